@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Profile, ViewMode};
+use omp_model::profile::{Inline, Profile, ViewMode};
 use report::calltree::calltree;
 use report::disasm::compared;
 use report::document::{Block, Line, Role, Table};
@@ -126,8 +126,9 @@ impl Documents {
         match view {
             View::Timeline => {
                 experiments.name_constructs();
-                experiments.stacks(ViewMode::User);
-                experiments.stacks(self.settings.report.mode);
+                let report::Settings { mode, inline, .. } = self.settings.report;
+                experiments.stacks(ViewMode::User, Inline::On);
+                experiments.stacks(mode, inline);
             }
             View::Tree | View::Flame => drop(self.tree(experiments)),
             view => drop(self.document(experiments, view, subject)),
@@ -142,7 +143,8 @@ impl Documents {
         let has = match view {
             View::Tree | View::Flame => self.tree.get().is_some(),
             View::Timeline => {
-                experiments.has_timeline() && experiments.has_stacks(self.settings.report.mode)
+                let report::Settings { mode, inline, .. } = self.settings.report;
+                experiments.has_timeline() && experiments.has_stacks(mode, inline)
             }
             View::Source | View::Disassembly | View::Report => {
                 let key = (view, subject.to_owned());

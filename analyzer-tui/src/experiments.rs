@@ -9,7 +9,7 @@ use experiment::ids::ContextId;
 use experiment::symbols::FunctionId;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
-use omp_model::profile::{Callee, ViewMode};
+use omp_model::profile::{Callee, Inline, ViewMode};
 use omp_model::views::names::{NameStyle, Names};
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
 use rustc_hash::FxHashMap;
@@ -22,8 +22,7 @@ pub struct Experiments {
     /// The single experiments; empty if there is only one.
     parts: Vec<Analysis>,
     metric_sets: OnceLock<Vec<String>>,
-    user_stacks: OnceLock<Stacks>,
-    machine_stacks: OnceLock<Stacks>,
+    stacks: [OnceLock<Stacks>; 4],
     timeline: OnceLock<Timeline>,
     constructs: OnceLock<FxHashMap<ContextId, String>>,
     functions: OnceLock<FxHashMap<String, FunctionId>>,
@@ -43,8 +42,7 @@ impl From<Analysis> for Experiments {
             all,
             parts: Vec::new(),
             metric_sets: OnceLock::new(),
-            user_stacks: OnceLock::new(),
-            machine_stacks: OnceLock::new(),
+            stacks: Default::default(),
             timeline: OnceLock::new(),
             constructs: OnceLock::new(),
             functions: OnceLock::new(),
@@ -89,25 +87,24 @@ impl Experiments {
     }
 
     /// The display stacks of single samples and intervals. Computed on first use.
-    pub fn stacks(&self, mode: ViewMode) -> &Stacks {
-        let cell = match mode {
-            ViewMode::User | ViewMode::Expert => &self.user_stacks,
-            ViewMode::Machine => &self.machine_stacks,
-        };
-        cell.get_or_init(|| Stacks::new(&self.all, mode))
+    pub fn stacks(&self, mode: ViewMode, inline: Inline) -> &Stacks {
+        self.stacks[cell(mode, inline)].get_or_init(|| Stacks::new(&self.all, mode, inline))
     }
 
     /// The display stacks of single samples and intervals, if they are computed already.
-    pub fn known_stacks(&self, mode: ViewMode) -> Option<&Stacks> {
-        match mode {
-            ViewMode::User | ViewMode::Expert => self.user_stacks.get(),
-            ViewMode::Machine => self.machine_stacks.get(),
-        }
+    pub fn known_stacks(&self, mode: ViewMode, inline: Inline) -> Option<&Stacks> {
+        self.stacks[cell(mode, inline)].get()
     }
 
-    /// Whether [`Experiments::stacks`] of this mode and of user mode are computed already.
-    pub fn has_stacks(&self, mode: ViewMode) -> bool {
-        self.known_stacks(ViewMode::User).is_some() && self.known_stacks(mode).is_some()
+    /// The stacks that tell what threads did, if they are computed already.
+    pub fn known_activities(&self) -> Option<&Stacks> {
+        self.known_stacks(ViewMode::User, Inline::On)
+    }
+
+    /// Whether [`Experiments::stacks`] of this mode and those of [`Experiments::known_activities`]
+    /// are computed already.
+    pub fn has_stacks(&self, mode: ViewMode, inline: Inline) -> bool {
+        self.known_activities().is_some() && self.known_stacks(mode, inline).is_some()
     }
 
     /// The timeline of all threads. Computed on first use.
@@ -201,11 +198,20 @@ impl Experiments {
         self.metric_sets();
         self.name_constructs();
         self.timeline();
-        self.stacks(ViewMode::User);
+        self.stacks(ViewMode::User, Inline::On);
         self.function(omp_model::views::TOTAL);
-        self.profile(ViewMode::Machine);
-        self.stacks(ViewMode::Machine);
+        self.profile(ViewMode::Machine, Inline::On);
+        self.stacks(ViewMode::Machine, Inline::On);
     }
+}
+
+/// The index of the cache of display stacks.
+const fn cell(mode: ViewMode, inline: Inline) -> usize {
+    let mode = match mode {
+        ViewMode::User | ViewMode::Expert => 0,
+        ViewMode::Machine => 1,
+    };
+    2 * mode + inline as usize
 }
 
 /// The lists of metrics that a key cycles through.
@@ -220,7 +226,7 @@ fn metric_sets(all: &Analysis) -> Vec<String> {
             }
         }
         sets.push(cpu + ":name");
-        let profile = all.profile(ViewMode::User);
+        let profile = all.profile(ViewMode::User, Inline::On);
         let kinds = available.metrics().iter().filter(|metric| {
             let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
             let counts = |item| metric.seconds(item) > 0.0;

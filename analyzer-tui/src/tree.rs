@@ -63,6 +63,14 @@ impl Tree {
         self.rows().get(row).map_or("", |row| &row.name)
     }
 
+    /// The name of a row and its marks.
+    pub fn label(&self, row: usize) -> String {
+        let row = table(&self.document).and_then(|table| Some((table, table.rows.get(row)?)));
+        row.map_or_else(String::new, |(table, row)| {
+            format!("{}{}", row.name, row.tail(&table.columns))
+        })
+    }
+
     /// How far a row is below the root.
     pub fn depth(&self, row: usize) -> usize {
         self.rows().get(row).map_or(0, |row| depth(row) as usize)

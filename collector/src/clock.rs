@@ -97,6 +97,11 @@ impl Line {
         self.last = next;
     }
 
+    /// A length in nanoseconds.
+    pub fn length_ns(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.slope)) >> 32) as u64
+    }
+
     /// The time of a record, whose ticks have [`TIME_BITS`] bits.
     #[inline]
     pub fn raw_ns(&self, ticks: u64) -> u64 {

@@ -77,11 +77,18 @@ impl ContextUnwinder {
     }
 }
 
-/// The index of the program's innermost frame: the call into the runtime. If that is unknown, the
-/// first frame, from the leaf, outside of our library and the runtime.
+/// The index of the program's innermost frame: the call into the runtime. If that is unknown, or in
+/// the runtime itself, the first frame outward of it, or of the leaf, that is outside of our library
+/// and the runtime.
 fn part_of_program(addresses: &[u64], kinds: &[RuntimeKind], code: u64) -> Option<usize> {
     let call = addresses.iter().position(|address| *address == code);
-    call.or_else(|| kinds.iter().position(|kind| *kind == RuntimeKind::None))
+    // The call may be one of the runtime itself: it creates a taskloop's tasks.
+    let first = call.unwrap_or(0);
+    let outward = kinds.get(first..)?.iter();
+    let program = outward
+        .enumerate()
+        .find(|(_, kind)| **kind == RuntimeKind::None);
+    program.map(|(at, _)| first + at).or(call)
 }
 
 /// The index of the first frame of a runtime, or of our library in its place, outside of the
@@ -104,7 +111,9 @@ mod tests {
         let kinds = [Collector, Kmp, Program, Program];
         assert_eq!(part_of_program(&addresses, &kinds, 4), Some(3));
         assert_eq!(part_of_program(&addresses, &kinds, 9), Some(2));
+        assert_eq!(part_of_program(&addresses, &kinds, 2), Some(2));
         assert_eq!(part_of_program(&addresses[..2], &kinds[..2], 0), None);
+        assert_eq!(part_of_program(&addresses[..2], &kinds[..2], 2), Some(1));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
                 Ok(directory)
             }
         }
+        // Another collect has moved it aside, or removed it.
+        Ok(_) if fs::symlink_metadata(&directory).is_err() => Ok(directory),
         Ok(_) => Err(format!(
             "{} is not an experiment of Parallax, so -O does not replace it: choose another name",
             directory.display()
@@ -75,8 +77,10 @@ pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), Str
                 return Ok((writer, made));
             }
             // Another collect took the name first. The next name is free, or that experiment is
-            // live.
-            Err(ExperimentError::Exists(_)) if target.name.is_none() || target.replace => {}
+            // live and replaces the one put aside.
+            Err(ExperimentError::Exists(_)) if target.name.is_none() || target.replace => {
+                replaced.as_deref().map_or(Ok(()), remove).ok();
+            }
             Err(error) => {
                 restore(&directory, replaced.as_deref());
                 return Err(error.to_string());
@@ -107,10 +111,11 @@ impl Drop for Made {
     }
 }
 
-/// Renames an experiment; `None` if there is none. The experiment is locked meanwhile, so it is
+/// Renames an experiment; `None` if there is none, or none yet. The experiment is locked meanwhile, so it is
 /// neither being recorded nor being replaced by another collect.
 fn put_aside(directory: &Path) -> Result<Option<PathBuf>, String> {
-    if fs::symlink_metadata(directory).is_err() {
+    // Without records another collect is making or removing it.
+    if fs::symlink_metadata(directory.join(RECORDS)).is_err() {
         return Ok(None);
     }
     let locked = match experiment::lock(directory) {

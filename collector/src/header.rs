@@ -86,7 +86,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.samples = merge.counts.lost_samples;
     losses.side_band = merge.counts.lost_side_band;
     losses.omp_taken = merge.openmp.taken;
-    losses.omp_lost = merge.openmp.lost();
+    (losses.omp_lost, losses.omp_waits_lost) = merge.openmp.lost();
     losses.omp_late = merge.late();
     losses.omp_given_up = merge.openmp.given_up;
     losses.stacks_complete = merge.counts.endings.complete;

@@ -21,6 +21,7 @@ use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
 use crate::registered::Registered;
+use crate::schedule::WAITING;
 use crate::sleepers::{Sleep, Sleepers};
 use crate::stacks::{Endings, Stacks};
 use crate::streams::{Next, Streams};
@@ -29,6 +30,9 @@ use crate::{clock, sleepers, sys};
 /// The distance of the cutoff from now. A record is in its ring some microseconds after its time,
 /// unless its thread is interrupted in between. Such a record comes late and is counted.
 const MARGIN_NS: u64 = 1_000_000;
+
+/// A round merges so much time at once, in nanoseconds. Between these steps it reads full rings.
+const STEP: u64 = 5_000_000;
 
 /// Counts of what was read and lost so far.
 #[derive(Clone, Debug, Default)]
@@ -147,10 +151,10 @@ impl Merge {
         self.counts.completed_by_memory + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
-    /// Does a round over all rings. Returns the number of OpenMP records in the fullest ring.
-    pub fn round(&mut self, rings: &mut Rings) -> usize {
+    /// Does a round over all rings.
+    pub fn round(&mut self, rings: &mut Rings) {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);
-        self.round_until(rings, until)
+        self.round_until(rings, until);
     }
 
     /// Does the last round, without a cutoff.
@@ -158,7 +162,7 @@ impl Merge {
         self.round_until(rings, u64::MAX);
     }
 
-    fn round_until(&mut self, rings: &mut Rings, until: u64) -> usize {
+    fn round_until(&mut self, rings: &mut Rings, until: u64) {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
         self.take_side_band(&mut rings.side_band, cutoff);
@@ -172,7 +176,16 @@ impl Merge {
             self.take_samples(ring, clocks + queue, until, true);
         }
         let adopted = self.counts.lost_side_band > 0;
-        let fullest = self.openmp.drain(&self.processes, self.start, adopted);
+        self.openmp.drain(&self.processes, self.start, adopted);
+        // A thread may push records faster than they are merged.
+        while self.merged_to + STEP < cutoff && until != u64::MAX {
+            let step = self.merged_to + STEP;
+            self.merge(step);
+            self.advance(step);
+            if self.openmp.waiting() >= WAITING {
+                self.openmp.drain(&self.processes, self.start, adopted);
+            }
+        }
         self.merge(cutoff);
         if until != u64::MAX {
             // Even if nothing happened: intervals that continue are accounted up to here.
@@ -188,7 +201,6 @@ impl Merge {
                 .take(arena, &mut self.processes, self.merged_to);
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
-        fullest
     }
 
     fn take_side_band(&mut self, rings: &mut [Ring], cutoff: u64) {
@@ -345,7 +357,7 @@ impl Merge {
             self.merged_to = self.merged_to.max(time);
             if let Some(what) = events.pop(self.merged_to, tables, processes) {
                 // The creation of a task has the time of the record before.
-                let is_timed = !matches!(what, What::TaskCreate { .. });
+                let is_timed = !matches!(what, What::TaskCreate { .. } | What::TaskDivide { .. });
                 self.counts.late += u64::from(is_late && is_timed);
                 let event = Event {
                     time: Nanos(self.merged_to),
@@ -364,6 +376,9 @@ impl Merge {
             if Next::new(time, SAMPLES, number) >= stop {
                 return Some(time);
             }
+            let when = (sample.thread, Nanos(self.merged_to.max(time)));
+            self.machine
+                .sampled(&mut self.tables, &mut self.accounting, when, sample.stack);
             let thread_state = self.machine.thread_state_of(sample.thread);
             let within = self.machine.within_of(sample.thread);
             let sample = Sample {
@@ -482,7 +497,11 @@ impl Merge {
     /// the end of the recording.
     pub fn take_rows(&mut self, end: Option<Nanos>) -> Rows {
         match end {
-            Some(end) => self.accounting.finish(end),
+            Some(end) => {
+                let (tables, accounting) = (&mut self.tables, &mut self.accounting);
+                self.machine.finish(tables, accounting, end);
+                self.accounting.finish(end);
+            }
             None => {
                 for (process, cpu_time) in self.processes.cpu_times() {
                     self.on_cpu.take_cpu_time(process, self.merged_to, cpu_time);

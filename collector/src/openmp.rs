@@ -11,6 +11,10 @@ use crate::processes::Processes;
 use events::Shared;
 pub use queue::{Queue, ThreadEvents};
 
+/// A record that is held back for longer will be pushed, in nanoseconds: its thread drops what is
+/// shorter than some microseconds. The merge takes records that are older than twice as much.
+const HELD_NS: u64 = 500_000;
+
 /// Records of all threads, and counts.
 pub struct OpenMp {
     /// `None` without shared memory: no OpenMP records then.
@@ -63,9 +67,10 @@ impl OpenMp {
         self.arena().map_or(0, Consumer::refused_slots)
     }
 
-    /// Number of records that the program could not push.
-    pub fn lost(&self) -> u64 {
-        self.shared.records_lost
+    /// Number of records that the program could not push, and of those among them that tell only of
+    /// waits.
+    pub fn lost(&self) -> (u64, u64) {
+        (self.shared.records_lost, self.shared.waits_lost)
     }
 
     /// Number of calling contexts that were lost or could not be unwound.
@@ -83,10 +88,10 @@ impl OpenMp {
 
     /// Reads the rings of recorded threads. Converts times to nanoseconds since `start`, which is a
     /// raw time. Skips a thread that the side band has not announced yet, unless announcements were
-    /// lost and it is to be `adopted`. Returns the number of records in the fullest ring.
-    pub fn drain(&mut self, processes: &Processes, start: u64, adopted: bool) -> usize {
+    /// lost and it is to be `adopted`.
+    pub fn drain(&mut self, processes: &Processes, start: u64, adopted: bool) {
         let Some(arena) = &self.arena else {
-            return 0;
+            return;
         };
         let is_intact = arena.is_intact();
         let views: Vec<SlotView> = if is_intact {
@@ -98,22 +103,39 @@ impl OpenMp {
         if !is_intact {
             self.given_up = self.given_up.max(1);
         }
-        let expected = views
-            .iter()
-            .filter(|view| is_expected(processes, view, adopted));
-        let waited = expected.map(|view| self.drain_slot(view, start));
-        waited.max().unwrap_or(0)
+        for view in views {
+            if is_expected(processes, &view, adopted) {
+                self.drain_slot(&view, start);
+            }
+        }
     }
 
-    /// Reads the ring of a slot. Returns how many records waited in it.
-    fn drain_slot(&mut self, view: &SlotView, start: u64) -> usize {
+    /// The number of records in the fullest of the rings that have been read before.
+    pub fn waiting(&self) -> usize {
+        let is_read = |view: &SlotView| {
+            let position = self.positions.get(view.index as usize).copied();
+            let queue = self
+                .queues
+                .get(position.unwrap_or(0).wrapping_sub(1) as usize);
+            queue.is_some_and(|queue| !queue.is_given_up)
+        };
+        let slots = self.arena.iter().flat_map(Consumer::slots);
+        let waiting = slots.filter(is_read).map(|view| view.pending);
+        waiting.max().unwrap_or(0)
+    }
+
+    /// Reads the ring of a slot.
+    fn drain_slot(&mut self, view: &SlotView, start: u64) {
         let position = self.position_of(view.index);
         let queue = &mut self.queues[position];
         let Some(arena) = self.arena.as_mut().filter(|_| !queue.is_given_up) else {
-            return 0;
+            return;
         };
         let mut reception = queue.receive(view, self.line, start);
+        // Before the ring is read: it then has what is pushed meanwhile.
+        let held = arena.held(view.index);
         let drained = arena.drain(view.index, usize::MAX, |item| reception.take(item));
+        reception.take_held(held, now(start).saturating_sub(HELD_NS));
         self.taken += reception.records;
         self.contexts += reception.contexts;
         let now = now(start);
@@ -122,7 +144,6 @@ impl OpenMp {
             reception.give_up(now);
             self.given_up += 1;
         }
-        view.pending
     }
 
     /// Gives up threads whose slots are not in `views` although we have not recycled them.

@@ -7,43 +7,25 @@ use std::time::Duration;
 const LONGEST_ROUND: Duration = Duration::from_millis(50);
 /// The shortest time between rounds, at the program's start.
 pub(crate) const SHORTEST_ROUND: Duration = Duration::from_millis(5);
-/// The number of OpenMP records that may wait in a ring: three eighths of its size.
-const WAITING: u32 = 3 << 13;
+/// The number of OpenMP records in a ring, an eighth of its size, that begin a round at once.
+pub(crate) const WAITING: usize = 1 << 15;
+/// The time between looks at how many wait. A thread that pushes them as fast as it can fills half of
+/// its ring in that time.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// The longest time between rounds while stacks are truncated: their outer frames are read from the
 /// thread's memory, which soon changes.
 const LONGEST_TRUNCATED: Duration = Duration::from_millis(10);
 
-/// A round that has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
-    /// Number of OpenMP records that waited in the fullest ring.
-    pub(crate) records: usize,
-    /// The time in which they came: since the previous round.
-    pub(crate) since: Duration,
-    /// How long the round took. More records came meanwhile.
-    pub(crate) took: Duration,
-    /// Whether there were truncated stacks.
-    pub(crate) truncated: bool,
-}
-
-/// The time between a round and the next one. At most [`WAITING`] records come in that time at the
-/// present rate. It is shorter if stacks were truncated, and at the program's start, since the program
-/// may end soon.
-pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
-    let longest = if round.truncated {
+/// The longest time between a round and the next one. It is shorter if stacks were truncated in the
+/// last one, and at the program's start, since the program may end soon.
+pub(crate) fn wait_after(truncated: bool, age: Duration) -> Duration {
+    let longest = if truncated {
         LONGEST_TRUNCATED
     } else {
         LONGEST_ROUND
     };
-    let usual = longest.min((age / 4).max(SHORTEST_ROUND));
-    match round.records {
-        0 => usual,
-        records => {
-            let until_full = round.since.mul_f64(f64::from(WAITING) / records as f64);
-            usual.min(until_full.saturating_sub(round.took))
-        }
-    }
+    longest.min((age / 4).max(SHORTEST_ROUND))
 }
 
 /// The shortest and longest time between writes to the experiment. Rows of that time are lost if
@@ -67,39 +49,6 @@ pub(crate) fn flush_after(samples: usize, age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    const IDLE: Round = Round {
-        records: 0,
-        since: LONGEST_ROUND,
-        took: Duration::ZERO,
-        truncated: false,
-    };
-
-    #[test]
-    fn rounds_come_sooner_the_more_records_wait() {
-        let old = Duration::from_secs(9);
-        let wait = |records, since| {
-            let round = Round {
-                records,
-                since: Duration::from_millis(since),
-                ..IDLE
-            };
-            wait_after(round, old).as_micros()
-        };
-        let waiting = WAITING as usize;
-        assert_eq!((wait(0, 50), wait(waiting, 50)), (50_000, 50_000));
-        assert_eq!(wait(2 * waiting, 50), 25_000);
-        // Steady at the same rate, and sooner while the ring is full.
-        assert_eq!(wait(waiting, 25), 25_000);
-        assert_eq!(wait(4 * waiting, 4), 1_000);
-        let round = Round {
-            records: waiting,
-            since: Duration::from_millis(10),
-            took: Duration::from_millis(7),
-            truncated: false,
-        };
-        assert_eq!(wait_after(round, old).as_millis(), 3);
-    }
-
     #[test]
     fn a_long_recording_is_written_less_often_unless_it_has_many_samples() {
         let after = |samples, age| flush_after(samples, Duration::from_secs(age)).as_millis();
@@ -113,9 +62,7 @@ mod tests {
 
     #[test]
     fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
-        let wait = |truncated, age| {
-            wait_after(Round { truncated, ..IDLE }, Duration::from_millis(age)).as_millis()
-        };
+        let wait = |truncated, age| wait_after(truncated, Duration::from_millis(age)).as_millis();
         assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
         assert_eq!(
             (wait(false, 0), wait(false, 80), wait(false, 300)),

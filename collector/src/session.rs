@@ -14,7 +14,7 @@ use crate::merge::Merge;
 use crate::perf::open::Rings;
 use crate::progress::WithProgress;
 use crate::say::say;
-use crate::schedule::{Round, SHORTEST_ROUND, flush_after, wait_after};
+use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
@@ -106,10 +106,13 @@ impl Session {
             .map(sys::readable)
             .collect();
         let begun = Instant::now();
-        let mut last = begun;
-        let mut wait = SHORTEST_ROUND;
+        let mut due = begun + SHORTEST_ROUND;
         loop {
-            sys::poll(&mut polled, wait.as_millis() as i32)?;
+            let left = due.saturating_duration_since(Instant::now());
+            let is_ready = sys::poll(&mut polled, left.min(LOOK).as_millis() as i32)?;
+            if !is_ready && left > LOOK && self.merge.openmp.waiting() < WAITING {
+                continue;
+            }
             // A ring reports a hang-up from the end of its last thread on.
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
@@ -127,14 +130,9 @@ impl Session {
                 }
             }
             let truncated = self.merge.truncated_stacks();
-            let since = std::mem::replace(&mut last, Instant::now()).elapsed();
-            let round = Round {
-                records: self.merge.round(rings),
-                since,
-                took: last.elapsed(),
-                truncated: truncated < self.merge.truncated_stacks(),
-            };
-            wait = wait_after(round, begun.elapsed());
+            self.merge.round(rings);
+            let truncated = truncated < self.merge.truncated_stacks();
+            due = Instant::now() + wait_after(truncated, begun.elapsed());
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 let written = self.flush(None).and_then(|()| self.refresh_header(rings));
@@ -243,7 +241,10 @@ impl Session {
         let mut files = WithProgress::new(files, |path| {
             say(format!("reading the symbols of {path} ..."));
         });
-        let symbols = symbolize::resolve(&self.merge.tables, &mut files);
+        let jumps = symbolize::find_jumps(&mut self.merge.tables, &mut files);
+        self.writer.append(&self.merge.tables, &Batch::default())?;
+        let mut symbols = symbolize::resolve(&self.merge.tables, &mut files);
+        symbols.jumps = jumps;
         self.writer.symbols(&symbols)?;
         self.writer.finish(&self.header)
     }

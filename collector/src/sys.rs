@@ -50,14 +50,15 @@ pub fn send(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Waits until a descriptor is ready or hangs up, or until the timeout. `revents` then tells the
-/// state of each.
-pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
+/// Waits until a descriptor is ready or hangs up, or until the timeout: false then. `revents` tells
+/// the state of each.
+pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<bool> {
     // SAFETY: the pointer and length describe `fds`, which is borrowed exclusively.
     let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
     match check(result) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(()),
+        Err(_) => Ok(true),
+        Ok(ready) => Ok(ready > 0),
     }
 }
 

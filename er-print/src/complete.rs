@@ -12,6 +12,7 @@ use crate::session::Session;
 /// The possible words of a command's first argument, if there are few.
 pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     match command.name {
+        "inline" => &["on", "off"],
         "viewmode" => &["user", "expert", "machine"],
         "printmode" => &["text", "json", "html"],
         "compare" => &["off", "on", "delta", "ratio", "scaling"],

@@ -16,8 +16,9 @@ use rustc_hash::FxHashSet;
 
 use crate::attribution::{self, Attribution, Slices};
 use crate::filter::{self, Filter, Filtered};
+use crate::inlining;
 use crate::metrics::Available;
-use crate::profile::{Profile, ViewMode};
+use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
 use crate::views::names::{NameStyle, Names};
 use crate::views::overview::uses_openmp;
@@ -38,8 +39,8 @@ pub struct Analysis {
     /// The number of the experiment, from 1, by thread.
     pub origins: Vec<u32>,
     attribution: OnceLock<Attribution>,
-    profiles: [OnceLock<Profile>; 2],
-    by_second: [OnceLock<Profile>; 2],
+    profiles: [OnceLock<Profile>; 4],
+    by_second: [OnceLock<Profile>; 4],
     available: OnceLock<Available>,
 }
 
@@ -125,9 +126,18 @@ impl Analysis {
     }
 
     /// The unfiltered profile. Expert mode equals user mode.
-    pub fn profile(&self, mode: ViewMode) -> &Profile {
-        let profile = || self.attribution().profile(&self.source(), mode);
-        self.profiles[cell(mode)].get_or_init(profile)
+    pub fn profile(&self, mode: ViewMode, inline: Inline) -> &Profile {
+        let profile =
+            || self.with_inlined(self.attribution().profile(&self.source(), mode), inline);
+        self.profiles[cell(mode, inline)].get_or_init(profile)
+    }
+
+    /// A profile with frames for inlined functions, if they are asked for.
+    fn with_inlined(&self, mut profile: Profile, inline: Inline) -> Profile {
+        if inline == Inline::On {
+            inlining::expand(&mut profile, &self.experiment.tables, &self.symbols);
+        }
+        profile
     }
 
     /// Seconds whose stack was inferred, and all seconds, computed without a profile.
@@ -137,28 +147,29 @@ impl Analysis {
 
     /// The unfiltered profile by second, for filters on time and views by second. It has up to one
     /// item per sample, so nothing else should request it.
-    pub fn by_second(&self, mode: ViewMode) -> &Profile {
-        self.by_second[cell(mode)].get_or_init(|| {
+    pub fn by_second(&self, mode: ViewMode, inline: Inline) -> &Profile {
+        self.by_second[cell(mode, inline)].get_or_init(|| {
             let source = self.source();
             let samples = &self.experiment.samples;
-            Attribution::new(&source, samples, Slices::Apart).profile(&source, mode)
+            let apart = Attribution::new(&source, samples, Slices::Apart);
+            self.with_inlined(apart.profile(&source, mode), inline)
         })
     }
 
     /// The part of the profile that a filter keeps.
-    pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
+    pub fn filtered(&self, mode: ViewMode, inline: Inline, filter: &Filter) -> Filtered {
         let mut kept = if asks_when(filter) {
-            self.filtered_by_second(mode, filter)
+            self.filtered_by_second(mode, inline, filter)
         } else {
-            self.kept(self.profile(mode), filter)
+            self.kept(self.profile(mode, inline), filter)
         };
         kept.profile.fold();
         kept
     }
 
     /// The part of the profile by second that a filter keeps.
-    pub fn filtered_by_second(&self, mode: ViewMode, filter: &Filter) -> Filtered {
-        self.kept(self.by_second(mode), filter)
+    pub fn filtered_by_second(&self, mode: ViewMode, inline: Inline, filter: &Filter) -> Filtered {
+        self.kept(self.by_second(mode, inline), filter)
     }
 
     fn kept(&self, profile: &Profile, filter: &Filter) -> Filtered {
@@ -219,7 +230,7 @@ impl Analysis {
     pub fn available(&self) -> &Available {
         self.available.get_or_init(|| {
             let made = || self.profiles.iter().find_map(OnceLock::get);
-            let profile = || made().unwrap_or_else(|| self.profile(ViewMode::User));
+            let profile = || made().unwrap_or_else(|| self.profile(ViewMode::User, Inline::On));
             let openmp = uses_openmp(&self.experiment.tables, profile);
             Available::new(&self.experiment.header.sampling, openmp)
         })
@@ -244,10 +255,11 @@ fn evidence(samples: &Samples) -> FxHashSet<(StackId, ThreadStateId)> {
     all
 }
 
-/// The index of a mode's cache.
-const fn cell(mode: ViewMode) -> usize {
-    match mode {
+/// The index of the cache of a profile.
+const fn cell(mode: ViewMode, inline: Inline) -> usize {
+    let mode = match mode {
         ViewMode::User | ViewMode::Expert => 0,
         ViewMode::Machine => 1,
-    }
+    };
+    2 * mode + inline as usize
 }

@@ -7,6 +7,7 @@ pub mod attribution;
 pub mod cpu_samples;
 pub mod defaults;
 pub mod filter;
+pub mod inlining;
 pub mod metrics;
 pub mod omp;
 pub mod profile;

@@ -45,6 +45,29 @@ pub struct DisplayFrame {
     pub callee: Callee,
     /// The address, for views of lines and instructions; [`FrameId::NONE`] without one.
     pub frame: FrameId,
+    /// How the frame came to be on the stack.
+    pub kind: FrameKind,
+}
+
+/// How a frame came to be on a display stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// By a call.
+    #[default]
+    Called,
+    /// By inlining into its caller. The number is that of its line among
+    /// [`FrameSymbol::lines`](experiment::symbols::FrameSymbol::lines).
+    Inlined(u16),
+}
+
+/// Whether inlined functions have frames of their own on display stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Inline {
+    /// They have, under the function that they were inlined into.
+    #[default]
+    On,
+    /// Their time is that of the function that they were inlined into.
+    Off,
 }
 
 /// What function views show in a row.
@@ -65,6 +88,9 @@ pub enum Callee {
     Cut(Cut),
     /// All functions of a hidden load object, as one.
     Object(ModuleId),
+    /// A function that was inlined wherever it is called, by one of the lines that name it: a frame,
+    /// and the number among its lines.
+    Inlined(FrameId, u16),
 }
 
 /// Leaves with a name but no code.

@@ -54,6 +54,17 @@ impl From<StackId> for Site {
     }
 }
 
+/// The construct of an explicit task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskOf {
+    /// A `task` construct, or one that is unknown.
+    Directive,
+    /// A `taskloop` construct: one of its tasks.
+    Taskloop,
+    /// A `taskloop` construct: the id stands for all of its tasks, which the runtime does not announce.
+    WholeTaskloop,
+}
+
 /// The kind of event with its data. OpenMP events are OMPT's (OpenMP 5.2, chapter 19), with the
 /// enumerations translated; kernel events are perf records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,10 +155,19 @@ pub enum What {
         task: Instance,
         /// The call that created it.
         site: Site,
+        /// What it is a task of.
+        of: TaskOf,
+    },
+    /// The runtime gave a part of a taskloop's task, the current one, to a new task.
+    TaskDivide {
+        /// The new task.
+        task: Instance,
     },
     /// The thread switches from one task to another.
     TaskSchedule {
-        /// The next task; none for the implicit task.
+        /// The next task; none for the implicit task. For an id of [`TaskOf::WholeTaskloop`]: one of
+        /// the taskloop's tasks begins or, if the prior task is done, the innermost one on the thread
+        /// resumes; all have ended if there is none.
         next: Instance,
         /// Whether the prior task is complete, cancelled or detached: it does not resume.
         prior_done: bool,
@@ -166,8 +186,40 @@ pub enum What {
     },
     /// The call into the runtime ends.
     OverheadEnd,
+    /// Short waits in a synchronising construct in the thread's state. A sum: they have no other
+    /// events.
+    ShortSync {
+        /// Their kind.
+        kind: Sync,
+        /// The call into the runtime.
+        call: FrameId,
+        /// Their number and length.
+        waits: Waits,
+    },
+    /// Short waits for a mutex, and short holds of it, in the thread's state. A sum, too.
+    ShortMutex {
+        /// The kind of mutex.
+        kind: Mutex,
+        /// The mutex; none if there were several.
+        lock: Lock,
+        /// The call into the runtime.
+        call: FrameId,
+        /// Their number, and how long the thread waited.
+        waits: Waits,
+    },
     /// OpenMP events of this thread were lost here.
     Lost,
+    /// Events of this thread were lost here, but none of those of regions and tasks.
+    LostWaits,
+}
+
+/// Waits that are not events by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Their number.
+    pub count: u32,
+    /// Their length in all.
+    pub time: Nanos,
 }
 
 /// `ompt_sync_region_t`, reduced to what the thread states need.

@@ -160,6 +160,7 @@ fn task_sum(sum: &RegionSum) -> TaskSum {
         context: sum.context,
         thread: sum.thread,
         instances: sum.instances,
+        unfinished: 0,
         elsewhere: sum.instances / 3,
         work: sum.elapsed,
         least: Nanos(7),

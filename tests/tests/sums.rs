@@ -217,13 +217,52 @@ fn overview(report: &Value, faults: &mut Faults) {
     let Some(parts) = report["wall_time"].as_object() else {
         return;
     };
-    let parts = parts.values().filter_map(Value::as_f64).sum();
+    let part = |name: &str| parts.get(name).and_then(Value::as_f64);
+    let parts = || parts.values().filter_map(Value::as_f64);
+    let wall: f64 = parts().sum();
+    if parts().any(|part| part < -1e-9 || part > wall + 1e-9) {
+        faults
+            .0
+            .push(format!("not a part of {wall}: {}", report["wall_time"]));
+    }
+    // The efficiencies say the same of it.
+    let useful = report["efficiency"]["efficiency"].as_f64();
+    faults.same(
+        "useful work",
+        part("useful").unwrap_or_default(),
+        useful.unwrap_or_default() * wall,
+    );
+    let mut nodes = vec![&report["efficiency"]];
+    while let Some(node) = nodes.pop() {
+        nodes.extend(node["children"].as_array().into_iter().flatten());
+        let share = match node["id"].as_str() {
+            Some(id @ ("no_team" | "serial")) => part(id),
+            Some("process_communication") => part("serial_runtime")
+                .zip(part("serial_offcpu"))
+                .map(|(runtime, off)| runtime + off),
+            _ => continue,
+        };
+        let loss = node["loss"].as_f64().unwrap_or_default();
+        faults.same(
+            &format!("wall time, {}", node["id"]),
+            share.unwrap_or_default(),
+            loss * wall,
+        );
+    }
     let losses = report["losses"].as_array().expect("a list");
     for loss in losses {
         let number = |key: &str| loss[key].as_f64().expect("a number");
         // A loss is a part of the wall time that they all are parts of.
         let of_parts = number("seconds") / number("share");
-        faults.same("the parts of the wall time", parts, of_parts);
+        faults.same("the parts of the wall time", wall, of_parts);
+        // The regions' parts are of several, or of regions that are too small.
+        let reason = loss["reason"].as_str().unwrap_or_default();
+        if let Some(whole) = part(reason) {
+            let more = number("seconds") > whole + 1e-9;
+            if more {
+                faults.0.push(format!("{reason}: {loss} of {whole}"));
+            }
+        }
     }
 }
 

@@ -63,7 +63,10 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         // A mark at the beginning separates boxes also without colours.
         let room = usize::from(area.width);
         let mark = change.map_or('▏', Change::mark);
-        let text = format!("{mark}{}", fit_name(name, room.saturating_sub(1)));
+        let text = format!(
+            "{mark}{}",
+            fit_name(&tree.label(flame.row), room.saturating_sub(1))
+        );
         let filled = format!("{text}{:1$}", "", room.saturating_sub(width(&text)));
         put(cells, area, &filled, style);
     }
@@ -96,10 +99,10 @@ pub(super) fn title(app: &App) -> String {
 fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let tree = app.documents.tree(&app.experiments);
     let column = app.tree_column();
-    let (row, name) = (app.tree.selected, tree.name(app.tree.selected));
+    let (row, name) = (app.tree.selected, tree.label(app.tree.selected));
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
     let text = if app.is_compared() {
-        sentence(&tree.sides(row, column), name)
+        sentence(&tree.sides(row, column), &name)
     } else {
         let seconds = tree.time(row, column);
         let percent = report::text::percent(seconds, tree.time(0, column));

@@ -157,7 +157,8 @@ fn draw_row(app: &App, theme: &Theme, row: TableRow<'_>, area: Rect, cells: &mut
     let text = if is_code(table) {
         fit(&row.name.replace('\t', "        "), usize::from(area.width))
     } else {
-        fit_name(&row.name, usize::from(area.width))
+        let name = format!("{}{}", row.name, row.tail(&table.columns));
+        fit_name(&name, usize::from(area.width))
     };
     put(cells, area, &text, style);
 }
@@ -183,10 +184,7 @@ fn prefix(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String
             Role::Callee => "    ".to_owned(),
             _ => "  ".to_owned(),
         },
-        _ if is_code(table) => match row.mark {
-            Mark::Strong => "## ".to_owned(),
-            _ => "   ".to_owned(),
-        },
+        _ if is_code(table) => format!("{} ", report::text::mark(table, row)),
         _ => row
             .node
             .map_or_else(String::new, |node| "  ".repeat(node.depth as usize)),

@@ -60,8 +60,8 @@ pub(super) fn flame(app: &App) -> String {
     let mut inside = String::new();
     let is_compared = app.is_compared();
     for flame in &boxes {
-        let name = tree.name(flame.row);
-        let colour = match (is_compared, Activity::of_name(name)) {
+        let name = &tree.label(flame.row);
+        let colour = match (is_compared, Activity::of_name(tree.name(flame.row))) {
             (true, _) => web_change(change(tree, flame.row, at)),
             (false, Some(activity)) => web_colour(activity.family()),
             (false, None) => "#eed9a0",

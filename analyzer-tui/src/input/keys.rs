@@ -19,6 +19,8 @@ pub enum Action {
     PreviousView,
     /// Goes to the next mode.
     Mode,
+    /// Gives inlined functions frames of their own, or not.
+    Inline,
     /// Goes to the next list of metrics.
     Metrics,
     /// Goes to the next way to compare experiments.

@@ -1,6 +1,6 @@
 //! Performs the actions of keys and the answers to questions.
 
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use report::reports::Report;
 use report::settings::Compare;
@@ -61,6 +61,7 @@ impl App {
             Action::NextView => self.go(self.view.neighbour(1)),
             Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
             Action::Mode => self.next_mode(),
+            Action::Inline => self.turn_inline(),
             Action::Metrics => self.next_metrics(),
             Action::Compare => self.compare(),
             Action::Sort => self.overlay = self.ask_order(),
@@ -113,6 +114,18 @@ impl App {
             ),
         };
         self.change(|settings| settings.report.mode = mode);
+        self.tell(words);
+    }
+
+    fn turn_inline(&mut self) {
+        let (inline, words) = match self.wanted_settings().report.inline {
+            Inline::On => (
+                Inline::Off,
+                "inlined functions are part of those that they were inlined into",
+            ),
+            Inline::Off => (Inline::On, "inlined functions have frames of their own"),
+        };
+        self.change(|settings| settings.report.inline = inline);
         self.tell(words);
     }
 

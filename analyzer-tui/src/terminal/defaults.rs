@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use omp_model::defaults;
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 use report::Settings;
 
 /// Reads the files of defaults that exist.
@@ -36,6 +36,11 @@ fn take(settings: &mut Settings, text: &str) {
                 "machine" => settings.mode = ViewMode::Machine,
                 _ => {}
             },
+            (Some("inline"), [choice]) => match choice.to_lowercase().as_str() {
+                "on" => settings.inline = Inline::On,
+                "off" => settings.inline = Inline::Off,
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -52,9 +57,10 @@ mod tests {
         let mut settings = Settings::default();
         take(
             &mut settings,
-            "viewmode machine\n# a comment\npathmap /build \"/my src\"\nsort e.user\n",
+            "viewmode machine\ninline off\n# a comment\npathmap /build \"/my src\"\nsort e.user\n",
         );
         assert_eq!(settings.mode, ViewMode::Machine);
+        assert_eq!(settings.inline, Inline::Off);
         let mut expected = SearchPath::default();
         expected.map("/build", "/my src");
         assert_eq!(settings.annotation.search, expected);

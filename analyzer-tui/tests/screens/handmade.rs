@@ -145,7 +145,7 @@ impl Phase {
         match kind {
             ContextKind::Root => Within::default(),
             ContextKind::Region | ContextKind::Teams => Within { region: 3, task: 0 },
-            ContextKind::Task => IN_TASK,
+            ContextKind::Task | ContextKind::Taskloop => IN_TASK,
         }
     }
 }

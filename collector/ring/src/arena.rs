@@ -134,7 +134,11 @@ impl Arena {
     }
 
     /// A new arena in a memory file.
-    pub(crate) fn create(geometry: Geometry, clock: ClockSource) -> io::Result<Arena> {
+    pub(crate) fn create(
+        geometry: Geometry,
+        clock: ClockSource,
+        short_ns: u32,
+    ) -> io::Result<Arena> {
         let file = shm::memory_file(c"parallax-arena", geometry.bytes())?;
         let arena = Arena {
             headers: Headers::new(&file, geometry.headers() as usize)?,
@@ -147,6 +151,8 @@ impl Arena {
         header.clock.store(clock as u32, Relaxed);
         header.slots.store(geometry.slots, Relaxed);
         header.ring_records.store(geometry.ring_records, Relaxed);
+        header.short_ns.store(short_ns, Relaxed);
+        header.units_per_ms.store(clock.units_per_ms(), Relaxed);
         header.magic.store(MAGIC, Relaxed);
         Ok(arena)
     }

@@ -34,6 +34,20 @@ impl ClockSource {
         }
     }
 
+    /// Units in a millisecond, to a per cent or so. Takes that long.
+    pub(crate) fn units_per_ms(self) -> u64 {
+        const MS: u64 = 1_000_000;
+        if self == ClockSource::MonotonicRaw {
+            return MS;
+        }
+        let read = || (self.now(), ClockSource::MonotonicRaw.now());
+        let begin = read();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let end = read();
+        let (units, ns) = (end.0.wrapping_sub(begin.0), end.1.wrapping_sub(begin.1));
+        (u128::from(units) * u128::from(MS) / u128::from(ns.max(1))) as u64
+    }
+
     pub(crate) fn from_word(word: u32) -> Option<ClockSource> {
         match word {
             1 if cfg!(target_arch = "x86_64") => Some(ClockSource::Tsc),

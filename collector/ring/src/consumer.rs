@@ -12,7 +12,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Context, PartialContext};
-use crate::layout::{Control, Geometry, MAGIC, RuntimeKind, SlotHeader, SlotState, VERSION};
+use crate::layout::{
+    Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, VERSION,
+};
 use crate::record::{CallingContextId, ContextPayload, Kind, Record};
 use crate::shm::Ring;
 
@@ -25,15 +27,18 @@ pub struct ArenaOptions {
     pub ring_records: u32,
     /// The clock of the records.
     pub clock: ClockSource,
+    /// Waits shorter than this are summed and are no records, in nanoseconds.
+    pub short_ns: u32,
 }
 
 impl Default for ArenaOptions {
-    /// 4096 threads, 1 MiB each, the best available clock.
+    /// 4096 threads, 4 MiB each, the best available clock, and records of waits from 5 µs on.
     fn default() -> Self {
         ArenaOptions {
             slots: 4096,
-            ring_records: 1 << 16,
+            ring_records: 1 << 18,
             clock: ClockSource::best(),
+            short_ns: 5_000,
         }
     }
 }
@@ -90,6 +95,15 @@ pub enum Item {
     Context(CallingContextId, Box<Context>),
 }
 
+/// Records that a thread holds back, with a prefix, in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The prefix [`Kind::Code`] of the first one; 0 if it has none.
+    pub code: u64,
+    /// The records.
+    pub records: [Option<Record>; MAX_HELD],
+}
+
 /// A ring holds something that no producer writes, or cannot be mapped. No more of it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
@@ -134,7 +148,7 @@ impl Consumer {
             io::Error::new(io::ErrorKind::InvalidInput, "these sizes make no arena")
         })?;
         Ok(Consumer {
-            arena: Arena::create(geometry, options.clock)?,
+            arena: Arena::create(geometry, options.clock, options.short_ns)?,
             control: Control::Recording,
             rings: Vec::new(),
         })
@@ -232,6 +246,31 @@ impl Consumer {
             self.give_up(index);
         }
         drained
+    }
+
+    /// The records that the thread of slot `index` holds back now. It may push them or drop them.
+    pub fn held(&self, index: u32) -> Held {
+        let Some(slot) = self.arena.slots().get(index as usize) else {
+            return Held::default();
+        };
+        let words = &slot.held;
+        let [first, second] = &words.records;
+        let read = |[head, payload]: &[AtomicU64; 2]| {
+            let head = head.load(Acquire);
+            let payload = payload.load(Acquire);
+            (head != 0).then_some(Record { head, payload })
+        };
+        let known = read(first);
+        let held = Held {
+            code: words.code.load(Acquire),
+            records: [known, read(second)],
+        };
+        // Each record has a time of its own, so the words belong together if the first is the same.
+        if known.is_some() && read(first) == known {
+            held
+        } else {
+            Held::default()
+        }
     }
 
     /// Stops reading slot `index` for good, and never recycles it.

@@ -6,8 +6,8 @@
 //!
 //! Each of these starts on a page. The file is sparse: a page costs memory once it is touched.
 //! Producers and the consumer map the headers as a whole and each ring separately, once a thread
-//! has claimed it. 4096 rings of 1 MiB only set the file's length; they take neither memory nor
-//! address space. A thread whose records are read in time fills at most two of its ring's 32 parts.
+//! has claimed it. 4096 rings of 4 MiB only set the file's length; they take neither memory nor
+//! address space. A thread whose records are read in time fills at most two of its ring's 128 parts.
 //!
 //! The consumer writes the header once, then [`Control`] and each slot's tail. Producers write all
 //! else. The consumer keeps its own copy of the sizes and never reads them back, because the
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -28,7 +28,7 @@ pub const VERSION_BYTES: usize = 128;
 
 /// The maximum number of parts of a ring. A thread fills one after the other, in the order of
 /// [`SlotHeader::parts`].
-pub(crate) const MAX_PARTS: usize = 32;
+pub(crate) const MAX_PARTS: usize = 128;
 /// A part has room for a prefix and its record.
 const LEAST_PART: u32 = 2;
 
@@ -74,6 +74,10 @@ pub(crate) struct Header {
     pub(crate) clock: AtomicU32,
     pub(crate) slots: AtomicU32,
     pub(crate) ring_records: AtomicU32,
+    /// Waits shorter than this are summed.
+    pub(crate) short_ns: AtomicU32,
+    /// Units of the clock in a millisecond.
+    pub(crate) units_per_ms: AtomicU64,
     _control_line: NewLine,
     /// A [`Control`].
     pub(crate) control: AtomicU32,
@@ -153,10 +157,26 @@ pub(crate) struct SlotHeader {
     /// therefore alternates between a few parts, which stay in its cache, and never touches the
     /// rest of its ring.
     pub(crate) parts: [AtomicU8; MAX_PARTS],
+    /// Records that the thread holds back.
+    pub(crate) held: HeldWords,
     _tail_line: NewLine,
     /// The next position to read; written by the consumer.
     pub(crate) tail: AtomicU64,
 }
+
+/// The records that a thread holds back: see
+/// [`Producer::hold_back`](crate::producer::Producer::hold_back). They fill a cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct HeldWords {
+    /// The head and the payload of each; a head is 0 if there is no such record.
+    pub(crate) records: [[AtomicU64; 2]; MAX_HELD],
+    /// The prefix [`Code`](crate::record::Kind::Code) of the first one; 0 if it has none.
+    pub(crate) code: AtomicU64,
+}
+
+/// The most records that a thread holds back.
+pub const MAX_HELD: usize = 2;
 
 /// The sizes of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,25 +242,23 @@ mod tests {
     #[test]
     fn fields_of_different_writers_lie_on_different_cache_lines() {
         assert_eq!(std::mem::offset_of!(SlotHeader, head), 128);
-        // The producer writes both fields: one at each record, the other at each part. They share a
-        // line.
-        assert!(std::mem::offset_of!(SlotHeader, parts) + MAX_PARTS <= 128 + 64);
-        assert_eq!(std::mem::offset_of!(SlotHeader, tail), 256);
-        assert_eq!(size_of::<SlotHeader>(), 384);
+        assert_eq!(std::mem::offset_of!(SlotHeader, held), 320);
+        assert_eq!(std::mem::offset_of!(SlotHeader, tail), 384);
+        assert_eq!(size_of::<SlotHeader>(), 512);
     }
 
     #[test]
     fn the_parts_do_not_overlap() {
         let g = Geometry::new(3, 256).expect("these sizes are allowed");
         assert!(g.slots_at() >= size_of::<Header>() as u64);
-        assert!(g.ring_at(0) >= g.slots_at() + 3 * 384);
+        assert!(g.ring_at(0) >= g.slots_at() + 3 * 512);
         assert_eq!(g.ring_at(2) - g.ring_at(1), 4096);
         assert_eq!(g.bytes(), g.ring_at(0) + 3 * 4096);
     }
 
     #[test]
     fn a_ring_is_the_sum_of_its_parts() {
-        for (records, part, parts) in [(8, 2, 4), (64, 2, 32), (1 << 16, 2048, 32)] {
+        for (records, part, parts) in [(8, 2, 4), (64, 2, 32), (1 << 18, 2048, 128)] {
             let g = Geometry::new(1, records).expect("these sizes are allowed");
             assert_eq!((g.part_records(), g.parts()), (part, parts));
         }

@@ -1,13 +1,15 @@
 //! The program's side: claims a slot, pushes records and calling contexts. No function here blocks
 //! or allocates, and only [`Producer::claim`] makes a system call.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Head, MAX_WORDS, Word, pairs};
-use crate::layout::{Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES};
+use crate::layout::{
+    Control, MAX_HELD, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES,
+};
 use crate::record::{
     CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
 };
@@ -21,8 +23,8 @@ const AHEAD: usize = 4 * 64;
 
 /// The writing side of one thread's ring. Not `Sync`: pushing needs `&mut`.
 ///
-/// The first cache line holds all fields that pushing a record reads or writes. Spread over three
-/// lines they made a region of LLVM's runtime with one thread 10 ns slower, of 225 ns.
+/// The first cache line holds all fields that pushing a structural record reads or writes. Spread
+/// over three lines they made a region of LLVM's runtime with one thread 10 ns slower, of 225 ns.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Producer<'a> {
@@ -39,12 +41,18 @@ pub struct Producer<'a> {
     index: u32,
     /// Its open part holds the position of the next record, or ends before it.
     ring: Ring,
+    /// As `limit`, for records that are not structural. Not above it.
+    waits_limit: u64,
     /// Dropped records that no [`Kind::Lost`] counts yet.
     lost: u64,
+    /// Dropped records that no [`Kind::LostWaits`] counts yet.
+    lost_waits: u64,
     /// Contexts pushed so far.
     contexts: u32,
     /// The stream has a gap. Records may or may not have been lost in it.
     gap: bool,
+    /// Records that are not structural are dropped, since only the reserve is left.
+    in_reserve: bool,
     arena: &'a Arena,
 }
 
@@ -74,6 +82,9 @@ impl<'a> Producer<'a> {
             header.refused_slots.fetch_add(1, Relaxed);
             return None;
         };
+        for [head, _] in &slot.held.records {
+            head.store(0, Relaxed);
+        }
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
@@ -85,9 +96,12 @@ impl<'a> Producer<'a> {
             slot,
             head,
             limit: head,
+            waits_limit: head,
             last: 0,
             lost: 0,
+            lost_waits: 0,
             gap: false,
+            in_reserve: false,
             clock: arena.clock(),
             index,
             contexts: 0,
@@ -115,7 +129,7 @@ impl<'a> Producer<'a> {
     #[inline]
     pub fn push(&mut self, kind: Kind, payload: u64) {
         let time = self.clock.now();
-        if self.has_room(1) || self.make_room(1, time) {
+        if self.has_room(1, kind) || self.make_room(1, kind, time) {
             self.write(Record::new(kind, time, payload));
             self.last = time;
             self.slot.head.store(self.head, Release);
@@ -133,7 +147,7 @@ impl<'a> Producer<'a> {
         payload: u64,
     ) -> bool {
         let records = 1 + prefix.is_some() as u64;
-        let pushed = self.has_room(records) || self.make_room(records, time);
+        let pushed = self.has_room(records, kind) || self.make_room(records, kind, time);
         if pushed {
             if let Some((kind, payload)) = prefix {
                 self.write(Record::new(kind, time, payload));
@@ -146,8 +160,13 @@ impl<'a> Producer<'a> {
     }
 
     #[inline]
-    fn has_room(&self, records: u64) -> bool {
-        self.head + records <= self.limit && self.control.load(Relaxed) == Control::Recording as u32
+    fn has_room(&self, records: u64, kind: Kind) -> bool {
+        let limit = if kind.is_structural() {
+            self.limit
+        } else {
+            self.waits_limit
+        };
+        self.head + records <= limit && self.control.load(Relaxed) == Control::Recording as u32
     }
 
     #[inline]
@@ -161,39 +180,44 @@ impl<'a> Producer<'a> {
     }
 
     /// Opens the next part of the ring. If the consumer is too far behind, counts the records as
-    /// lost. `time` is the time of the records.
+    /// lost. `kind` and `time` are those of the records.
     ///
     /// After a loss, recording resumes once a quarter of the ring is empty: one gap of known length
-    /// is worth more to the state machine than every tenth record.
+    /// is worth more to the state machine than every tenth record. Records that are not structural
+    /// leave half of the ring to the others.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, records: u64, time: u64) -> bool {
+    fn make_room(&mut self, records: u64, kind: Kind, time: u64) -> bool {
         if self.control.load(Relaxed) != Control::Recording as u32 {
             self.gap = true;
-            self.limit = self.head;
+            self.close();
             return false;
         }
         // A prefix is never separated from its record: a position may stay unused at the end of a
-        // part.
-        let needed = match (self.gap, records) {
-            (true, _) => (self.capacity() / 4).max(2 * records),
-            (false, 1) => 1,
-            (false, _) => 2 * records - 1,
-        };
-        if self.room() < needed {
+        // part. A count of lost records may precede them.
+        let counts = self.gap || self.lost_waits > 0;
+        let least = 2 * records - u64::from(!counts);
+        let after = |is_gap: bool| if is_gap { self.capacity() / 4 } else { 0 };
+        let room = self.room();
+        if room < least.max(after(self.gap)) {
             self.gap = true;
             self.lost += records;
-            self.limit = self.head;
-            let dropped = self.slot.dropped.load(Relaxed);
-            self.slot.dropped.store(dropped + records, Relaxed);
+            self.count_dropped(records);
+            self.close();
+            return false;
+        }
+        self.in_reserve = room < self.capacity() / 2 + after(self.in_reserve);
+        if self.in_reserve && !kind.is_structural() {
+            self.lose_waits(records);
             return false;
         }
         self.open_part();
         if self.gap {
-            self.write(Record::new(Kind::Lost, time, self.lost));
-            self.gap = false;
-            self.lost = 0;
+            self.write(Record::new(Kind::Lost, time, self.lost + self.lost_waits));
+        } else if self.lost_waits > 0 {
+            self.write(Record::new(Kind::LostWaits, time, self.lost_waits));
         }
+        (self.gap, self.lost, self.lost_waits) = (false, 0, 0);
         if self.head + records > self.limit {
             while self.head < self.limit {
                 self.write(Record::new(Kind::Code, time, 0));
@@ -201,6 +225,24 @@ impl<'a> Producer<'a> {
             self.open_part();
         }
         true
+    }
+
+    /// Counts records that are not structural as lost. The next structural record is preceded by the
+    /// count.
+    fn lose_waits(&mut self, records: u64) {
+        self.lost_waits += records;
+        self.count_dropped(records);
+        self.close();
+    }
+
+    /// Lets the next push open a part, whatever its kind.
+    fn close(&mut self) {
+        (self.limit, self.waits_limit) = (self.head, self.head);
+    }
+
+    fn count_dropped(&self, records: u64) {
+        let dropped = self.slot.dropped.load(Relaxed);
+        self.slot.dropped.store(dropped + records, Relaxed);
     }
 
     fn capacity(&self) -> u64 {
@@ -232,7 +274,7 @@ impl<'a> Producer<'a> {
         if self.head.is_multiple_of(part) {
             let unread = self.slot.tail.load(Acquire) / part;
             let oldest = unread.max(number.saturating_sub(parts));
-            let waiting = (oldest..number).fold(0u32, |set, at| set | 1 << (part_at(at) & 31));
+            let waiting = (oldest..number).fold(0u128, |set, at| set | 1 << (part_at(at) & 127));
             let first = waiting.trailing_ones() as u8;
             if let Some(entry) = entry(number) {
                 entry.store(first, Relaxed);
@@ -240,6 +282,103 @@ impl<'a> Producer<'a> {
         }
         self.ring.open(part_at(number));
         self.limit = (number + 1) * part;
+        self.waits_limit = if self.in_reserve {
+            self.head
+        } else {
+            self.limit
+        };
+    }
+
+    /// Pushes the records of a sum, of which the last one is the sum itself and the others are its
+    /// prefixes, with this time. If only the reserve is left, drops and counts them.
+    #[cold]
+    #[inline(never)]
+    pub fn push_sum(&mut self, time: u64, records: &[(Kind, u64)]) {
+        if self.control.load(Relaxed) != Control::Recording as u32 {
+            return;
+        }
+        // With the count of those that were lost before.
+        let count = records.len() as u64;
+        if self.gap || self.room() < self.capacity() / 2 + count + 1 {
+            self.lose_waits(count);
+            return;
+        }
+        if self.lost_waits > 0 {
+            let lost = std::mem::take(&mut self.lost_waits);
+            self.put(Record::new(Kind::LostWaits, time, lost));
+        }
+        for &(kind, payload) in records {
+            self.put(Record::new(kind, time, payload));
+        }
+        self.last = time;
+        self.slot.head.store(self.head, Release);
+    }
+
+    /// Waits shorter than this are summed and are no records, in nanoseconds.
+    pub fn short_ns(&self) -> u64 {
+        u64::from(self.arena.header().short_ns.load(Relaxed))
+    }
+
+    /// A length of `ns` nanoseconds in units of the clock.
+    pub fn units(&self, ns: u64) -> u64 {
+        let per_millisecond = self.arena.header().units_per_ms.load(Relaxed);
+        (ns as u128 * per_millisecond as u128 / 1_000_000) as u64
+    }
+
+    /// Holds a record back that may turn out not to be needed, after those held back before, of
+    /// which there is at most one ([`MAX_HELD`]). The first one may have a prefix [`Kind::Code`].
+    /// Nothing else may be pushed before [`push_held`](Self::push_held) or
+    /// [`drop_held`](Self::drop_held).
+    ///
+    /// The consumer sees records that are held back, so a wait that lasts is known before it ends.
+    #[inline]
+    pub fn hold_back(&mut self, time: u64, code: u64, kind: Kind, payload: u64) {
+        let held = &self.slot.held;
+        let [first, second] = &held.records;
+        let record = Record::new(kind, time, payload);
+        let [head, to] = if first[0].load(Relaxed) == 0 {
+            held.code.store(code, Release);
+            first
+        } else {
+            second
+        };
+        // Released, too: a consumer that sees them also sees that the head before them is gone.
+        to.store(record.payload, Release);
+        head.store(record.head, Release);
+    }
+
+    /// The times of the records that are held back: 0 if there is none.
+    #[inline]
+    pub fn held_times(&self) -> [u64; MAX_HELD] {
+        let time = |[head, _]: &[AtomicU64; 2]| head.load(Relaxed) >> 8;
+        let [first, second] = &self.slot.held.records;
+        [time(first), time(second)]
+    }
+
+    /// Forgets the records that are held back.
+    #[inline]
+    pub fn drop_held(&mut self) {
+        // The first one last: the consumer takes the second one only with the first.
+        for [head, _] in self.slot.held.records.iter().rev() {
+            head.store(0, Release);
+        }
+    }
+
+    /// Pushes the records that are held back.
+    #[cold]
+    #[inline(never)]
+    pub fn push_held(&mut self) {
+        let slot = self.slot;
+        let code = slot.held.code.load(Relaxed);
+        let mut prefix = (code != 0).then_some((Kind::Code, code));
+        for [head, payload] in &slot.held.records {
+            let (head, payload) = (head.load(Relaxed), payload.load(Relaxed));
+            let record = Record { head, payload };
+            if let Some(kind) = record.kind() {
+                self.push_at(record.time(), prefix.take(), kind, payload);
+            }
+        }
+        self.drop_held();
     }
 
     /// The slot's index.

@@ -10,6 +10,9 @@
 //! end of the implicit task or the next one's begin follows at once. A worker's end of that task is
 //! left out if its next begin is the thread's next event.
 //!
+//! Short waits and short holds of a mutex are no records: a thread sums them ([`Kind::ShortSync`],
+//! [`Kind::ShortMutex`]).
+//!
 //! The kinds follow the callbacks of the OpenMP specification, chapter "OMPT interface"; the
 //! enumerated values inside payloads are the specification's own.
 
@@ -74,8 +77,7 @@ kinds! {
     /// number of teams requested, saturated.
     TeamsBegin = 2,
     /// Prefix: the return address into the program of the record that follows, if the payload has
-    /// no room for it or no calling context could be taken; payload: the address. Before a
-    /// [`Kind::MutexAcquire`] it defines the meaning of [`MutexPayload::call`] from there on.
+    /// no room for it or no calling context could be taken; payload: the address.
     Code = 3,
     /// The runtime announces the thread; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
     ThreadBegin = 4,
@@ -100,15 +102,16 @@ kinds! {
     /// A `sync_region_wait` ends, other than of kind 9, a join barrier; payload:
     /// `ompt_sync_region_t`.
     SyncWaitEnd = 12,
-    /// A wait for a mutex begins; payload: [`MutexPayload`].
+    /// A wait for a mutex begins; payload: [`MutexPayload`]. A prefix [`Kind::Code`] has the call.
     MutexAcquire = 13,
-    /// The mutex is acquired; payload: [`MutexPayload`], call 0.
+    /// The mutex is acquired; payload: [`MutexPayload`].
     MutexAcquired = 14,
-    /// The mutex is released; payload: [`MutexPayload`], call 0.
+    /// The mutex is released; payload: [`MutexPayload`].
     MutexReleased = 15,
     /// A nestable lock is re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
-    /// An explicit task is created; payload: [`OriginPayload`], info = [`TASK_UNDEFERRED`] or 0.
+    /// An explicit task is created; payload: [`OriginPayload`], info = any of [`TASK_UNDEFERRED`],
+    /// [`TASK_DIVISION`], [`TASK_LOOP`] and [`TASK_ALL`].
     /// Its time is that of the previous record: only the order of task creations is recorded.
     TaskCreate = 17,
     /// The thread switches tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
@@ -127,6 +130,42 @@ kinds! {
     /// [`ContextPayload`]. The rest of it fills the positions that follow, which hold no records
     /// (see [`crate::context`]).
     Context = 23,
+    /// Prefix: the number and the length of the waits of the record that follows; payload:
+    /// [`ShortPayload`].
+    Short = 24,
+    /// Short waits in one call since the thread's last record: a sum, not an event. They took
+    /// place in the state in which the thread is here; payload: [`CodePayload`] with
+    /// `ompt_sync_region_t`. A prefix [`Kind::Short`] has their number and length.
+    ShortSync = 25,
+    /// The same of short waits for one mutex, which was held shortly, too; payload:
+    /// [`MutexPayload`]. Prefixes [`Kind::Code`] and [`Kind::Short`] precede it.
+    ShortMutex = 26,
+    /// Records that are not structural ([`Kind::is_structural`]) were dropped here because the
+    /// ring was nearly full; payload: how many.
+    LostWaits = 27,
+}
+
+impl Kind {
+    /// Whether the record tells which regions and tasks the thread is in. Others tell only what it
+    /// does there; a part of the ring is kept free of them.
+    #[inline(always)]
+    pub const fn is_structural(self) -> bool {
+        !matches!(
+            self,
+            Kind::SyncWaitBegin
+                | Kind::SyncWaitEnd
+                | Kind::MutexAcquire
+                | Kind::MutexAcquired
+                | Kind::MutexReleased
+                | Kind::NestLock
+                | Kind::ReductionBegin
+                | Kind::ReductionEnd
+                | Kind::OverheadBegin
+                | Kind::OverheadEnd
+                | Kind::ShortSync
+                | Kind::ShortMutex
+        )
+    }
 }
 
 /// Identifies an instance of a region or a task within an experiment: the slot of the thread that
@@ -270,15 +309,12 @@ impl CodePayload {
     }
 }
 
-/// Payload: a mutex, and the return address of the call that waits for it.
+/// Payload: a mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MutexPayload {
-    /// Distinguishes the mutex from others of its kind in the process; usually its address. 48
+    /// Distinguishes the mutex from others of its kind in the process; usually its address. 56
     /// bits. 0 if its holder is unknown.
     pub lock: u64,
-    /// The call that waits. A thread numbers the return addresses of such calls by prefixes
-    /// [`Kind::Code`]; a number without such a prefix stands for no address.
-    pub call: u8,
     /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
     /// 7 ordered).
     pub kind: u8,
@@ -288,16 +324,54 @@ impl MutexPayload {
     /// Packs into 64 bits.
     #[inline]
     pub const fn pack(self) -> u64 {
-        self.lock & ((1 << 48) - 1) | (self.call as u64) << 48 | (self.kind as u64) << 56
+        self.lock & ((1 << 56) - 1) | (self.kind as u64) << 56
     }
 
     /// Unpacks from 64 bits.
     #[inline]
     pub const fn unpack(payload: u64) -> Self {
         MutexPayload {
-            lock: payload & ((1 << 48) - 1),
-            call: (payload >> 48) as u8,
+            lock: payload & ((1 << 56) - 1),
             kind: (payload >> 56) as u8,
+        }
+    }
+}
+
+/// Payload: how many short waits there were, and how long they were together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortPayload {
+    /// Their number, saturated at 2^24 - 1.
+    pub count: u32,
+    /// Their length, in units of the arena's clock, saturated at 2^40 - 1.
+    pub length: u64,
+}
+
+impl ShortPayload {
+    const LENGTH_BITS: u32 = 40;
+
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        let (most_count, most_length) = ((1 << 24) - 1, (1 << Self::LENGTH_BITS) - 1);
+        let count = if self.count < most_count {
+            self.count
+        } else {
+            most_count
+        };
+        let length = if self.length < most_length {
+            self.length
+        } else {
+            most_length
+        };
+        length | (count as u64) << Self::LENGTH_BITS
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        ShortPayload {
+            count: (payload >> Self::LENGTH_BITS) as u32,
+            length: payload & ((1 << Self::LENGTH_BITS) - 1),
         }
     }
 }
@@ -333,6 +407,16 @@ impl TaskPayload {
 /// with `if(0)` the program calls it directly, so that its stack holds its creator's frames with no
 /// frames of the runtime between them.
 pub const TASK_UNDEFERRED: u16 = 1;
+/// In [`OriginPayload::info`] of a [`Kind::TaskCreate`]: the encountering task is one of a taskloop's,
+/// and the runtime gives a part of its iterations to the new one. The payload has no calling context:
+/// both tasks have that of the taskloop.
+pub const TASK_DIVISION: u16 = 2;
+/// In [`OriginPayload::info`] of a [`Kind::TaskCreate`]: the task is one of a taskloop's.
+pub const TASK_LOOP: u16 = 4;
+/// In [`OriginPayload::info`] of a [`Kind::TaskCreate`], with [`TASK_LOOP`]: the instance stands for all
+/// tasks of the taskloop. A [`Kind::TaskSchedule`] to it begins one of them, unless it ends another task:
+/// then it resumes the innermost one on the thread or, if there is none, says that all have ended.
+pub const TASK_ALL: u16 = 8;
 
 /// [`CallingContextId`]'s width in bits.
 pub const CONTEXT_BITS: u32 = 24;
@@ -398,10 +482,14 @@ mod tests {
         assert_eq!(CodePayload::unpack(c.pack()), c);
         let m = MutexPayload {
             lock: 0x7fff_dead_beef,
-            call: 255,
             kind: 7,
         };
         assert_eq!(MutexPayload::unpack(m.pack()), m);
+        let s = ShortPayload {
+            count: 70_000,
+            length: 1 << 39,
+        };
+        assert_eq!(ShortPayload::unpack(s.pack()), s);
         let t = TaskPayload {
             task: region,
             status: 0xff_ffff,

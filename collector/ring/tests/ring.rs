@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use omp_ring::consumer::{ArenaOptions, Consumer, Item, Unreadable};
+use omp_ring::consumer::{ArenaOptions, Consumer, Held, Item, Unreadable};
 use omp_ring::context::{Context, Head, MAX_BYTES, MAX_WORDS, Registers, Word};
 use omp_ring::layout::{Control, RuntimeKind};
 use omp_ring::producer::Producer;
@@ -20,6 +20,7 @@ fn options() -> ArenaOptions {
         slots: 4,
         ring_records: 64,
         clock: ClockSource::best(),
+        short_ns: 0,
     }
 }
 
@@ -61,7 +62,7 @@ fn two_threads_pass_every_record_in_order() {
         scope.spawn(|| {
             let mut producer = Producer::claim(&arena, 1, 2).unwrap();
             for payload in 0..RECORDS {
-                producer.push(Kind::MutexAcquire, payload);
+                producer.push(Kind::TaskSchedule, payload);
             }
         });
         let (mut next, mut lost, mut time) = (0, 0, 0);
@@ -76,7 +77,7 @@ fn two_threads_pass_every_record_in_order() {
                         next += record.payload;
                     }
                     kind => {
-                        assert_eq!((kind, record.payload), (Some(Kind::MutexAcquire), next));
+                        assert_eq!((kind, record.payload), (Some(Kind::TaskSchedule), next));
                         next += 1;
                     }
                 }
@@ -96,22 +97,27 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
     let (mut consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     for payload in 0..70 {
-        producer.push(Kind::SyncWaitEnd, payload);
+        producer.push(Kind::TaskSchedule, payload);
     }
     assert_eq!(consumer.slots().next().unwrap().dropped, 6);
     // Fewer than a quarter is free: the gap stays open.
     assert_eq!(records(&mut consumer, 10, |_| ()), 10);
-    producer.push_at(producer.now(), Some((Kind::Code, 1)), Kind::SyncWaitEnd, 70);
+    producer.push_at(
+        producer.now(),
+        Some((Kind::Code, 1)),
+        Kind::TaskSchedule,
+        70,
+    );
     assert_eq!(consumer.slots().next().unwrap().pending, 54);
     assert_eq!(records(&mut consumer, 10, |_| ()), 10);
-    producer.push(Kind::SyncWaitEnd, 71);
+    producer.push(Kind::TaskSchedule, 71);
     let rest = drained(&mut consumer);
     assert_eq!(
         rest[43..],
         [
-            (Kind::SyncWaitEnd, 63),
+            (Kind::TaskSchedule, 63),
             (Kind::Lost, 8),
-            (Kind::SyncWaitEnd, 71)
+            (Kind::TaskSchedule, 71)
         ]
     );
 }
@@ -119,7 +125,7 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
 #[test]
 fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
     let (mut consumer, arena) = pair(&ArenaOptions {
-        ring_records: 1 << 16,
+        ring_records: 1 << 18,
         ..options()
     });
     let path = consumer.path();
@@ -137,17 +143,17 @@ fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
         });
     };
     for payload in 0..500_000 {
-        producer.push(Kind::MutexAcquire, payload);
+        producer.push(Kind::TaskSchedule, payload);
         if payload % 1000 == 0 {
             check(&mut next);
         }
     }
     check(&mut next);
-    // Two parts of 32 KiB; all of the ring is 1 MiB.
+    // Two parts of 32 KiB; all of the ring is 4 MiB.
     assert_eq!((next, touched() - before), (500_000, 64 << 10));
     // A late reader gets the rest, too.
     for payload in 500_000..560_000 {
-        producer.push(Kind::MutexAcquire, payload);
+        producer.push(Kind::TaskSchedule, payload);
     }
     check(&mut next);
     assert_eq!(next, 560_000);
@@ -177,6 +183,58 @@ fn a_prefix_and_its_record_lie_in_one_part() {
             (Kind::Code, 8),
             (Kind::JoinWaitBegin, 0),
         ]
+    );
+}
+
+#[test]
+fn waits_leave_half_of_the_ring_to_regions_and_tasks() {
+    let (mut consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    for payload in 0..40 {
+        producer.push(Kind::MutexReleased, payload);
+    }
+    producer.push_sum(producer.now(), &[(Kind::Short, 1), (Kind::ShortSync, 2)]);
+    for payload in 0..20 {
+        producer.push(Kind::TaskSchedule, payload);
+    }
+    let dropped = consumer.slots().next().unwrap().dropped;
+    let all = drained(&mut consumer);
+    let (waits, tasks) = all.split_at(42 - dropped as usize);
+    // Half of 64, but for the rest of a part.
+    assert!((32..=34).contains(&waits.len()), "{waits:?}");
+    // The count of what was lost precedes the next record.
+    assert_eq!(tasks[0], (Kind::LostWaits, dropped));
+    assert!(waits.iter().all(|it| it.0 == Kind::MutexReleased));
+    assert_eq!(tasks[1..].len(), 20);
+    assert!(tasks[1..].iter().all(|it| it.0 == Kind::TaskSchedule));
+    // The ring is empty again.
+    producer.push(Kind::MutexReleased, 7);
+    assert_eq!(drained(&mut consumer), [(Kind::MutexReleased, 7)]);
+}
+
+#[test]
+fn a_record_held_back_is_seen_until_it_is_pushed_or_dropped() {
+    let (mut consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    assert_eq!(consumer.held(0), Held::default());
+    producer.hold_back(1000, 77, Kind::MutexAcquire, 5);
+    let wait = Record::new(Kind::MutexAcquire, 1000, 5);
+    let held = consumer.held(0);
+    assert_eq!((held.code, held.records), (77, [Some(wait), None]));
+    producer.hold_back(2000, 0, Kind::MutexAcquired, 5);
+    assert_eq!(producer.held_times(), [1000, 2000]);
+    let hold = Record::new(Kind::MutexAcquired, 2000, 5);
+    assert_eq!(consumer.held(0).records, [Some(wait), Some(hold)]);
+    assert_eq!(drained(&mut consumer), []);
+    producer.drop_held();
+    assert_eq!(consumer.held(0), Held::default());
+    producer.hold_back(3000, 78, Kind::MutexAcquire, 6);
+    assert_eq!(consumer.held(0).records[1], None);
+    producer.push_held();
+    assert_eq!(consumer.held(0), Held::default());
+    assert_eq!(
+        drained(&mut consumer),
+        [(Kind::Code, 78), (Kind::MutexAcquire, 6)]
     );
 }
 
@@ -297,11 +355,11 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     let (head, words) = stack(100);
     for payload in 0..20 {
-        producer.push(Kind::SyncWaitEnd, payload);
+        producer.push(Kind::TaskSchedule, payload);
     }
     // It needs 54 positions, and 44 are left.
     assert_eq!(producer.context(&head, &words), CallingContextId::NONE);
-    producer.push(Kind::SyncWaitEnd, 20);
+    producer.push(Kind::TaskSchedule, 20);
     let all = drained(&mut consumer);
     assert!(all.iter().map(|(_, payload)| *payload).eq(0..=20));
     assert_eq!(producer.context(&head, &words), CallingContextId(1));
@@ -332,7 +390,7 @@ fn a_ring_that_makes_no_sense_is_given_up() {
         let (mut consumer, arena) = pair(&options());
         let mut producer = Producer::claim(&arena, 1, 2).unwrap();
         for payload in 0..5 {
-            producer.push(Kind::SyncWaitEnd, payload);
+            producer.push(Kind::TaskSchedule, payload);
         }
         let file = std::fs::File::options()
             .write(true)
@@ -363,11 +421,11 @@ fn an_arena_is_made_to_fit_a_limit() {
     let bytes = std::fs::metadata(whole.path()).unwrap().len();
     assert_eq!(options.within(bytes).unwrap().slots, 4096);
     assert_eq!(options.within(bytes - 1).unwrap().slots, 4095);
-    let few = options.within(5 << 20).unwrap();
+    let few = options.within(20 << 20).unwrap();
     assert_eq!(few.slots, 4);
     let small = Consumer::create(&few).unwrap();
-    assert!(std::fs::metadata(small.path()).unwrap().len() <= 5 << 20);
-    assert!(options.within(1 << 20).is_none());
+    assert!(std::fs::metadata(small.path()).unwrap().len() <= 20 << 20);
+    assert!(options.within(4 << 20).is_none());
 }
 
 #[test]

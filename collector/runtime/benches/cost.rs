@@ -1,9 +1,9 @@
 //! What the library costs a program: nanoseconds per construct without and with it, printed, on
 //! LLVM's runtime as a tool and on GCC's by interposition.
 //!
-//! A lock's round trip is three records; so is a task's, a prefix and the look-up of its context
-//! added; a wait is two; a region on the thread that forks it is four (six on LLVM's), a
-//! prefix and the look-up.
+//! A lock's round trip and a wait are short here, so they are parts of sums. A task is three records,
+//! a prefix and the look-up of its context; a region on the thread that forks it is four records (six
+//! on LLVM's), a prefix and the look-up.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/support/mod.rs"]

@@ -19,6 +19,7 @@
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `context` | calling contexts, cached |
+//! | `passed` | the bodies that calls into LLVM's runtime pass |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
 //! | `loader`, `symbols` | loaded objects and their symbols |
@@ -32,8 +33,10 @@ mod gomp;
 mod loader;
 mod memory;
 mod ompt;
+mod passed;
 mod pointer;
 mod process;
+mod short;
 mod stack;
 mod symbols;
 mod thread;

@@ -6,11 +6,13 @@
 use omp_ring::producer::Producer;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
-    RegionPayload, TASK_UNDEFERRED, TaskPayload,
+    RegionPayload, TASK_DIVISION, TASK_LOOP, TASK_UNDEFERRED, TaskPayload,
 };
 
 use crate::context::{Call, Contexts};
+use crate::passed::{Origin, Passed};
 use crate::process;
+use crate::short::{ShortWaits, Wait};
 
 /// The state of one thread.
 pub(crate) struct Thread {
@@ -20,21 +22,39 @@ pub(crate) struct Thread {
     is_announced: bool,
     /// The thread has come to a join barrier, and has not begun an implicit task since.
     is_joining: bool,
+    /// Something is to be pushed before the next record: one of the following.
+    is_unsettled: bool,
     /// The end of a worker's implicit task is not pushed yet: the begin of its next one would imply
     /// it.
     is_end_pending: bool,
+    /// The wait whose records are held back.
+    held: Held,
+    /// The return address of the call that forked the thread's last region.
+    fork: u64,
+    /// Short waits that are not pushed yet.
+    short: ShortWaits,
     /// The call of a lock routine that is forwarded to a runtime with OMPT.
     pub(crate) forwarded: ForwardedCall,
-    /// Return addresses of calls that asked for a mutex, by [`MutexPayload::call`].
-    mutex_calls: [u64; MUTEX_CALLS],
+    /// The calls into LLVM's runtime that pass bodies of regions and tasks.
+    pub(crate) passed: Passed,
     /// The state of libgomp's interposer.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::State,
 }
 
-/// The number of values of [`MutexPayload::call`].
-const MUTEX_CALLS: usize = 1 << MUTEX_CALLS_BITS;
-const MUTEX_CALLS_BITS: u32 = 8;
+/// What is held back: the begin of a wait; for a mutex also that of its hold. If it turns out to be
+/// short, it becomes part of a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Held {
+    #[default]
+    Nothing,
+    /// A wait in a barrier or for tasks, in this call.
+    Sync(u64),
+    /// A wait for a mutex, with its id and the call.
+    Acquire { lock: u64, code: u64 },
+    /// That wait and the begin of the hold.
+    Acquired { lock: u64, code: u64 },
+}
 
 /// A call of a lock routine that the interposer forwards to another runtime.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,13 +75,17 @@ impl Thread {
         let producer = Producer::claim(arena, pid, tid)?;
         contexts.begin(tid == pid);
         Some(Thread {
-            producer,
             contexts,
             is_announced: false,
             is_joining: false,
+            is_unsettled: false,
             is_end_pending: false,
+            held: Held::Nothing,
+            fork: 0,
+            short: ShortWaits::new(&producer),
             forwarded: ForwardedCall::default(),
-            mutex_calls: [0; MUTEX_CALLS],
+            passed: Passed::default(),
+            producer,
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::State::new(),
         })
@@ -80,20 +104,60 @@ impl Thread {
         std::ptr::from_ref(self) as usize
     }
 
-    /// The ring. A pending record is pushed first.
+    /// The ring. What is not pushed yet is pushed first.
     #[inline]
     fn ring(&mut self) -> &mut Producer<'static> {
-        if self.is_end_pending {
-            self.push_pending_end();
+        if self.is_unsettled {
+            self.settle();
         }
         &mut self.producer
     }
 
     #[cold]
-    fn push_pending_end(&mut self) {
-        self.is_end_pending = false;
-        self.producer
-            .push(Kind::ImplicitEnd, region_payload(InstanceId::NONE, 0, 0));
+    #[inline(never)]
+    fn settle(&mut self) {
+        if self.short.have_length() {
+            let [held, _] = self.producer.held_times();
+            let time = if held == 0 { self.producer.now() } else { held };
+            self.short.push(&mut self.producer, time);
+        }
+        if self.held != Held::Nothing {
+            self.held = Held::Nothing;
+            self.producer.push_held();
+        }
+        if self.is_end_pending {
+            self.is_end_pending = false;
+            self.producer
+                .push(Kind::ImplicitEnd, region_payload(InstanceId::NONE, 0, 0));
+        }
+        self.is_unsettled = false;
+    }
+
+    /// Holds back the begin of a wait. Returns its time.
+    #[inline]
+    fn hold_back(&mut self, held: Held, record: (Kind, u64), code: u64) -> u64 {
+        // Sums go on: the state is the same.
+        if self.held != Held::Nothing || self.is_end_pending {
+            self.settle();
+        }
+        let (ring, (kind, payload)) = (&mut self.producer, record);
+        let time = ring.now();
+        ring.hold_back(time, code, kind, payload);
+        self.held = held;
+        self.is_unsettled = true;
+        time
+    }
+
+    /// What is held back has ended and was short: makes it part of a sum.
+    #[inline]
+    fn add_short(&mut self, code: u64, wait: Wait, (begin, end): (u64, u64), now: u64) {
+        self.producer.drop_held();
+        self.held = Held::Nothing;
+        self.short.add(code, wait, begin, end);
+        if self.short.are_due(now) {
+            self.short.push(&mut self.producer, now);
+        }
+        self.is_unsettled = self.short.have_length() || self.is_end_pending;
     }
 
     /// The runtime announces the thread; `kind` is `ompt_thread_t`.
@@ -107,7 +171,7 @@ impl Thread {
     #[inline]
     pub(crate) fn thread_end(&mut self) {
         self.is_end_pending = false;
-        self.producer.push(Kind::ThreadEnd, 0);
+        self.ring().push(Kind::ThreadEnd, 0);
     }
 
     /// The index of its slot, which is part of the ids of its instances.
@@ -137,6 +201,7 @@ impl Thread {
         } else {
             Kind::ParallelBegin
         };
+        self.fork = call.code;
         let time = self.ring().now();
         self.originate(time, (kind, size.min(0xfff) as u16), region, call);
     }
@@ -153,7 +218,7 @@ impl Thread {
     pub(crate) fn implicit_begin(&mut self, region: InstanceId, index: u32, size: u32) {
         self.is_joining = false;
         self.is_end_pending = false;
-        self.producer
+        self.ring()
             .push(Kind::ImplicitBegin, region_payload(region, index, size));
     }
 
@@ -161,7 +226,7 @@ impl Thread {
     #[inline]
     pub(crate) fn implicit_end(&mut self, region: InstanceId, index: u32, size: u32) {
         if self.is_joining && index != 0 {
-            self.is_end_pending = true;
+            (self.is_end_pending, self.is_unsettled) = (true, true);
             return;
         }
         self.ring()
@@ -173,30 +238,43 @@ impl Thread {
     #[inline]
     pub(crate) fn join_wait_begin(&mut self, kind: u32, region: InstanceId, code: u64) {
         self.is_joining |= kind == JOIN_BARRIER;
-        let ring = self.ring();
-        let time = ring.now();
-        let prefix = (kind == AMBIGUOUS_BARRIER && code != 0).then_some((Kind::Code, code));
         let payload = JoinPayload {
             region,
             kind: kind as u8,
+        };
+        let record = (Kind::JoinWaitBegin, payload.pack());
+        let code = if kind == AMBIGUOUS_BARRIER { code } else { 0 };
+        // Threads come to the join barrier without a call, but for the one that forked them.
+        if code != 0 && code != self.fork {
+            self.hold_back(Held::Sync(code), record, code);
+            return;
         }
-        .pack();
-        ring.push_at(time, prefix, Kind::JoinWaitBegin, payload);
+        let ring = self.ring();
+        let prefix = (code != 0).then_some((Kind::Code, code));
+        ring.push_at(ring.now(), prefix, record.0, record.1);
     }
 
     /// The thread begins another wait; `kind` is `ompt_sync_region_t`.
     #[inline]
     pub(crate) fn sync_wait_begin(&mut self, kind: u32, code: u64) {
-        self.ring()
-            .push(Kind::SyncWaitBegin, code_payload(kind, code));
+        let record = (Kind::SyncWaitBegin, code_payload(kind, code));
+        self.hold_back(Held::Sync(code), record, 0);
     }
 
     /// A wait ends. The end of a join barrier's is not pushed: the end of the implicit task follows.
     #[inline]
     pub(crate) fn sync_wait_end(&mut self, kind: u32) {
-        if kind != JOIN_BARRIER {
-            self.ring().push(Kind::SyncWaitEnd, kind as u64);
+        if kind == JOIN_BARRIER {
+            return;
         }
+        if let Held::Sync(code) = self.held {
+            let [begin, _] = self.producer.held_times();
+            let end = self.producer.now();
+            if self.short.is_short(begin, end) {
+                return self.add_short(code, Wait::Sync(kind), (begin, end), end);
+            }
+        }
+        self.ring().push(Kind::SyncWaitEnd, kind as u64);
     }
 
     /// The thread may have to wait for a mutex. `kind` is `ompt_mutex_t`; `lock` distinguishes the
@@ -208,35 +286,49 @@ impl Thread {
             0 => (kind, code),
             code => (forwarded.kind, code),
         };
-        let hash = code.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let number = (hash >> (u64::BITS - MUTEX_CALLS_BITS)) as usize;
-        let ring = self.ring();
-        let time = ring.now();
-        let Some(known) = self.mutex_calls.get_mut(number) else {
-            return;
-        };
-        let prefix = (*known != code).then_some((Kind::Code, code));
-        let payload = MutexPayload {
-            lock,
-            call: number as u8,
-            kind: kind as u8,
-        };
-        let kind = Kind::MutexAcquire;
-        if self.producer.push_at(time, prefix, kind, payload.pack()) {
-            *known = code;
-        }
+        let record = (Kind::MutexAcquire, mutex_payload(kind, lock));
+        self.hold_back(Held::Acquire { lock, code }, record, code);
     }
 
     /// The thread has acquired the mutex.
     #[inline]
     pub(crate) fn mutex_acquired(&mut self, kind: u32, lock: u64) {
-        self.ring()
-            .push(Kind::MutexAcquired, mutex_payload(kind, lock));
+        let payload = mutex_payload(kind, lock);
+        match self.held {
+            Held::Acquire { lock: held, code } if held == lock => {
+                let ring = &mut self.producer;
+                ring.hold_back(ring.now(), 0, Kind::MutexAcquired, payload);
+                self.held = Held::Acquired { lock, code };
+            }
+            _ => self.ring().push(Kind::MutexAcquired, payload),
+        }
+    }
+
+    /// The thread has acquired a mutex that was free.
+    #[inline]
+    pub(crate) fn mutex_entered(&mut self, kind: u32, lock: u64, code: u64) {
+        let payload = mutex_payload(kind, lock);
+        let record = (Kind::MutexAcquire, payload);
+        let time = self.hold_back(Held::Acquire { lock, code }, record, code);
+        // The consumer takes a record that is held back only if it is later than the one before.
+        self.producer
+            .hold_back(time + 1, 0, Kind::MutexAcquired, payload);
+        self.held = Held::Acquired { lock, code };
     }
 
     /// The thread has released the mutex.
     #[inline]
     pub(crate) fn mutex_released(&mut self, kind: u32, lock: u64) {
+        if let Held::Acquired { lock: held, code } = self.held
+            && held == lock
+        {
+            let [begin, acquired] = self.producer.held_times();
+            let end = self.producer.now();
+            if self.short.is_short(begin, end) {
+                let wait = Wait::Mutex(kind, lock);
+                return self.add_short(code, wait, (begin, acquired), end);
+            }
+        }
         self.ring()
             .push(Kind::MutexReleased, mutex_payload(kind, lock));
     }
@@ -248,9 +340,10 @@ impl Thread {
         self.ring().push(Kind::NestLock, endpoint as u64);
     }
 
-    /// The thread creates an explicit task; `flags` are `ompt_task_flag_t`.
+    /// The thread creates an explicit task; `flags` are `ompt_task_flag_t`, `kind` is 0, [`TASK_LOOP`]
+    /// or that and [`TASK_ALL`].
     #[inline]
-    pub(crate) fn task_create(&mut self, call: &Call, flags: u32) -> InstanceId {
+    pub(crate) fn task_create(&mut self, call: &Call, flags: u32, kind: u16) -> InstanceId {
         let undeferred = if flags & SPEC_UNDEFERRED != 0 {
             TASK_UNDEFERRED
         } else {
@@ -259,8 +352,33 @@ impl Thread {
         let task = self.instance();
         // The thread continues with what it did, so the exact time of the creation does not matter.
         let time = self.ring().last();
-        self.originate(time, (Kind::TaskCreate, undeferred), task, call);
+        self.originate(time, (Kind::TaskCreate, undeferred | kind), task, call);
         task
+    }
+
+    /// The runtime divides the taskloop's task that the thread executes. Returns the new task.
+    #[inline]
+    fn task_divide(&mut self) -> InstanceId {
+        let instance = self.instance();
+        let time = self.ring().last();
+        let payload = OriginPayload {
+            instance,
+            info: TASK_DIVISION,
+            context: CallingContextId::NONE,
+        };
+        self.ring()
+            .push_at(time, None, Kind::TaskCreate, payload.pack());
+        instance
+    }
+
+    /// LLVM's runtime creates an explicit task. Returns it, and whether it is one of a taskloop's.
+    #[inline]
+    pub(crate) fn task_created(&mut self, mut call: Call, flags: u32) -> (InstanceId, bool) {
+        match self.passed.complete_task(&mut call) {
+            Origin::Directive => (self.task_create(&call, flags, 0), false),
+            Origin::Taskloop => (self.task_create(&call, flags, TASK_LOOP), true),
+            Origin::Division => (self.task_divide(), true),
+        }
     }
 
     /// The thread switches to task `next`, [`InstanceId::NONE`] for its implicit task; `status` is the
@@ -300,7 +418,11 @@ impl Thread {
     #[inline]
     fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: &Call) {
         let (kind, info) = record;
-        let context = self.contexts.id_of(call, &mut self.producer);
+        // Without a call of the program, the runtime makes a team of a league's thread.
+        let context = match (kind, call.code) {
+            (Kind::ParallelBegin, 0) => CallingContextId::NONE,
+            _ => self.contexts.id_of(call, &mut self.producer),
+        };
         let prefix = (context == CallingContextId::NONE && call.code != 0)
             .then_some((Kind::Code, call.code));
         let payload = OriginPayload {
@@ -334,7 +456,6 @@ fn region_payload(region: InstanceId, index: u32, size: u32) -> u64 {
 fn mutex_payload(kind: u32, lock: u64) -> u64 {
     MutexPayload {
         lock,
-        call: 0,
         kind: kind as u8,
     }
     .pack()

@@ -72,7 +72,7 @@ fn private_copies_are_each_their_own_runtime() {
     let (a, b) = (extension(&folder, 'a'), extension(&folder, 'b'));
     let host = compile_gnu("gomp/host.c", &["-fno-openmp", "-ldl"]);
     run(Command::new(&host).args([&a, &b]));
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let consumer = Consumer::create(&support::every_wait()).unwrap();
     let child = preloaded(&host, &consumer).args([&a, &b]).spawn().unwrap();
     let recording = record_child(consumer, child);
     assert!(recording.status.success(), "{}", recording.stderr);
@@ -136,7 +136,7 @@ fn llvm_s_runtime_in_place_of_libgomp_is_recorded_by_ompt() {
 
 #[test]
 fn a_program_that_calls_nothing_of_openmp_leaves_no_trace() {
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let consumer = Consumer::create(&support::every_wait()).unwrap();
     let child = preloaded(Path::new("/bin/true"), &consumer).spawn();
     let recording = record_child(consumer, child.unwrap());
     assert!(recording.status.success());
@@ -149,7 +149,7 @@ fn a_program_that_calls_nothing_of_openmp_leaves_no_trace() {
 fn without_an_arena_programs_run_as_alone() {
     for source in ["gomp/constructs.c", "gomp/tasks.cpp", "gomp/doacross.c"] {
         let program = compile_gnu(source, &[]);
-        let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+        let consumer = Consumer::create(&support::every_wait()).unwrap();
         let mut command = preloaded(&program, &consumer);
         command.env_remove(omp_ring::ARENA_VARIABLE);
         let output = command.output().unwrap();

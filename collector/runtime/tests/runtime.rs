@@ -93,6 +93,11 @@ fn a_fork_says_from_where_it_came() {
 }
 
 #[test]
+fn short_waits_are_summed_and_long_ones_recorded() {
+    support::check_sums(&compile("short.c", &["-O2"]), support::command);
+}
+
+#[test]
 fn a_stack_without_a_table_entry_is_guessed() {
     // The program has no call frame information; glibc has.
     let program = compile(
@@ -294,7 +299,7 @@ fn a_program_without_an_arena_runs_as_alone() {
         Some("/dev/null"),
         Some("/etc/passwd"),
     ] {
-        let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+        let consumer = Consumer::create(&support::every_wait()).unwrap();
         let mut command = command(&program, &consumer);
         match path {
             Some(path) => command.env(omp_ring::ARENA_VARIABLE, path),
@@ -379,7 +384,7 @@ fn a_forked_child_records_into_a_slot_of_its_own() {
 
 #[test]
 fn what_a_killed_program_sent_is_there() {
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let consumer = Consumer::create(&support::every_wait()).unwrap();
     let mut child = command(&compile("killed.c", &[]), &consumer)
         .spawn()
         .unwrap();

@@ -19,6 +19,7 @@ fn merge() -> Merge {
         slots: 8,
         ring_records: 64,
         clock: ClockSource::MonotonicRaw,
+        short_ns: 0,
     };
     let arena = Consumer::create(&options).expect("a memory file");
     let line = Line::new(Pair {

@@ -1,12 +1,12 @@
 //! Turns the OpenMP records of a thread into events.
 
-use experiment::ids::FrameId;
+use experiment::ids::{FrameId, Nanos, StackId};
 use experiment::tables::{Tables, ThreadKind};
-use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
+use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
 use omp_ring::context::Context;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
-    Record, RegionPayload, TaskPayload,
+    Record, RegionPayload, ShortPayload, TASK_ALL, TASK_DIVISION, TASK_LOOP, TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,8 +30,8 @@ const FRAMES_BITS: u32 = 6;
 pub(super) struct References {
     /// The payload of the prefix that precedes the next record.
     prefix: Option<u64>,
-    /// Return addresses by [`MutexPayload::call`].
-    mutex_calls: Box<[u64; 1 << u8::BITS]>,
+    /// The payload of the prefix [`Kind::Short`] of the next record; its length is in nanoseconds.
+    short: Option<u64>,
     /// The calling contexts that the thread has sent.
     contexts: FxHashMap<CallingContextId, CallingContext>,
     /// Cache of frames by return address: a thread has few different calls into the runtime.
@@ -53,7 +53,7 @@ impl References {
     pub(super) fn new() -> References {
         References {
             prefix: None,
-            mutex_calls: Box::new([0; _]),
+            short: None,
             contexts: FxHashMap::default(),
             frames: [(0, FrameId::NONE); FRAMES],
             frames_at: 0,
@@ -62,7 +62,7 @@ impl References {
 
     /// Resets for the records of another thread.
     pub(super) fn reset(&mut self) {
-        self.mutex_calls.fill(0);
+        (self.prefix, self.short) = (None, None);
         self.contexts.clear();
     }
 
@@ -78,6 +78,8 @@ pub(super) struct Shared {
     unwinder: ContextUnwinder,
     /// Records that the program could not push, as counted so far.
     pub(super) records_lost: u64,
+    /// Those of them that tell of waits.
+    pub(super) waits_lost: u64,
     /// Calling contexts that were lost or could not be unwound.
     pub(super) contexts_lost: u64,
 }
@@ -105,6 +107,10 @@ impl Conversion<'_> {
             self.references.prefix = Some(record.payload);
             return None;
         }
+        if kind == Kind::Short {
+            self.references.short = Some(record.payload);
+            return None;
+        }
         let event = self.event_of(kind, record.payload);
         self.references.prefix = None;
         event
@@ -117,6 +123,13 @@ impl Conversion<'_> {
                 self.shared.records_lost += payload;
                 What::Lost
             }
+            Kind::LostWaits => {
+                self.shared.records_lost += payload;
+                self.shared.waits_lost += payload;
+                What::LostWaits
+            }
+            Kind::ShortSync => self.short_sync(payload)?,
+            Kind::ShortMutex => self.short_mutex(payload)?,
             Kind::ThreadBegin => What::ThreadBegin(thread_kind(payload)),
             Kind::ThreadEnd => What::ThreadEnd,
             Kind::ParallelBegin => self.parallel_begin(payload, false),
@@ -196,9 +209,6 @@ impl Conversion<'_> {
     #[inline(always)]
     fn mutex_acquire(&mut self, payload: u64) -> Option<What> {
         let asked = MutexPayload::unpack(payload);
-        let known = &mut self.references.mutex_calls[usize::from(asked.call)];
-        let code = self.references.prefix.unwrap_or(*known);
-        *known = code;
         let kind = mutex(asked.kind)?;
         if MUTEX_TESTS.contains(&asked.kind) {
             return Some(What::MutexAsked);
@@ -206,21 +216,50 @@ impl Conversion<'_> {
         Some(What::MutexAcquire {
             kind,
             lock: Lock(asked.lock),
-            call: self.call(code),
+            call: self.call(self.references.prefix.unwrap_or(0)),
+        })
+    }
+
+    fn short_sync(&mut self, payload: u64) -> Option<What> {
+        let short = ShortPayload::unpack(self.references.short.take()?);
+        Some(What::ShortSync {
+            kind: sync(CodePayload::unpack(payload).kind)?,
+            call: self.call_of(payload),
+            waits: waits(short),
+        })
+    }
+
+    fn short_mutex(&mut self, payload: u64) -> Option<What> {
+        let short = ShortPayload::unpack(self.references.short.take()?);
+        let (kind, lock) = mutex_of(payload)?;
+        Some(What::ShortMutex {
+            kind,
+            lock,
+            call: self.call(self.references.prefix.unwrap_or(0)),
+            waits: waits(short),
         })
     }
 
     #[inline(always)]
     fn task_create(&mut self, payload: u64) -> What {
         let origin = OriginPayload::unpack(payload, self.slot);
+        let task = instance(origin.instance);
+        if origin.info & TASK_DIVISION != 0 {
+            return What::TaskDivide { task };
+        }
         What::TaskCreate {
-            task: instance(origin.instance),
+            task,
             site: self.site(origin.context),
+            of: match origin.info & (TASK_LOOP | TASK_ALL) {
+                0 => TaskOf::Directive,
+                TASK_LOOP => TaskOf::Taskloop,
+                _ => TaskOf::WholeTaskloop,
+            },
         }
     }
 
     /// The call path of a calling context. If the thread sent none, the prefix's return address as a
-    /// stack of one frame.
+    /// stack of one frame; without a prefix, no stack.
     fn site(&mut self, id: CallingContextId) -> Site {
         let code = match self.references.contexts.get(&id) {
             Some(CallingContext::Unwound(site)) => return *site,
@@ -234,7 +273,12 @@ impl Conversion<'_> {
                 }
                 context.head.code
             }
-            None => self.references.prefix.unwrap_or(0),
+            None => match self.references.prefix {
+                Some(code) => code,
+                // The program made no call.
+                None if id == CallingContextId::NONE => return StackId::EMPTY.into(),
+                None => 0,
+            },
         };
         self.shared.contexts_lost += 1;
         stacks::of_code(self.tables, self.processes, self.pid, (code, self.time)).into()
@@ -284,6 +328,13 @@ const fn instance(id: InstanceId) -> Instance {
 #[inline]
 const fn region_of(payload: u64) -> Instance {
     instance(RegionPayload::unpack(payload).region)
+}
+
+const fn waits(short: ShortPayload) -> Waits {
+    Waits {
+        count: short.count,
+        time: Nanos(short.length),
+    }
 }
 
 /// The mutex of a [`MutexPayload`].

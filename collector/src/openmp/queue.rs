@@ -3,8 +3,8 @@
 use experiment::ids::ThreadId;
 use experiment::tables::Tables;
 use omp_model::stream::What;
-use omp_ring::consumer::{Item, SlotView};
-use omp_ring::record::{Kind, Record};
+use omp_ring::consumer::{Held, Item, SlotView};
+use omp_ring::record::{Kind, Record, ShortPayload, TIME_BITS};
 
 use super::events::{Conversion, References, Shared};
 use crate::clock::Line;
@@ -14,6 +14,9 @@ use crate::processes::Processes;
 /// covers the offset between the clocks of two CPUs, and the error of the fitted line between the
 /// arena's clock and ours.
 const CLOCK_ERROR_NS: u64 = 1_000_000;
+
+/// Bits of the kind in a record's head, below the time.
+const TIME_SHIFT: u32 = u64::BITS - TIME_BITS;
 
 /// The records of one thread that are read and not merged yet.
 pub struct Queue {
@@ -32,6 +35,10 @@ pub struct Queue {
     next: usize,
     /// Time of the last record read.
     last: u64,
+    /// The raw time of the last record read, or held back and taken.
+    last_raw: u64,
+    /// The records held back that were taken, by their raw heads: their thread pushes them later.
+    taken: Vec<u64>,
     references: References,
     /// The thread has closed its slot.
     pub(super) is_closed: bool,
@@ -51,6 +58,8 @@ impl Queue {
             records: Vec::new(),
             next: 0,
             last: 0,
+            last_raw: 0,
+            taken: Vec::new(),
             references: References::new(),
             is_closed: false,
             is_given_up: false,
@@ -88,8 +97,21 @@ impl Queue {
     fn begin(&mut self, view: &SlotView) {
         self.generation = view.generation;
         (self.pid, self.tid, self.thread) = (view.pid, view.tid, None);
-        self.last = 0;
+        (self.last, self.last_raw) = (0, 0);
+        self.taken.clear();
         self.references.reset();
+    }
+
+    /// Whether the record, or the one whose prefix it is, was taken while it was held back.
+    #[cold]
+    fn is_taken(&mut self, record: Record) -> bool {
+        let is_prefix = record.kind() == Some(Kind::Code);
+        let mut taken = self.taken.iter();
+        let is_taken = taken
+            .any(|&head| head == record.head || is_prefix && head >> TIME_SHIFT == record.time());
+        self.taken
+            .retain(|&head| head >> TIME_SHIFT >= record.time() && head != record.head);
+        is_taken
     }
 
     /// Marks the rest of the thread's time as a gap, and reads no more of its records.
@@ -129,18 +151,58 @@ impl Reception<'_> {
                 return;
             }
         };
+        if queue.taken.is_empty() || !queue.is_taken(record) {
+            self.add(record);
+        }
+    }
+
+    /// Adds a record to the queue.
+    #[inline]
+    fn add(&mut self, record: Record) {
+        let queue = &mut *self.queue;
         self.records += 1;
+        queue.last_raw = record.time();
         let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
         self.is_ordered &= time + CLOCK_ERROR_NS >= queue.last;
         self.newest = self.newest.max(time);
         queue.last = time;
-        let record = Record {
+        let mut record = Record {
             head: time << 8 | record.head & 0xff,
             ..record
         };
+        if record.kind() == Some(Kind::Short) {
+            record.payload = self.in_ns(record.payload);
+        }
+        let queue = &mut *self.queue;
         match queue.records.last_mut() {
             Some(last) if is_implied_by(*last, record) => *last = record,
             _ => queue.records.push(record),
+        }
+    }
+
+    /// The payload of a [`Kind::Short`], its length in nanoseconds.
+    fn in_ns(&self, payload: u64) -> u64 {
+        let ShortPayload { count, length } = ShortPayload::unpack(payload);
+        let length = self.line.length_ns(length);
+        ShortPayload { count, length }.pack()
+    }
+
+    /// Takes the records that the thread holds back, as far as they are older than `ns`: none of
+    /// them can be short any more, so the thread will push them.
+    pub(super) fn take_held(&mut self, held: Held, older: u64) {
+        let mut code = held.code;
+        for record in held.records.into_iter().flatten() {
+            let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
+            let prefix = std::mem::take(&mut code);
+            let is_new = record.time() > self.queue.last_raw;
+            if !is_new || time >= older {
+                continue;
+            }
+            if prefix != 0 {
+                self.add(Record::new(Kind::Code, record.time(), prefix));
+            }
+            self.add(record);
+            self.queue.taken.push(record.head);
         }
     }
 
@@ -207,5 +269,69 @@ impl ThreadEvents<'_> {
             time,
         };
         conversion.event(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Pair;
+
+    const SLOT: SlotView = SlotView {
+        index: 0,
+        generation: 1,
+        pid: 10,
+        tid: 11,
+        closed: false,
+        dropped: 0,
+        pending: 0,
+    };
+
+    fn nanoseconds() -> Line {
+        Line::new(Pair {
+            ticks: 0,
+            raw_ns: 0,
+        })
+    }
+
+    fn kinds(queue: &Queue) -> Vec<(Kind, u64)> {
+        let records = queue.records.iter();
+        let kinds = records.map(|record| (record.kind().expect("a known kind"), record.time()));
+        kinds.collect()
+    }
+
+    #[test]
+    fn a_wait_that_lasts_is_taken_once_before_its_thread_pushes_it() {
+        let wait = Record::new(Kind::MutexAcquire, 1_000, 5);
+        let hold = Record::new(Kind::MutexAcquired, 2_000, 5);
+        let held = |second| Held {
+            code: 77,
+            records: [Some(wait), second],
+        };
+        let mut queue = Queue::new(0);
+        let mut reception = queue.receive(&SLOT, nanoseconds(), 0);
+        reception.take_held(held(None), 500);
+        assert_eq!(kinds(reception.queue), [], "it may be short yet");
+        reception.take_held(held(None), 1_500);
+        reception.take_held(held(Some(hold)), 1_500);
+        reception.take_held(held(Some(hold)), 9_000);
+        let taken = [
+            (Kind::Code, 1_000),
+            (Kind::MutexAcquire, 1_000),
+            (Kind::MutexAcquired, 2_000),
+        ];
+        assert_eq!(kinds(reception.queue), taken);
+        // Then the thread pushes them, and goes on.
+        let code = Record::new(Kind::Code, 1_000, 77);
+        let release = Record::new(Kind::MutexReleased, 8_000, 5);
+        for record in [code, wait, hold, release] {
+            reception.take(Item::Record(record));
+        }
+        assert_eq!(kinds(reception.queue)[..3], taken);
+        assert_eq!(kinds(reception.queue)[3..], [(Kind::MutexReleased, 8_000)]);
+        assert!(reception.is_plausible(10_000));
+        // What was held back before is not taken again.
+        reception.take_held(held(Some(hold)), 9_000);
+        assert_eq!(kinds(reception.queue).len(), 4);
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that affect later reports: metrics, order, names, mode, output, scripts.
 
 use omp_model::metrics::{Column, SortKey};
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 use omp_model::views::names::NameForm;
 use report::Document;
 use report::metrics::{current_sort, spec};
@@ -88,6 +88,13 @@ pub(crate) fn viewmode(session: &mut Session<'_>, arguments: &[String]) -> Resul
         ("machine", ViewMode::Machine),
     ];
     session.settings.mode = choose("viewmode", &arguments[0], &modes)?;
+    Ok(())
+}
+
+/// Chooses whether inlined functions have frames of their own.
+pub(crate) fn inline(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let choices = [("on", Inline::On), ("off", Inline::Off)];
+    session.settings.inline = choose("inline", &arguments[0], &choices)?;
     Ok(())
 }
 

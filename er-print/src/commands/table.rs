@@ -146,6 +146,7 @@ const OTHERS: &[Command] = &[
     on_session(Group::Output, "limit", "N", "show at most N rows; 0: all", settings::limit),
     on_session(Group::Output, "name", "FORM", "name functions long, short or mangled, with :soname or :nosoname", settings::name),
     on_session(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),
+    on_session(Group::Output, "inline", "CHOICE", "give inlined functions frames of their own (on) or not (off)", settings::inline),
     on_session(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     on_session(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 

@@ -284,7 +284,7 @@ fn json_totals_add_up_in_both_modes() {
 }
 
 #[test]
-fn a_deep_recursion_is_shown_whole() {
+fn a_deep_recursion_is_folded() {
     let folder = tempfile::tempdir().unwrap();
     handmade::recursion(&folder.path().join("deep.er"));
     let words = [
@@ -299,10 +299,10 @@ fn a_deep_recursion_is_shown_whole() {
     assert_eq!(ended.code, Some(0));
     let printed = ended.stdout;
     let rows = |mark| printed.lines().filter(|line| line.ends_with(mark)).count();
-    assert_eq!(rows("+-dig"), handmade::DEEP);
+    assert_eq!(rows("+-dig (recursive)"), 1);
+    assert_eq!(rows("+-dig"), 0);
     // `<Total>` is the outermost row.
     let json = printed.lines().last().unwrap();
-    assert_eq!(json.matches("\"children\":[").count(), handmade::DEEP + 1);
-    // The last one closes the report.
-    assert_eq!(json.matches("]}").count(), handmade::DEEP + 2);
+    assert_eq!(json.matches("\"children\":[").count(), 2);
+    assert_eq!(json.matches("\"recursive\":true").count(), 1);
 }

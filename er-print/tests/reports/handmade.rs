@@ -195,6 +195,7 @@ pub(crate) fn openmp(path: &Path) {
         context: task,
         thread: worker,
         instances: 2,
+        unfinished: 1,
         elsewhere: 1,
         work: Nanos(80_000_000),
         least: Nanos(20_000_000),

@@ -101,6 +101,8 @@ const COMMANDS: &[&str] = &[
     "procstats",
     "printmode html",
     "printmode ,",
+    "inline on",
+    "inline off",
     "compare on",
     "compare delta",
     "compare ratio",

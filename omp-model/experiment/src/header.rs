@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 8;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,8 @@ pub struct Losses {
     pub omp_taken: u64,
     /// OpenMP records dropped by full rings.
     pub omp_lost: u64,
+    /// Those of them that tell of waits, and not which regions and tasks there were.
+    pub omp_waits_lost: u64,
     /// Threads whose OpenMP records were given up because they made no sense.
     pub omp_given_up: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.

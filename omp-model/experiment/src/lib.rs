@@ -118,17 +118,9 @@ pub fn is_live(directory: &Path) -> bool {
 /// # Errors
 /// [`Live`] if it is being recorded.
 pub fn lock(directory: &Path) -> Option<Result<Lock, Live>> {
-    use std::os::unix::fs::MetadataExt;
     let records = directory.join(RECORDS);
     let file = File::options().read(true).write(true).open(&records).ok()?;
-    let identity = |metadata: std::io::Result<std::fs::Metadata>| {
-        metadata.ok().map(|file| (file.dev(), file.ino()))
-    };
-    let locked = writer::lock(&file).and_then(|()| {
-        // Another experiment may have taken the name between opening and locking.
-        let same = identity(file.metadata()) == identity(std::fs::metadata(&records));
-        if same { Ok(()) } else { Err(Live) }
-    });
+    let locked = writer::lock(&file, &records);
     Some(locked.map(|()| Lock { _file: file }))
 }
 

@@ -12,6 +12,11 @@ pub const STUB: &str = "@plt";
 const GCC: &str = "._omp_fn.";
 const CLANG: &str = ".omp_outlined";
 const CLANG_TASK: &str = ".omp_task_entry.";
+/// Followed by the device and number of the file, both in hexadecimal, the function and the line:
+/// `__omp_offloading_fe00_9aa2a2_foo_l7`.
+const CLANG_TARGET: &str = "__omp_offloading_";
+/// The mark of the inner function that clang makes with debug information.
+const DEBUG: &str = "_debug__";
 const FLANG: &str = "..omp_par";
 
 /// The mark of a reduction's combiner by clang: `foo.omp_outlined.omp.reduction.reduction_func`.
@@ -38,7 +43,21 @@ pub fn outlining_compiler(linkage: &str) -> Option<Compiler> {
     has(GCC)
         .then_some(Compiler::Gcc)
         .or_else(|| has(FLANG).then_some(Compiler::Flang))
-        .or_else(|| (has(CLANG) || has(CLANG_TASK)).then_some(Compiler::Clang))
+        .or_else(|| {
+            let clang = has(CLANG) || has(CLANG_TASK) || linkage.starts_with(CLANG_TARGET);
+            clang.then_some(Compiler::Clang)
+        })
+}
+
+/// The function that a part was split off from because it seldom runs: `foo` for `foo.cold`.
+pub fn cold_part_of(linkage: &str) -> Option<&str> {
+    let at = linkage.rfind(".cold").filter(|&at| at > 0)?;
+    let number = &linkage[at + ".cold".len()..];
+    let digits = number.strip_prefix('.').unwrap_or(number).bytes();
+    digits
+        .into_iter()
+        .all(|byte| byte.is_ascii_digit())
+        .then_some(&linkage[..at])
 }
 
 /// Whether a linkage name is that of an outlined function.
@@ -46,8 +65,8 @@ pub fn is_outlined(linkage: &str) -> bool {
     outlining_compiler(linkage).is_some()
 }
 
-/// The construct that a compiler made a function of. gcc and flang name the functions of tasks and
-/// teams like those of parallel regions, and clang those of teams.
+/// The construct that a compiler made a function of. gcc and flang name the functions of all
+/// constructs like those of parallel regions, and clang those of teams.
 pub fn construct_of(linkage: &str) -> Option<Construct> {
     if linkage.ends_with(STUB) {
         None
@@ -57,6 +76,8 @@ pub fn construct_of(linkage: &str) -> Option<Construct> {
         None
     } else if linkage.contains(CLANG_TASK) {
         Some(Construct::Task)
+    } else if target_of(linkage).is_some() {
+        Some(Construct::Target)
     } else {
         Some(Construct::Parallel)
     }
@@ -66,8 +87,32 @@ pub fn construct_of(linkage: &str) -> Option<Construct> {
 /// reduction's combiner, before the first mark. `None` if the name has no such part.
 pub fn parent_of(linkage: &str) -> Option<&str> {
     let marks = [GCC, CLANG, CLANG_TASK, FLANG, REDUCTION].iter();
-    let end = marks.filter_map(|mark| linkage.find(mark)).min()?;
-    (end > 0).then(|| &linkage[..end])
+    let end = marks.filter_map(|mark| linkage.find(mark)).min();
+    let whole = &linkage[..end.unwrap_or(linkage.len())];
+    match target_of(whole) {
+        Some((parent, _)) => Some(parent),
+        None => (end.is_some_and(|end| end > 0)).then_some(whole),
+    }
+}
+
+/// The function that holds a `target` directive, and the directive's line, of the function that clang
+/// made of the construct.
+pub fn target_of(linkage: &str) -> Option<(&str, u32)> {
+    let rest = linkage.strip_prefix(CLANG_TARGET)?;
+    let (_device, rest) = rest.split_once('_')?;
+    let (_file, rest) = rest.split_once('_')?;
+    let rest = rest.strip_suffix(DEBUG).unwrap_or(rest);
+    let positioned = |text: &'_ str| -> Option<(usize, u32)> {
+        let (parent, line) = text.rsplit_once("_l")?;
+        Some((parent.len(), line.parse().ok()?))
+    };
+    // Several directives on one line are numbered.
+    let (end, line) = positioned(rest).or_else(|| {
+        let (head, number) = rest.rsplit_once('_')?;
+        let numbered = number.bytes().all(|byte| byte.is_ascii_digit());
+        positioned(head).filter(|_| numbered)
+    })?;
+    (end > 0).then(|| (&rest[..end], line))
 }
 
 #[cfg(test)]
@@ -77,6 +122,7 @@ mod tests {
     #[test]
     fn names_of_outlined_functions_tell_construct_and_parent() {
         let parallel = Some(Construct::Parallel);
+        let target = Some(Construct::Target);
         let table = [
             ("main", None, None),
             ("", None, None),
@@ -97,6 +143,22 @@ mod tests {
             ("__m_MOD_foo._omp_fn.1", parallel, Some("__m_MOD_foo")),
             (".omp_task_privates_map.", None, None),
             ("foo.omp_outlined@plt", None, Some("foo")),
+            ("__omp_offloading_fe00_9aa2a2_foo_l7", target, Some("foo")),
+            (
+                "__omp_offloading_fe00_9aa2a2_a_l7_b_l9_2",
+                target,
+                Some("a_l7_b"),
+            ),
+            (
+                "__omp_offloading_fe00_9aa2a2__Z3fooi_l7_debug__",
+                target,
+                Some("_Z3fooi"),
+            ),
+            (
+                "__omp_offloading_fe00_9aa2a2_foo_l7.omp_outlined.2",
+                parallel,
+                Some("foo"),
+            ),
         ];
         for (name, construct, parent) in table {
             assert_eq!(construct_of(name), construct, "{name}");
@@ -117,6 +179,38 @@ mod tests {
             assert_eq!(construct_of(name), Some(Construct::Reduction), "{name}");
             assert_eq!(parent_of(name), parent, "{name}");
             assert!(!is_outlined(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn parts_that_seldom_run_belong_to_their_function() {
+        let table = [
+            ("main.cold", Some("main")),
+            ("foo._omp_fn.0.cold", Some("foo._omp_fn.0")),
+            ("_Z3fooi.cold.1", Some("_Z3fooi")),
+            ("foo.coldest", None),
+            (".cold", None),
+            ("main", None),
+        ];
+        for (name, whole) in table {
+            assert_eq!(cold_part_of(name), whole, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_target_regions_tell_the_line() {
+        let foo = |line| Some(("foo", line));
+        let table = [
+            ("__omp_offloading_fe00_9aa2a2_foo_l7", foo(7)),
+            ("__omp_offloading_fe00_9aa2a2_foo_l70_3", foo(70)),
+            ("__omp_offloading_fe00_9aa2a2_foo_l7_debug__", foo(7)),
+            ("__omp_offloading_fe00_9aa2a2_foo", None),
+            ("__omp_offloading_fe00_9aa2a2__l7", None),
+            ("__omp_offloading_", None),
+            ("foo_l7", None),
+        ];
+        for (name, position) in table {
+            assert_eq!(target_of(name), position, "{name}");
         }
     }
 }

@@ -116,7 +116,8 @@ pub struct Interval {
     pub within: Within,
 }
 
-/// Sums over instances of a region that ended in a time slice, by calling context.
+/// Sums over instances of a region that ended in a time slice, by calling context. An instance that
+/// is left open, as by `exit`, ends with its encountering thread or with the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSum {
     /// The slice in which the instances ended.
@@ -169,7 +170,10 @@ pub struct TaskSum {
     pub thread: ThreadId,
     /// Their number.
     pub instances: u32,
-    /// The number of them that another thread created.
+    /// The number of others that had begun, and had not completed when their thread or the recording
+    /// ended. Only their number is in this row.
+    pub unfinished: u32,
+    /// The number of [`TaskSum::instances`] that another thread created.
     pub elsewhere: u32,
     /// Their work, summed.
     pub work: Nanos,

@@ -69,6 +69,13 @@ impl State {
                 | State::Unknown
         )
     }
+
+    /// Whether a thread in this state is in the call into the runtime that its thread state names.
+    /// In the others, that is the call by which it entered a critical section.
+    pub const fn is_in_call(self) -> bool {
+        self.is_wait() && !matches!(self, State::Idle)
+            || matches!(self, State::Overhead | State::Reduction)
+    }
 }
 
 numbered! {

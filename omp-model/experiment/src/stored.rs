@@ -460,17 +460,18 @@ impl Row<6> for ThreadRow {
     }
 }
 
-impl Row<10> for TaskSum {
-    const CODINGS: [Coding; 10] = [
-        Delta, Delta, Delta, Plain, Plain, Plain, Plain, Plain, Plain, Plain,
+impl Row<11> for TaskSum {
+    const CODINGS: [Coding; 11] = [
+        Delta, Delta, Delta, Plain, Plain, Plain, Plain, Plain, Plain, Plain, Plain,
     ];
 
-    fn numbers(&self, _: u64) -> [u64; 10] {
+    fn numbers(&self, _: u64) -> [u64; 11] {
         [
             u64::from(self.context.0),
             u64::from(self.thread.0),
             u64::from(self.slice),
             u64::from(self.instances),
+            u64::from(self.unfinished),
             u64::from(self.elsewhere),
             self.work.0,
             self.least.0,
@@ -480,14 +481,23 @@ impl Row<10> for TaskSum {
         ]
     }
 
-    fn row(numbers: [u64; 10], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [context, thread, slice, instances, elsewhere, rest @ ..] = numbers;
+    fn row(numbers: [u64; 11], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [
+            context,
+            thread,
+            slice,
+            instances,
+            unfinished,
+            elsewhere,
+            rest @ ..,
+        ] = numbers;
         let [work, least, most, squares, squares_above] = rest;
         Ok(TaskSum {
             slice: narrow(slice)?,
             context: known.id(context)?,
             thread: known.id(thread)?,
             instances: narrow(instances)?,
+            unfinished: narrow(unfinished)?,
             elsewhere: narrow(elsewhere)?,
             work: Nanos(work),
             least: Nanos(least),

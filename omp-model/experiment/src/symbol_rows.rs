@@ -5,7 +5,7 @@ use crate::ids::FrameId;
 use crate::stored::{Known, narrow, optional};
 use crate::symbols::Barrier;
 use crate::symbols::{
-    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined,
+    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, Outlined,
     SourceLine, SymbolTable,
 };
 
@@ -22,6 +22,7 @@ pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
     let row = |&(frame, barrier): &(FrameId, Barrier)| [u64::from(frame.0), barrier as u64];
     encoder.table(table.barriers.iter().map(row));
     encode_code(encoder, &table.code);
+    encode_jumps(encoder, &table.jumps);
 }
 
 pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolTable, Corrupt> {
@@ -43,6 +44,7 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
         table.barriers.push((after(before, frame, known)?, barrier));
     }
     decode_code(decoder, known, &mut table)?;
+    decode_jumps(decoder, known, &mut table)?;
     Ok(table)
 }
 
@@ -193,6 +195,52 @@ fn decode_code(
         table.code.push((after(before, frame, known)?, fact));
     }
     Ok(())
+}
+
+fn encode_jumps(encoder: &mut Encoder, jumps: &[Jump]) {
+    encoder.number(jumps.len() as u64);
+    encoder.table(jumps.iter().map(|jump| {
+        let frames = jump.frames.len() as u64;
+        [u64::from(jump.caller.0), u64::from(jump.callee.0), frames]
+    }));
+    let frames = || jumps.iter().flat_map(|jump| &jump.frames);
+    encoder.number(frames().count() as u64);
+    encoder.table(frames().map(|frame| [u64::from(frame.0)]));
+}
+
+fn decode_jumps(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    table: &mut SymbolTable,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let jumps = decoder.table(rows)?;
+    let rows = decoder.rows()?;
+    let mut frames = decoder.table(rows)?;
+    for [caller, callee, count] in jumps {
+        let mut jump = Jump {
+            caller: known.id(caller)?,
+            callee: known.id(callee)?,
+            frames: Vec::new(),
+        };
+        for _ in 0..count {
+            let [frame] = frames.next().ok_or(Corrupt("the jumps do not add up"))?;
+            jump.frames.push(known.id(frame)?);
+        }
+        let key = |jump: &Jump| (jump.caller, jump.callee);
+        if table
+            .jumps
+            .last()
+            .is_some_and(|last| key(last) >= key(&jump))
+        {
+            return Err(Corrupt("jumps out of their order"));
+        }
+        table.jumps.push(jump);
+    }
+    match frames.next() {
+        None => Ok(()),
+        Some(_) => Err(Corrupt("the jumps do not add up")),
+    }
 }
 
 fn function_of(number: u64, table: &SymbolTable) -> Result<Option<FunctionId>, Corrupt> {

@@ -29,6 +29,21 @@ pub struct SymbolTable {
     pub barriers: Vec<(FrameId, Barrier)>,
     /// Facts read from machine code, sorted by frame; frames without any have no row.
     pub code: Vec<(FrameId, CodeFact)>,
+    /// Functions that left the stacks by jumps, sorted by caller and callee.
+    pub jumps: Vec<Jump>,
+}
+
+/// Functions that were called but are on no stack, because each of them ended in a jump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// The call of the first of them.
+    pub caller: FrameId,
+    /// The frame that the last of them jumped to. For the call of a calling context: the body that
+    /// was passed to the runtime; [`FrameId::NONE`] if unknown.
+    pub callee: FrameId,
+    /// Their jumps, the outermost first. An address is that of a jump's last byte or, of a function
+    /// with several jumps, of its first byte.
+    pub frames: Vec<FrameId>,
 }
 
 impl SymbolTable {
@@ -47,6 +62,15 @@ impl SymbolTable {
         Some(&self.code[at].1)
     }
 
+    /// The functions that left the stack by jumps between a frame and what it seems to have called.
+    pub fn jumps_between(&self, caller: FrameId, callee: FrameId) -> &[FrameId] {
+        let key = |jump: &Jump| (jump.caller, jump.callee);
+        match self.jumps.binary_search_by_key(&(caller, callee), key) {
+            Ok(at) => &self.jumps[at].frames,
+            Err(_) => &[],
+        }
+    }
+
     /// The function that holds a frame.
     pub fn function_of(&self, frame: FrameId) -> Option<(FunctionId, &Function)> {
         let id = self.frame(frame).function?;
@@ -61,9 +85,11 @@ pub struct CodeFact {
     pub spins: bool,
     /// Whether it enters a critical section that a compiler generated for a reduction.
     pub combines: bool,
-    /// For a call into a runtime, the linkage name of the function called.
+    /// For a call that led into a runtime, the linkage name of the function called: of the runtime, or
+    /// of one that ended in a jump there.
     pub calls: Option<String>,
-    /// The function that it passes to the runtime as the body of a construct.
+    /// Of a call: the function that it passes to the runtime as the body of a construct. Of a body that
+    /// only jumps to the body of another construct, with the same code: that one.
     pub body: Option<FunctionId>,
 }
 
@@ -135,12 +161,23 @@ numbered! {
     pub enum Construct {
         /// `parallel`, alone or combined.
         Parallel = 0,
-        /// `task`, `taskloop`.
+        /// `task`, and `taskloop` where nothing tells the two apart.
         Task = 1,
         /// `teams`.
         Teams = 2,
         /// A reduction's combiner.
         Reduction = 3,
+        /// `target` that ran on the host, alone or combined.
+        Target = 4,
+        /// `taskloop`.
+        Taskloop = 5,
+    }
+}
+
+impl Construct {
+    /// Whether explicit tasks execute its body.
+    pub const fn is_task(self) -> bool {
+        matches!(self, Construct::Task | Construct::Taskloop)
     }
 }
 

@@ -87,7 +87,7 @@ numbered! {
     }
 }
 
-/// An OpenMP calling context: a region, teams region or explicit task, with the stack at its
+/// An OpenMP calling context: a region, teams region, explicit task or taskloop, with the stack at its
 /// construct and the context that encountered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context {
@@ -112,8 +112,18 @@ numbered! {
         Region = 1,
         /// A teams region.
         Teams = 2,
-        /// An explicit task.
+        /// An explicit task of a `task` construct.
         Task = 3,
+        /// The tasks of a `taskloop` construct.
+        Taskloop = 4,
+    }
+}
+
+impl ContextKind {
+    /// Whether explicit tasks are of this kind.
+    #[inline]
+    pub const fn is_task(self) -> bool {
+        matches!(self, ContextKind::Task | ContextKind::Taskloop)
     }
 }
 
@@ -153,8 +163,15 @@ numbered! {
         Initial = 1,
         /// `ompt_thread_worker`.
         Worker = 2,
-        /// `ompt_thread_other`.
+        /// `ompt_thread_other`: a helper of the runtime, in no team of the program.
         Other = 3,
+    }
+}
+
+impl ThreadKind {
+    /// Whether such a thread can be in a team of the program.
+    pub const fn is_in_teams(self) -> bool {
+        matches!(self, ThreadKind::Initial | ThreadKind::Worker)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId};
 use crate::rows::{Sample, Sum};
 use crate::symbols::{
-    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, SourceLine, SymbolTable,
+    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
 use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadState};
 use crate::{Experiment, Samples, Sums};
@@ -106,6 +106,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.omp_given_up += more.omp_given_up;
         sum.omp_taken += more.omp_taken;
         sum.omp_lost += more.omp_lost;
+        sum.omp_waits_lost += more.omp_waits_lost;
         sum.omp_late += more.omp_late;
         sum.sites_lost += more.sites_lost;
         sum.stacks_complete += more.stacks_complete;
@@ -221,6 +222,7 @@ impl Uniting {
         let functions = self.frames(&mut ids, tables, symbols);
         self.barriers(&ids, symbols);
         self.code(&ids, symbols, &functions);
+        self.jumps(&ids, symbols);
         // A row of these tables comes after those that it points to.
         for stack in tables.stacks.rows() {
             let entry = match stack.entry {
@@ -314,6 +316,18 @@ impl Uniting {
         known.extend(more);
         known.sort_by_key(|row| row.0);
         known.dedup_by_key(|row| row.0);
+    }
+
+    /// Adds the functions that left the stacks by jumps.
+    fn jumps(&mut self, ids: &Ids, symbols: &SymbolTable) {
+        let known = &mut self.symbols.jumps;
+        known.extend(symbols.jumps.iter().map(|jump| Jump {
+            caller: ids.frame(jump.caller),
+            callee: ids.frame(jump.callee),
+            frames: jump.frames.iter().map(|&frame| ids.frame(frame)).collect(),
+        }));
+        known.sort_by_key(|jump| (jump.caller, jump.callee));
+        known.dedup_by_key(|jump| (jump.caller, jump.callee));
     }
 
     fn file(&mut self, path: &str) -> FileId {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -50,12 +50,16 @@ struct Written {
 /// and notes, and the end mark.
 const RESERVED: u64 = 64 << 10;
 
-/// Locks a record file.
-pub(crate) fn lock(file: &File) -> Result<(), Live> {
+/// Locks a record file that was opened under a name. [`Live`] too if another experiment has taken
+/// the name between opening and locking.
+pub(crate) fn lock(file: &File, name: &Path) -> Result<(), Live> {
+    let identity =
+        |metadata: io::Result<fs::Metadata>| metadata.ok().map(|file| (file.dev(), file.ino()));
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Live),
         // Some network file systems have no locks.
-        _ => Ok(()),
+        _ if identity(file.metadata()) == identity(fs::metadata(name)) => Ok(()),
+        _ => Err(Live),
     }
 }
 
@@ -75,9 +79,9 @@ impl Writer {
         }
         let records = directory.join(RECORDS);
         let file = File::create_new(&records).map_err(refused(&records))?;
-        // A program that replaces an experiment of this name may have locked this one
-        // meanwhile.
-        lock(&file).map_err(|Live| ExperimentError::Exists(directory.clone()))?;
+        // A program that replaces an experiment of this name may have locked this one or given it
+        // another name meanwhile.
+        lock(&file, &records).map_err(|Live| ExperimentError::Exists(directory.clone()))?;
         let mut writer = Writer {
             directory,
             file,

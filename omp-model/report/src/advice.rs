@@ -1,7 +1,7 @@
 //! The OpenMP part of `overview`: losses, wall time, and the efficiency of the threads.
 
 use omp_model::views::openmp::advice::Loss;
-use omp_model::views::openmp::efficiency::Efficiency;
+use omp_model::views::openmp::efficiency::{Efficiency, Serial};
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
@@ -96,13 +96,14 @@ pub(crate) fn efficiency(first: &First) -> Table {
     );
     let mut rows = Vec::new();
     describe(&first.run.efficiency, 0, &mut rows);
+    let foot = first.run.serial.map(serial_line).into_iter();
     let columns = vec![
         Column::name(),
         number("efficiency", "Efficiency, percent", Unit::None, 2),
         number("loss", "Loss, percent", Unit::None, 2),
     ];
     Table {
-        foot: vec![Line::plain(serial(first))],
+        foot: foot.map(Line::plain).collect(),
         ..shares::table(&CELLS, caption, columns, rows)
     }
 }
@@ -121,8 +122,7 @@ fn describe(efficiency: &Efficiency, depth: u32, rows: &mut Vec<Row>) {
     }
 }
 
-fn serial(first: &First) -> String {
-    let serial = first.run.serial;
+fn serial_line(serial: Serial) -> String {
     let mut text = format!(
         "Serial time: {} s of {} s",
         text::seconds(serial.seconds),
@@ -153,15 +153,16 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         object.extend(located(&spins.location));
         object
     });
-    let serial = first.run.serial;
-    let serial = json!({
-        "seconds": serial.seconds,
-        "on_cpu": serial.useful,
-        "wall": serial.wall,
-        "threads": serial.threads,
-        "amdahl_twice_the_threads": serial.bound(2.0),
-        // JSON has no infinity: null.
-        "amdahl_limit": serial.limit(),
+    let serial = first.run.serial.map(|serial| {
+        json!({
+            "seconds": serial.seconds,
+            "on_cpu": serial.useful,
+            "wall": serial.wall,
+            "threads": serial.threads,
+            "amdahl_twice_the_threads": serial.bound(2.0),
+            // JSON has no infinity: null.
+            "amdahl_limit": serial.limit(),
+        })
     });
     fields([
         (
@@ -172,13 +173,13 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ("wall_time", json!(budget)),
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),
-        ("serial", serial),
+        ("serial", json!(serial)),
     ])
 }
 
 fn loss(first: &First, loss: &Loss) -> Json {
     let mut object = located(&loss.location);
-    let without = first.run.serial.without(loss.seconds);
+    let without = first.run.without(loss.seconds);
     object.extend(fields([
         ("reason", json!(loss.reason.id())),
         ("seconds", json!(loss.seconds)),

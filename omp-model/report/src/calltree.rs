@@ -7,15 +7,19 @@ use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::calltree::{self, TreeRow};
 use omp_model::views::compare::join::{self, Branch, Joined};
 
-use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table};
-use crate::functions::whole;
+use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table, Value};
+use crate::functions::{marks, whole};
 use crate::query::Query;
 
 /// The call tree.
 pub fn calltree(query: &Query<'_>) -> Document {
     let mut branches = branches(query);
     branches.truncate(query.limited(branches.len()));
-    let columns = columns(query);
+    let mut columns = columns(query);
+    let is_restored = |branch: &Branch| branch.joined.rows.iter().flatten().any(|row| row.restored);
+    if branches.iter().any(is_restored) {
+        columns.push(Column::fact(RESTORED).without_heading());
+    }
     let rows: Vec<Row> = branches
         .into_iter()
         .map(|branch| row(query, &columns, branch))
@@ -75,14 +79,28 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     columns
 }
 
+/// The field of a function that is there because the machine code proves it, and in no sample.
+const RESTORED: &str = "restored";
+
 fn row(query: &Query<'_>, columns: &[Column], branch: Branch) -> Row {
     let Joined { name, rows } = branch.joined;
     let values = |row: &Option<TreeRow>| match row {
-        Some(row) => query.values(columns, row.code, &row.exclusive, &row.attributed),
+        Some(row) => {
+            let mut values = query.values(columns, row.code, &row.exclusive, &row.attributed);
+            let mark = columns.iter().position(|column| column.id == RESTORED);
+            if let Some(value) = mark
+                .filter(|_| row.restored)
+                .and_then(|at| values.get_mut(at))
+            {
+                *value = Value::Json(true.into());
+            }
+            values
+        }
         None => query.values(columns, None, &[], &[]),
     };
     Row {
         values: rows.iter().map(values).collect(),
+        marks: marks(&rows, |row| row.marks),
         node: Some(Node {
             depth: branch.depth,
             last: branch.last,

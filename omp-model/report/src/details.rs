@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
-use crate::functions::{Kind, joined, numbers, values};
+use crate::functions::{Kind, joined, marks, numbers, values};
 use crate::origin::{Origin, Origins};
 use crate::query::Query;
 
@@ -133,6 +133,7 @@ impl<'q, 'a> Details<'q, 'a> {
         };
         Row {
             values: joined.rows.iter().zip(&self.facts).map(values).collect(),
+            marks: marks(&joined.rows, |row| row.marks),
             ..Row::function(joined.name.clone())
         }
     }

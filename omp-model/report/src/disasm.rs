@@ -5,7 +5,7 @@ mod sides;
 use std::collections::HashMap;
 
 use experiment::symbols::{FileId, FunctionId, InlinedLine};
-use omp_model::profile::Callee;
+use omp_model::profile::{Callee, Inline};
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::instructions::{InstructionRow, Listing};
 use omp_model::views::names::base_name;
@@ -129,6 +129,11 @@ impl<'q, 'a> Annotated<'q, 'a> {
             ),
             missing => format!("{} {missing}", found.as_deref().unwrap_or(&object)),
         });
+        let (profile, request) = (source.profile(), &query.request);
+        let mut listing = Listing::new(profile, &names, request, id, &code.instructions);
+        if source.settings.inline == Inline::Off {
+            listing.keep_own_lines(&names, id);
+        }
         Annotated {
             query,
             source,
@@ -136,13 +141,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
             object,
             found,
             warning,
-            listing: Listing::new(
-                source.profile(),
-                &names,
-                &query.request,
-                id,
-                &code.instructions,
-            ),
+            listing,
             code,
             columns: columns(query),
             sides: Vec::new(),

@@ -3,9 +3,9 @@
 use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
-use omp_model::views::Code;
 use omp_model::views::annotated::Happened;
 use omp_model::views::openmp::locations::ConstructLocation;
+use omp_model::views::{Code, Marks};
 use serde_json::{Map, Value as Json};
 
 use crate::settings::Compare;
@@ -240,6 +240,8 @@ pub struct Row {
     pub role: Role,
     /// Whether its name has a star before it.
     pub is_starred: bool,
+    /// How its function came to be on its stacks.
+    pub marks: Marks,
     /// How much it matters.
     pub mark: Mark,
     /// Its values: by experiment, then by column.
@@ -344,6 +346,13 @@ pub enum Value {
     Omitted,
     /// A number with the column's unit and decimals.
     Number(f64),
+    /// Seconds, of which some stand where they were inferred to be: no sample shows them there.
+    Placed {
+        /// All of them.
+        seconds: f64,
+        /// Those that were inferred.
+        inferred: f64,
+    },
     /// A whole number.
     Count(u64),
     /// Seconds on the experiment's clock: a text shows 0 as `0.000`, for it is no absence of time.
@@ -361,6 +370,7 @@ impl Value {
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) | Value::Clock(number) => Some(*number),
+            Value::Placed { seconds, .. } => Some(*seconds),
             Value::Count(count) => Some(*count as f64),
             _ => None,
         }
@@ -369,6 +379,24 @@ impl Value {
     /// Whether it says anything.
     pub fn is_told(&self) -> bool {
         !matches!(self, Value::Absent | Value::Omitted) && self.number() != Some(0.0)
+    }
+
+    /// Seconds, of which some are inferred. What is left by the rounding of sums is none.
+    pub fn placed(seconds: f64, inferred: f64) -> Value {
+        const LEAST: f64 = 0.5e-9;
+        if inferred > LEAST {
+            Value::Placed { seconds, inferred }
+        } else {
+            Value::Number(seconds)
+        }
+    }
+
+    /// The part of its number that is inferred.
+    fn inferred(&self) -> f64 {
+        match self {
+            Value::Placed { inferred, .. } => *inferred,
+            _ => 0.0,
+        }
     }
 
     /// A number, or nothing.
@@ -519,6 +547,11 @@ impl Table {
         self.compare != Compare::Off
     }
 
+    /// Whether there is a row of whose times at least half is inferred.
+    pub fn has_inferred(&self) -> bool {
+        self.rows.iter().any(|row| row.is_inferred(&self.columns))
+    }
+
     /// Whether it is one of facts.
     pub fn is_facts(&self) -> bool {
         matches!(self.style, Style::Facts(_))
@@ -542,6 +575,34 @@ impl Row {
             node: Some(Node { depth, last: false }),
             ..Row::default()
         }
+    }
+
+    /// What a text has behind its name: its marks, and a tilde if at least half of its times
+    /// that are shown is inferred.
+    pub fn tail(&self, columns: &[Column]) -> String {
+        let Marks { inlined, recursive } = self.marks;
+        let words = [
+            (inlined, " (inlined)"),
+            (recursive, " (recursive)"),
+            (self.is_inferred(columns), " ~"),
+        ];
+        let told = words.into_iter().filter(|(is, _)| *is);
+        told.map(|(_, word)| word).collect()
+    }
+
+    /// Whether at least half of its times in visible columns is inferred. A little time of one metric
+    /// does not make a row inferred whose other times are measured.
+    pub fn is_inferred(&self, columns: &[Column]) -> bool {
+        let in_side = |values: &Vec<Value>| {
+            let both = columns.iter().zip(values);
+            let times = both
+                .filter(|(column, _)| column.is_visible() && column.unit == Unit::Seconds)
+                .map(|(_, value)| (value.number().unwrap_or(0.0), value.inferred()));
+            let (all, inferred) =
+                times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+            inferred > 0.0 && 2.0 * inferred >= all
+        };
+        self.values.iter().any(in_side)
     }
 
     /// What a text has before its name, outside of trees.

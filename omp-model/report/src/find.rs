@@ -82,6 +82,14 @@ fn rows_called<'a>(names: &Names<'_>, list: &'a List, name: &str) -> Vec<&'a Lis
         found = list.rows.iter().filter(has).collect();
     }
     if found.is_empty() {
+        // A function that was inlined wherever it is called.
+        let is_inlined = |row: &&ListRow| row.marks.inlined && row.code.is_none();
+        let called = |row: &&ListRow| {
+            without_parameters(&row.name) == name || unqualified(&row.name) == name
+        };
+        found = list.rows.iter().filter(is_inlined).filter(called).collect();
+    }
+    if found.is_empty() {
         // A function of that name in some scope.
         let bare = |row: &&ListRow| {
             symbol(names, row).is_some_and(|(_, function)| is_unqualified(function, name))

@@ -4,7 +4,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
-use omp_model::views::{Code, ListRow, Request, TOTAL, annotated, lines};
+use omp_model::views::{Code, ListRow, Marks, Request, TOTAL, annotated, lines};
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Value};
 use crate::list::{self, by_name};
@@ -70,6 +70,7 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Document {
         let values = sides.map(|row| values(query, &columns, row.as_ref()));
         Row {
             values: values.collect(),
+            marks: marks(&joined.rows, |row| row.marks),
             role: match joined.name.as_str() {
                 TOTAL => Role::Total,
                 _ => Role::Any,
@@ -117,6 +118,16 @@ pub fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
         Flavour::Inclusive | Flavour::Attributed => &row.inclusive,
     };
     request.index(metric).map_or(0.0, |at| values[at])
+}
+
+/// The marks of a row that several experiments have: those of all of them.
+pub(crate) fn marks<T>(rows: &[Option<T>], of: impl Fn(&T) -> Marks) -> Marks {
+    let known = || rows.iter().flatten().map(&of);
+    let some = known().next().is_some();
+    Marks {
+        inlined: some && known().all(|marks| marks.inlined),
+        recursive: known().any(|marks| marks.recursive),
+    }
 }
 
 /// The values of a row; what an experiment does not have took no time in it.
@@ -192,8 +203,15 @@ impl<'a> Query<'a> {
                 Flavour::Exclusive => exclusive,
                 Flavour::Inclusive | Flavour::Attributed => inclusive,
             };
-            Value::Number(self.seconds(seconds, metric))
+            self.placed(seconds, metric)
         })
+    }
+
+    /// The seconds of a metric in a view of stacks, with those of them that are inferred.
+    pub(crate) fn placed(&self, seconds: &[f64], metric: Metric) -> Value {
+        let inferred = self.request.inferred(metric);
+        let inferred = inferred.and_then(|at| seconds.get(at)).copied();
+        Value::placed(self.seconds(seconds, metric), inferred.unwrap_or(0.0))
     }
 
     /// The seconds of a metric; 0 where they are not known.

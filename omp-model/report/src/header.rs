@@ -312,8 +312,12 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
         ]);
     }
     let losses = &header.losses;
+    let of_constructs = match losses.omp_lost.saturating_sub(losses.omp_waits_lost) {
+        0 => String::new(),
+        lost => format!(" ({lost} of regions and tasks)"),
+    };
     let records = format!(
-        "  OpenMP records: {} taken, {} lost, {} late",
+        "  OpenMP records: {} taken, {} lost{of_constructs}, {} late",
         losses.omp_taken, losses.omp_lost, losses.omp_late
     );
     lines.push(lossy(records, losses.omp_lost));

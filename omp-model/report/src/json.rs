@@ -201,7 +201,36 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
             }
         }
     }
+    let marks = [
+        ("inlined", row.marks.inlined),
+        ("recursive", row.marks.recursive),
+    ];
+    for (key, _) in marks.into_iter().filter(|(_, is)| *is) {
+        fields.insert(key.to_owned(), json!(true));
+    }
+    let inferred = inferred(table, row);
+    if inferred.iter().any(|side| !side.is_empty()) {
+        let inferred = match (table.has_sides(), inferred.as_slice()) {
+            (false, [only]) => json!(only),
+            _ => json!(inferred),
+        };
+        fields.insert("inferred".to_owned(), inferred);
+    }
     fields
+}
+
+/// By experiment, the inferred seconds of each of the columns of `values` that has any.
+fn inferred(table: &Table, row: &Row) -> Vec<Map<String, Json>> {
+    let of_side = |values: &Vec<Value>| {
+        let columns = table.columns.iter().zip(values);
+        let told = columns.filter(|(column, _)| column.json == InJson::Values);
+        let seconds = told.filter_map(|(column, value)| match value {
+            Value::Placed { inferred, .. } => Some((column.id.clone(), json!(inferred))),
+            _ => None,
+        });
+        seconds.collect()
+    };
+    row.values.iter().map(of_side).collect()
 }
 
 /// Puts a value into objects within objects.
@@ -248,6 +277,7 @@ fn plain(value: &Value) -> Json {
     match value {
         Value::Absent | Value::Omitted => Json::Null,
         Value::Number(number) | Value::Clock(number) => json!(number),
+        Value::Placed { seconds, .. } => json!(seconds),
         Value::Count(count) => json!(count),
         Value::Text(text) => json!(text),
         Value::Address(code) => json!(address(*code)),
@@ -266,8 +296,13 @@ pub const fn mode_name(mode: ViewMode) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use omp_model::metrics::{Flavour, Metric, Quantity};
+    use omp_model::views::Marks;
+    use serde_json::json;
+
     use super::render;
     use crate::document::{About, Block, Column, Document, Role, Row, Table, Value};
+    use crate::text::Layout;
 
     /// A document of one row, which has a field of its own alone if it is about that row.
     fn document(name: &str, role: Role, own: Value) -> Document {
@@ -301,6 +336,75 @@ mod tests {
             serde_json::json!([{
                 "name": "main", "own": null, "callers": [], "callees": [{"name": "called"}]
             }])
+        );
+    }
+
+    #[test]
+    fn marks_and_inferred_times_are_told_in_the_row_and_in_the_text() {
+        let metric = Quantity::Time(Flavour::Exclusive, Metric::OmpWork);
+        let hidden = Quantity::Time(Flavour::Inclusive, Metric::OmpWork);
+        let row = |name: &str, marks, inferred: [f64; 2]| Row {
+            name: name.to_owned(),
+            marks,
+            values: vec![vec![
+                Value::placed(1.0, inferred[0]),
+                Value::placed(3.0, inferred[1]),
+                Value::Absent,
+            ]],
+            ..Row::default()
+        };
+        let plain = Marks::default();
+        let inlined = Marks {
+            inlined: true,
+            ..plain
+        };
+        let recursive = Marks {
+            recursive: true,
+            ..plain
+        };
+        let rows = vec![
+            row("half", plain, [0.5, 0.5]),
+            row("less", inlined, [0.4, 0.4]),
+            // The rounding of sums is no inferred time.
+            row("hidden", recursive, [1e-12, 3.0]),
+        ];
+        let document = Document {
+            about: Some(About::default()),
+            blocks: vec![Block::Table(Table {
+                columns: vec![
+                    Column::time(metric),
+                    Column::time(hidden).without_heading(),
+                    Column::name(),
+                ],
+                rows,
+                ..Table::default()
+            })],
+            ..Document::default()
+        };
+        let json: serde_json::Value = serde_json::from_str(&render(&document)).unwrap();
+        let inferred = |at: usize| json["rows"][at].get("inferred").cloned();
+        let told = |own: f64, all: f64| Some(json!({"e.ompwork": own, "i.ompwork": all}));
+        assert_eq!(inferred(0), told(0.5, 0.5));
+        assert_eq!(inferred(1), told(0.4, 0.4));
+        assert_eq!(inferred(2), Some(json!({"i.ompwork": 3.0})));
+        assert_eq!(json["rows"][0]["values"]["e.ompwork"], 1.0);
+        assert_eq!(json["rows"][1]["inlined"], true);
+        assert_eq!(json["rows"][1].get("recursive"), None);
+        assert_eq!(json["rows"][2]["recursive"], true);
+
+        let text = crate::text::render(&document, Layout::Aligned);
+        let names: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.split_once("   "))
+            .map(|it| it.1.trim_start())
+            .collect();
+        assert_eq!(
+            names[names.len() - 3..],
+            ["half ~", "less (inlined)", "hidden (recursive)"]
+        );
+        assert!(
+            text.ends_with(&format!("Note: {}\n\n", crate::text::INFERRED)),
+            "{text}"
         );
     }
 

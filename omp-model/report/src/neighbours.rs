@@ -5,7 +5,7 @@ use omp_model::views::compare::join::Joined;
 use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 
 use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Value};
-use crate::functions::{quantities, seconds};
+use crate::functions::{marks, quantities, seconds};
 use crate::list::{self, by_name};
 use crate::query::Query;
 
@@ -91,13 +91,16 @@ fn rows(query: &Query<'_>, columns: &[Column], block: Joined<Neighbours>) -> Vec
                 Flavour::Attributed => Flavour::Exclusive,
                 other => other,
             };
-            let quantity = Quantity::Time(flavour, metric);
-            let seconds = row.map_or(0.0, |row| seconds(&query.request, row, quantity));
-            Value::Number(seconds)
+            let seconds = row.map_or(&[][..], |row| match flavour {
+                Flavour::Exclusive => &row.exclusive,
+                Flavour::Inclusive | Flavour::Attributed => &row.inclusive,
+            });
+            query.placed(seconds, metric)
         })
     };
     let centre = Row {
         role: Role::Centre,
+        marks: marks(&block.rows, |block| block.row.marks),
         values: block.rows.iter().map(own).collect(),
         ..Row::function(block.name)
     };
@@ -130,13 +133,14 @@ pub(crate) fn edges(
         let code = edge.as_ref().and_then(|edge| edge.code);
         let seconds = edge.as_ref().map_or(&[][..], |edge| &edge.attributed);
         quantities(columns, code, |flavour, metric| match flavour {
-            Flavour::Attributed => Value::Number(query.seconds(seconds, metric)),
+            Flavour::Attributed => query.placed(seconds, metric),
             Flavour::Exclusive | Flavour::Inclusive => Value::Omitted,
         })
     };
     let row = |edge: Joined<Neighbour>| Row {
         role,
         values: edge.rows.iter().map(values).collect(),
+        marks: marks(&edge.rows, |edge| edge.marks),
         ..Row::function(edge.name)
     };
     edges.into_iter().map(row).collect()

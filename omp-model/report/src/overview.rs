@@ -182,12 +182,14 @@ fn functions(overview: &Overview) -> Table {
             Value::Number(text::percent(seconds, total)),
             Value::Absent,
         ];
-        let metrics = row.exclusive.iter().copied().map(Value::Number);
+        let seconds = row.exclusive.iter().take(overview.times.len());
+        let metrics = seconds.copied().map(Value::Number);
         shown.into_iter().chain(metrics).collect()
     };
     let row = |row: &ListRow, role| Row {
         role,
         values: vec![values(row)],
+        marks: row.marks,
         ..Row::function(row.name.clone())
     };
     let all = std::iter::once(row(&overview.largest.total, Role::Total));

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use omp_model::analysis::Analysis;
 use omp_model::filter::{Filter, Filtered};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Profile, ViewMode};
+use omp_model::profile::{Inline, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use omp_model::views::names::{NameStyle, Names};
@@ -20,8 +20,8 @@ use crate::settings::{Compare, Objects, Settings};
 /// needed. It belongs to one filter and one choice of objects.
 #[derive(Debug, Default)]
 pub struct Subset {
-    whole: [OnceLock<Filtered>; 2],
-    by_second: [OnceLock<Filtered>; 2],
+    whole: [OnceLock<Filtered>; 4],
+    by_second: [OnceLock<Filtered>; 4],
 }
 
 /// One experiment, or several added up, as the settings show it.
@@ -49,32 +49,38 @@ impl<'a> Source<'a> {
     /// The time in a mode, and how many seconds of it are estimated.
     pub fn profile_in(&self, mode: ViewMode) -> (&'a Profile, f64) {
         let Settings {
-            filter, objects, ..
+            filter,
+            objects,
+            inline,
+            ..
         } = self.settings;
+        let whole = || self.analysis.profile(mode, *inline);
         if filter.is_none() && objects.is_default() {
-            return (self.analysis.profile(mode), 0.0);
+            return (whole(), 0.0);
         }
-        let filtered = self.subset.whole[index(mode)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered(mode, filter)),
-            None => visible(self.analysis, self.analysis.profile(mode), objects),
+        let filtered = self.subset.whole[index(mode, *inline)].get_or_init(|| match filter {
+            Some(filter) => self.hide(self.analysis.filtered(mode, *inline, filter)),
+            None => visible(self.analysis, whole(), objects),
         });
         (&filtered.profile, filtered.estimated)
     }
 
     /// The time with each second by itself, for views that divide time.
     pub fn by_second(&self) -> &'a Profile {
-        let Settings {
+        let &Settings {
             mode,
-            filter,
-            objects,
+            inline,
+            ref filter,
+            ref objects,
             ..
         } = self.settings;
+        let whole = || self.analysis.by_second(mode, inline);
         if filter.is_none() && objects.is_default() {
-            return self.analysis.by_second(*mode);
+            return whole();
         }
-        let filtered = self.subset.by_second[index(*mode)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered_by_second(*mode, filter)),
-            None => visible(self.analysis, self.analysis.by_second(*mode), objects),
+        let filtered = self.subset.by_second[index(mode, inline)].get_or_init(|| match filter {
+            Some(filter) => self.hide(self.analysis.filtered_by_second(mode, inline, filter)),
+            None => visible(self.analysis, whole(), objects),
         });
         &filtered.profile
     }
@@ -107,7 +113,8 @@ impl<'a> Source<'a> {
             .map(ToString::to_string)
             .collect();
         if metrics.contains(&Metric::Blame) {
-            let whole = self.analysis.profile(self.settings.mode);
+            let Settings { mode, inline, .. } = *self.settings;
+            let whole = self.analysis.profile(mode, inline);
             let ownerless = ownerless(whole, &self.analysis.experiment.blames);
             said.extend(ownerless.iter().map(ToString::to_string));
         }
@@ -145,11 +152,12 @@ fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filte
 }
 
 /// The index of a mode in [`Subset`].
-const fn index(mode: ViewMode) -> usize {
-    match mode {
+const fn index(mode: ViewMode, inline: Inline) -> usize {
+    let mode = match mode {
         ViewMode::User | ViewMode::Expert => 0,
         ViewMode::Machine => 1,
-    }
+    };
+    2 * mode + inline as usize
 }
 
 /// The experiments, metrics and order that a document is about.

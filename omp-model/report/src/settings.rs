@@ -2,7 +2,7 @@
 
 use omp_model::filter::Filter;
 use omp_model::metrics::{Column, SortKey};
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 use omp_model::views::names::NameStyle;
 use omp_model::views::visibility::Visibility;
 use symbolize::search::SearchPath;
@@ -20,6 +20,8 @@ pub struct Settings {
     pub style: NameStyle,
     /// The viewpoint.
     pub mode: ViewMode,
+    /// Whether inlined functions have frames of their own.
+    pub inline: Inline,
     /// Which part of the time documents are about.
     pub filter: Option<Filter>,
     /// Which load objects are shown in full.

@@ -91,8 +91,17 @@ fn around(row: &TaskRow) -> Vec<Line> {
             text::rounded(Some(waited.seconds), 3)
         )
     });
+    let unfinished = row.runs.as_ref().map_or(0, |runs| runs.unfinished);
+    let unfinished = (unfinished > 0).then(|| {
+        let of = row.runs.as_ref().map_or(0, Runs::begun);
+        format!("    {unfinished} of {of} began and did not complete: the times leave them out")
+    });
     let name = std::iter::once(located(row));
-    name.chain(created).chain(waited).map(Line::plain).collect()
+    name.chain(unfinished)
+        .chain(created)
+        .chain(waited)
+        .map(Line::plain)
+        .collect()
 }
 
 /// The columns of a task, in the order of JSON.
@@ -100,7 +109,8 @@ fn fields<'a>() -> Vec<TaskField<'a>> {
     let mut fields: Vec<TaskField<'a>> = location().into();
     fields.extend(contexts("task"));
     fields.extend([
-        count("instances", "Instances", |runs| runs.instances).heading(["Instances", ""]),
+        count("instances", "Instances", Runs::begun).heading(["Instances", ""]),
+        count("unfinished", "Not Completed", |runs| runs.unfinished),
         count("elsewhere", "By Another Thread", |runs| runs.elsewhere)
             .heading(["By another", "thread"]),
         time("work", "Work", "Work", |runs| runs.work),
@@ -134,6 +144,11 @@ fn fields<'a>() -> Vec<TaskField<'a>> {
     fields
 }
 
+/// The runs of a row whose tasks have times: at least one has completed.
+fn completed(row: &TaskRow) -> Option<&Runs> {
+    row.runs.as_ref().filter(|runs| runs.instances > 0)
+}
+
 fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> TaskField<'a> {
     TaskField::new(id, label, move |row| {
         Value::counted(row.runs.as_ref().map(value))
@@ -142,7 +157,7 @@ fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> TaskField<'a> {
 
 /// A time in seconds with nine decimals, because tasks are short.
 fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
-    let seconds = move |row: &TaskRow| Value::known(row.runs.as_ref().map(value));
+    let seconds = move |row: &TaskRow| Value::known(completed(row).map(value));
     TaskField::new(id, label, seconds)
         .heading([heading, "sec."])
         .seconds()
@@ -153,7 +168,7 @@ fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> Ta
 fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
     let micros = move |runs: &Runs| 1e6 * value(runs);
     TaskField::new(id, heading, move |row| {
-        Value::known(row.runs.as_ref().map(micros))
+        Value::known(completed(row).map(micros))
     })
     .heading([heading, "us"])
     .decimals(1)
@@ -208,7 +223,7 @@ impl ConstructRow for TaskRow {
                 runs.elsewhere
             )
         };
-        self.runs.as_ref().map_or_else(String::new, sizes)
+        completed(self).map_or_else(String::new, sizes)
     }
 
     fn absorb(&mut self, other: TaskRow) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::Nanos;
+use experiment::tables::ThreadKind;
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
@@ -33,7 +34,11 @@ struct Thread {
 
 impl Thread {
     fn name(&self) -> String {
-        format!("Process {}, Thread {}", self.row.pid, self.row.tid)
+        let helper = match self.row.kind {
+            ThreadKind::Other => " (helper of the runtime)",
+            _ => "",
+        };
+        format!("Process {}, Thread {}{helper}", self.row.pid, self.row.tid)
     }
 
     fn number(&self) -> Value {

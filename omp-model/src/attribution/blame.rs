@@ -17,10 +17,10 @@
 use experiment::ids::{ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE};
 use experiment::state::{Scheduling, State};
-use experiment::tables::Tables;
+use experiment::tables::{Tables, ThreadKind};
 use rustc_hash::FxHashMap;
 
-use super::group::Group;
+use super::group::{Group, kind_of};
 use crate::profile::RefinedState;
 
 /// A thread, its state and the slice.
@@ -38,9 +38,14 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Of time that is shown so.
-    pub(super) fn of(scheduling: Scheduling, state: RefinedState) -> Option<Role> {
+    /// Of time that is shown so. An idle helper of the runtime waits for no thread of the program.
+    pub(super) fn of(
+        kind: ThreadKind,
+        scheduling: Scheduling,
+        state: RefinedState,
+    ) -> Option<Role> {
         match state {
+            RefinedState::Idle if kind == ThreadKind::Other => None,
             RefinedState::Idle | RefinedState::ImplicitBarrier | RefinedState::ExplicitBarrier => {
                 Some(Role::Waits)
             }
@@ -331,6 +336,7 @@ impl Listed {
 fn role(tables: &Tables, interval: &Interval) -> Option<Role> {
     let thread_state = tables.thread_states.get(interval.thread_state.0)?;
     match thread_state.state {
+        State::Idle if kind_of(tables, interval.thread) == ThreadKind::Other => None,
         State::Idle
         | State::ImplicitBarrier
         | State::ExplicitBarrier

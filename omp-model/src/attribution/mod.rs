@@ -3,7 +3,8 @@
 //! The experiment has the sum of time that each thread spent in each thread state, in each slice
 //! of time, on and off the CPU: a *group*. Its samples divide it among their stacks, in whole
 //! nanoseconds and to the last one. A group without samples takes the stacks of the nearest one
-//! ([`inference`] has the order), or stands at the construct itself, and is marked as inferred.
+//! ([`inference`] has the order), or stands at the construct itself. It is marked as inferred,
+//! unless the events alone tell where it stands.
 //!
 //! One pass over the samples does it, slice by slice ([`pass`]). Shares are the same in both modes,
 //! only their display stacks differ: that is why totals in user mode equal totals in machine mode,
@@ -18,6 +19,7 @@ mod measured;
 mod nearest;
 mod open;
 mod pass;
+mod phase;
 mod roots;
 mod share;
 mod sleeps;
@@ -30,7 +32,7 @@ use experiment::Samples;
 use crate::profile::{Profile, RefinedState, ViewMode};
 use crate::rewrite::{Rewriter, SampledStack};
 
-use group::{kind_of, thread_state_of};
+use group::kind_of;
 use pass::Attributed;
 use share::{Origin, Share};
 
@@ -53,9 +55,7 @@ impl Attribution {
 
     /// Seconds whose stack is inferred in a mode, and all seconds.
     pub fn inferred(&self, source: &Source<'_>, mode: ViewMode) -> (f64, f64) {
-        let inferred = |share: &&Share| {
-            share.is_inferred(thread_state_of(source.tables, share.thread_state), mode)
-        };
+        let inferred = |share: &&Share| share.is_inferred(source, mode);
         let inferred = self.0.shares.iter().filter(inferred);
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         (
@@ -89,15 +89,17 @@ impl Attribution {
                         _ => (path, state),
                     }
                 }
+                (ViewMode::Machine, Origin::AtCall) => {
+                    rewriter.machine_at_call(sampled(share.stack))
+                }
                 (ViewMode::Machine, _) => rewriter.machine(sampled(share.stack)),
+                (_, Origin::AtCall) => rewriter.user_at_call(sampled(share.stack)),
                 (_, Origin::Construct) => rewriter.user_without_stack(share.thread_state, thread),
                 _ => rewriter.user(sampled(share.stack)),
             }
         };
-        let items = self.0.shares.iter().map(|share| {
-            let thread_state = thread_state_of(tables, share.thread_state);
-            share.item(thread_state, mode, path_of(share))
-        });
+        let items = self.0.shares.iter();
+        let items = items.map(|share| share.item(source, mode, path_of(share)));
         let items = items.collect();
         let mut paths = rewriter.into_paths();
         paths.close();

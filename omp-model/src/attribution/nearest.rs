@@ -11,6 +11,7 @@ use experiment::tables::{Tables, ThreadState};
 use rustc_hash::FxHashMap;
 
 use super::group::{Group, Sampled, thread_state_of};
+use super::phase::{is_first, is_loading};
 
 /// The most stacks that inferred time is divided among: a group without samples is short, and more
 /// detail would be invented.
@@ -167,9 +168,12 @@ pub(super) fn is_outside(thread_state: ThreadState) -> bool {
     thread_state.context == ContextId::ROOT && thread_state.state != State::Idle
 }
 
-/// The candidates of each thread.
+/// The candidates of each thread. Stacks of the loader are none: nearly all time without samples is
+/// after `main` began, and the loader's frames are never where the thread is then.
 #[derive(Debug, Default)]
 pub(super) struct Nearest {
+    /// By process's first thread: the slice of its first stack that is not the loader's.
+    loaded: FxHashMap<ThreadId, u32>,
     by_state: FxHashMap<(ThreadId, ThreadStateId), Candidates>,
     /// Of all that the thread did outside of constructs.
     outside: FxHashMap<ThreadId, Candidates>,
@@ -179,6 +183,21 @@ impl Nearest {
     /// Offers a group's samples. Groups come by slice, and those that ask in a slice after those
     /// that offer.
     pub(super) fn offer(&mut self, tables: &Tables, group: Group, stacks: &[Sampled]) {
+        let of_program: Vec<Sampled>;
+        let mut stacks = stacks;
+        if self.may_load(tables, group) {
+            let is_loading = |sampled: &&Sampled| is_loading(tables, group.thread, sampled.stack);
+            of_program = stacks
+                .iter()
+                .filter(|it| !is_loading(it))
+                .copied()
+                .collect();
+            if of_program.is_empty() {
+                return;
+            }
+            self.loaded.entry(group.thread).or_insert(group.slice);
+            stacks = &of_program;
+        }
         let by_state = self
             .by_state
             .entry((group.thread, group.thread_state))
@@ -188,6 +207,12 @@ impl Nearest {
             let outside = self.outside.entry(group.thread).or_default();
             outside.offer(group, stacks);
         }
+    }
+
+    /// Whether the loader can be on stacks of a group.
+    fn may_load(&self, tables: &Tables, group: Group) -> bool {
+        let loaded = self.loaded.get(&group.thread);
+        loaded.is_none_or(|&slice| group.slice <= slice) && is_first(tables, group.thread)
     }
 
     /// Keeps what is nearest to a group without samples.

@@ -253,14 +253,15 @@ impl<'a> Pass<'a> {
         let accumulator = self.accumulators.at(of_state);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
             let at = accumulator.sum_at(group, sampled, || {
+                let thread = kind_of(tables, group.thread);
                 let stack = SampledStack {
                     stack: sampled.stack,
                     thread_state: group.thread_state,
-                    thread: kind_of(tables, group.thread),
+                    thread,
                 };
                 let state = self.state.entry(stack);
                 let state = state.or_insert_with(|| self.rewriter.refined_state(stack));
-                Role::of(group.scheduling, *state)
+                Role::of(thread, group.scheduling, *state)
             });
             roles.add(at.role, nanos);
             parts.push(Part {
@@ -284,6 +285,7 @@ impl<'a> Pass<'a> {
     fn role_of_state(&self, group: Group) -> Option<Role> {
         let kind = kind_of(self.source.tables, group.thread);
         Role::of(
+            kind,
             group.scheduling,
             self.rewriter.state_without_stack(group.thread_state, kind),
         )
@@ -322,7 +324,7 @@ impl<'a> Pass<'a> {
         let tables = self.source.tables;
         let sums = self.accumulators.into_sums();
         let wanted = self.unsampled.iter().map(|unsampled| unsampled.wanted);
-        let inference = Inference::new(tables, self.nearest, &sums, wanted);
+        let inference = Inference::new(self.source, self.nearest, &sums, wanted);
         let mut shares = self.shares;
         if self.slices == Slices::Folded {
             let told = sums.iter().filter(|sum| sum.nanos > 0 || sum.count > 0);
@@ -369,12 +371,7 @@ fn inferred(
             sum.0 += nanos;
             sum.1 += nanos as f64 / 1e9 * unsampled.charge;
         };
-        let (stacks, alike) = inference.stacks(unsampled.wanted);
-        let origin = if alike {
-            Origin::Alike
-        } else {
-            Origin::Inferred
-        };
+        let (stacks, origin) = inference.stacks(unsampled.wanted);
         if stacks.is_empty() {
             add(Origin::Construct, StackId::EMPTY, false, unsampled.nanos);
         }

@@ -1,28 +1,37 @@
 //! The outermost frames that all stacks of a thread have in common.
 
+use std::cmp::Ordering;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use experiment::ids::{ContextId, StackId, ThreadId};
+use experiment::symbols::SymbolTable;
 use experiment::tables::{RuntimeKind, StackEntry, Tables, ThreadKind};
 
 use super::group::{Sampled, kind_of};
+use super::phase::{Phase, main_of};
 
 /// The outermost frames of each thread that the program made itself, as far as all its samples and
-/// the fork points of its regions agree; nothing for a thread that has neither.
+/// the fork points of its regions agree; nothing for a thread that has neither. Stacks from before
+/// `main` and from after it count only for a thread that has no others.
 #[derive(Debug)]
 pub(super) struct Roots<'a> {
     tables: &'a Tables,
-    common: FxHashMap<ThreadId, StackId>,
+    symbols: &'a SymbolTable,
+    common: FxHashMap<ThreadId, (Phase, StackId)>,
+    mains: FxHashMap<ThreadId, StackId>,
     /// Results by stack and by context.
     outside: FxHashMap<StackId, StackId>,
     known: FxHashSet<(ThreadId, ContextId)>,
 }
 
 impl<'a> Roots<'a> {
-    pub(super) fn new(tables: &'a Tables) -> Roots<'a> {
+    pub(super) fn new(tables: &'a Tables, symbols: &'a SymbolTable) -> Roots<'a> {
         Roots {
             tables,
+            symbols,
             common: FxHashMap::default(),
+            mains: FxHashMap::default(),
             outside: FxHashMap::default(),
             known: FxHashSet::default(),
         }
@@ -36,11 +45,21 @@ impl<'a> Roots<'a> {
         let tables = self.tables;
         let outside = self.outside.entry(stack);
         let stack = *outside.or_insert_with(|| outside_of_runtime(tables, stack));
-        if stack != StackId::EMPTY {
-            let known = self.common.entry(thread).or_insert(stack);
-            if *known != stack {
-                *known = shared(tables, *known, stack);
-            }
+        if stack == StackId::EMPTY {
+            return;
+        }
+        let phase = Phase::of(tables, self.symbols, thread, stack);
+        if phase == Phase::Main
+            && let Some(main) = main_of(tables, self.symbols, stack)
+        {
+            self.mains.entry(thread).or_insert(main);
+        }
+        let known = self.common.entry(thread).or_insert((phase, stack));
+        match phase.cmp(&known.0) {
+            Ordering::Less => {}
+            Ordering::Equal if known.1 == stack => {}
+            Ordering::Equal => known.1 = shared(tables, known.1, stack),
+            Ordering::Greater => *known = (phase, stack),
         }
     }
 
@@ -59,14 +78,31 @@ impl<'a> Roots<'a> {
         self.add(thread, outermost);
     }
 
-    /// The stack of each thread's frames, as if it had been sampled there once.
-    pub(super) fn finish(self) -> FxHashMap<ThreadId, [Sampled; 1]> {
+    /// The stacks of each thread's frames.
+    pub(super) fn finish(self) -> FxHashMap<ThreadId, Root> {
+        let once = |stack| [Sampled::plain(stack, false, 1)];
         let common = self.common.into_iter();
         common
-            .filter(|(_, stack)| *stack != StackId::EMPTY)
-            .map(|(thread, stack)| (thread, [Sampled::plain(stack, false, 1)]))
+            .map(|(thread, (_, common))| {
+                let main = self.mains.get(&thread).copied();
+                let root = Root {
+                    common: once(common),
+                    main: once(main.unwrap_or(common)),
+                };
+                (thread, root)
+            })
+            .filter(|(_, root)| root.main[0].stack != StackId::EMPTY)
             .collect()
     }
+}
+
+/// A thread's outermost frames, as if it had been sampled there once.
+#[derive(Debug)]
+pub(super) struct Root {
+    /// What all stacks have in common.
+    pub(super) common: [Sampled; 1],
+    /// From `main` outward, at some line of `main`; of a thread that does not run it, as `common`.
+    pub(super) main: [Sampled; 1],
 }
 
 /// The stack's frames outward of the outermost one in the runtime; all if there is none.

@@ -2,11 +2,13 @@
 
 use experiment::ids::{ContextId, FrameId, StackId, ThreadId, ThreadStateId};
 use experiment::state::{Scheduling, State};
-use experiment::tables::ThreadState;
+use experiment::symbols::Construct;
+use experiment::tables::{StackEntry, Tables, ThreadState};
 
 use crate::profile::{Item, PathId, RefinedState, ViewMode};
 
-use super::group::Group;
+use super::group::{Group, thread_state_of};
+use super::source::Source;
 
 /// A part of a group's time at one stack, or of all groups that differ by their slices alone.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,9 @@ pub(super) enum Origin {
     Alike,
     /// Those of another group.
     Inferred,
+    /// Those of another group, from the function outward that made the call which the thread state
+    /// names.
+    AtCall,
     /// Nobody's: it stands at the construct itself.
     Construct,
 }
@@ -67,18 +72,20 @@ impl Share {
     }
 
     /// Whether its stack counts as inferred in a mode.
-    pub(super) fn is_inferred(&self, thread_state: ThreadState, mode: ViewMode) -> bool {
-        let is_placed = mode != ViewMode::Machine && is_placed(thread_state);
-        matches!(self.origin, Origin::Inferred | Origin::Construct) && !is_placed
+    pub(super) fn is_inferred(&self, source: &Source<'_>, mode: ViewMode) -> bool {
+        let is_own = matches!(self.origin, Origin::Own | Origin::Alike);
+        let thread_state = thread_state_of(source.tables, self.thread_state);
+        !is_own && (mode == ViewMode::Machine || !is_placed(source, thread_state))
     }
 
     /// The item of a mode, at its display stack there.
     pub(super) fn item(
         &self,
-        thread_state: ThreadState,
+        source: &Source<'_>,
         mode: ViewMode,
         (path, state): (PathId, RefinedState),
     ) -> Item {
+        let thread_state = thread_state_of(source.tables, self.thread_state);
         let running = self.scheduling == Scheduling::Running;
         Item {
             path,
@@ -93,7 +100,7 @@ impl Share {
             state,
             scheduling: self.scheduling,
             kernel: running && self.kernel,
-            inferred: self.is_inferred(thread_state, mode),
+            inferred: self.is_inferred(source, mode),
             seconds: self.nanos as f64 / 1e9,
             blame: self.blame,
             samples: match self.origin {
@@ -104,14 +111,40 @@ impl Share {
     }
 }
 
-/// Whether user mode needs no stack to place time: idleness has none, and the join barrier is at its
-/// region.
-fn is_placed(thread_state: ThreadState) -> bool {
-    match thread_state.state {
-        State::Idle => true,
-        State::ImplicitBarrier | State::TeamsBarrier => {
-            thread_state.call == FrameId::NONE && thread_state.context != ContextId::ROOT
+/// Whether user mode needs no stack to place time. Idleness has none, the join barrier is at its
+/// region, and a call made by a construct's own code is at that construct.
+fn is_placed(source: &Source<'_>, thread_state: ThreadState) -> bool {
+    let ThreadState {
+        state,
+        context,
+        call,
+    } = thread_state;
+    if state == State::Idle {
+        return true;
+    }
+    if context == ContextId::ROOT || !state.is_in_call() {
+        return false;
+    }
+    let function = |frame| source.symbols.function_of(frame);
+    match function(call) {
+        None => {
+            let may_join = matches!(state, State::ImplicitBarrier | State::TeamsBarrier);
+            call == FrameId::NONE && may_join
         }
-        _ => false,
+        Some((id, holder)) => {
+            let body = holder.outlined.as_ref().map(|outlined| outlined.construct);
+            let fork = fork_of(source.tables, context).and_then(function);
+            body.is_some_and(|construct| construct != Construct::Reduction)
+                || fork.is_some_and(|(fork, _)| fork == id)
+        }
+    }
+}
+
+/// The call that made a construct.
+fn fork_of(tables: &Tables, context: ContextId) -> Option<FrameId> {
+    let stack = tables.contexts.get(context.0)?.stack;
+    match tables.walk(stack).next()? {
+        StackEntry::Frame(frame) => Some(frame),
+        StackEntry::Cut(_) => None,
     }
 }

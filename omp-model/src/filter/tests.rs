@@ -60,6 +60,7 @@ impl TestData {
             frame: DisplayFrame {
                 callee: Callee::Pseudo(Pseudo::Unknown),
                 frame: FrameId::NONE,
+                kind: crate::profile::FrameKind::Called,
             },
         };
         let mut test = TestData {
@@ -122,6 +123,7 @@ impl TestData {
             let frame = DisplayFrame {
                 callee: Callee::Function(FunctionId(id)),
                 frame: FrameId::NONE,
+                kind: crate::profile::FrameKind::Called,
             };
             PathId(self.profile.paths.intern(Path { callers, frame }))
         })

@@ -147,7 +147,7 @@ fn constructs(tables: &Tables) -> Vec<(i64, i64)> {
         found.push(match context.kind {
             ContextKind::Root => (0, 0),
             ContextKind::Region | ContextKind::Teams => (id as i64, task),
-            ContextKind::Task => (region, id as i64),
+            ContextKind::Task | ContextKind::Taskloop => (region, id as i64),
         });
     }
     found

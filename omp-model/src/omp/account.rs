@@ -8,6 +8,7 @@ use experiment::state::Scheduling;
 
 use super::keyed_sums::KeyedSums;
 use super::listing::Listing;
+use crate::stream::Waits;
 
 /// The rows that a [`TimeAccounting`](super::TimeAccounting) has made since they were last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct RegionRun {
     pub work: TeamWork,
 }
 
-/// A task that was completed.
+/// A task that was completed, or will not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskRun {
     /// Its context.
@@ -65,6 +66,8 @@ pub struct TaskRun {
     pub work: Nanos,
     /// Whether another thread had created it.
     pub elsewhere: bool,
+    /// Whether it had begun, and will not complete.
+    pub unfinished: bool,
 }
 
 /// Time in one thread state and scheduling state.
@@ -90,6 +93,7 @@ struct Instances {
 #[derive(Clone, Copy, Debug, Default)]
 struct Completed {
     count: u32,
+    unfinished: u32,
     elsewhere: u32,
     work: u64,
     least: u64,
@@ -182,12 +186,15 @@ impl Account {
         self.tasks = KeyedSums::default();
     }
 
-    /// Adds an instance of a region that lasted `length`.
+    /// Adds an instance of a region that lasted `length`. Teams of different sizes make rows of their
+    /// own.
     pub(super) fn add_instance(&mut self, context: ContextId, length: Nanos, work: TeamWork) {
         let team = work.team.max(1);
-        let region = self.regions.at(u64::from(context.0));
+        let region = self
+            .regions
+            .at(u64::from(context.0) | u64::from(team) << 32);
         region.count += 1;
-        region.team = region.team.max(team);
+        region.team = team;
         region.elapsed += length.0;
         region.capacity += length.0 * u64::from(team);
         // Events out of order may add up to more work than there was time.
@@ -196,10 +203,14 @@ impl Account {
         region.mean += (work.total.0 / u64::from(team)).min(longest);
     }
 
-    /// Adds a task that was completed.
+    /// Adds a task that was completed, or will not be.
     pub(super) fn add_task(&mut self, task: TaskRun) {
         let work = task.work.0;
         let tasks = self.tasks.at(u64::from(task.context.0));
+        if task.unfinished {
+            tasks.unfinished += 1;
+            return;
+        }
         tasks.least = match tasks.count {
             0 => work,
             _ => tasks.least.min(work),
@@ -269,6 +280,28 @@ impl Account {
     pub(super) const fn useful_part(&self, nanos: u64) -> u64 {
         let counts = self.activity.useful && self.activity.scheduling == Scheduling::Running as u8;
         nanos * counts as u64
+    }
+
+    /// Moves time from the running interval's sum in the open slice to that of `wait`: no more than
+    /// is there, since the rest is in the slice before.
+    pub(super) fn waited_shortly(&mut self, wait: ThreadStateId, waits: Waits) {
+        let activity = Activity {
+            scheduling: Scheduling::Running as u8,
+            ..self.activity
+        };
+        let spent = self.spent.at(activity.key());
+        let moved = spent.time.min(waits.time.0);
+        spent.time -= moved;
+        if activity.useful {
+            self.worked = self.worked.saturating_sub(moved);
+        }
+        let wait = Activity {
+            thread_state: wait.0,
+            ..activity
+        };
+        let spent = self.spent.at(wait.key());
+        spent.time += moved;
+        spent.intervals += waits.count;
     }
 
     /// Adds the running interval's time up to `time` to its sum, slice by slice. The interval goes
@@ -369,6 +402,7 @@ impl Account {
                 context: ContextId(key as u32),
                 thread,
                 instances: tasks.count,
+                unfinished: tasks.unfinished,
                 elsewhere: tasks.elsewhere,
                 work: Nanos(tasks.work),
                 least: Nanos(tasks.least),

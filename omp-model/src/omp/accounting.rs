@@ -6,6 +6,7 @@ use experiment::state::{Scheduling, State};
 
 use super::account::{Account, Activity, Life, RegionRun, Rows, TaskRun, key};
 use super::listing::Listing;
+use crate::stream::Waits;
 
 /// Measures how long each thread was in each thread state, on or off the CPU.
 ///
@@ -130,6 +131,21 @@ impl TimeAccounting {
         account.within = within;
     }
 
+    /// The thread was in `wait` for a part of its running interval, which began before `time`.
+    pub(super) fn waited_shortly(
+        &mut self,
+        thread: ThreadId,
+        time: Nanos,
+        wait: ThreadStateId,
+        waits: Waits,
+    ) {
+        let Some(account) = living(&mut self.accounts, thread) else {
+            return;
+        };
+        account.advance(thread, time.0, &mut self.rows);
+        account.waited_shortly(wait, waits);
+    }
+
     /// From `time` on `dependents` threads wait for this one to release a mutex. Their time is
     /// blamed on it while it does not wait itself, on a CPU or off.
     #[inline]
@@ -233,7 +249,7 @@ impl TimeAccounting {
         }
     }
 
-    /// The thread completed a task.
+    /// The thread completed a task, or left one for good.
     pub fn task(&mut self, thread: ThreadId, time: Nanos, task: TaskRun) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;

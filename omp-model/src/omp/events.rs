@@ -4,10 +4,10 @@
 //! for what runtimes really send: an end may come late, without its region, or not at all. So every
 //! end pops to its match, and nothing is asserted.
 
-use experiment::ids::{ContextId, FrameId, ProcessId, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
 use experiment::state::{Scheduling, State};
-use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
+use experiment::tables::{Context, ContextKind, Tables, ThreadKind, ThreadState};
 
 use super::account::RegionRun;
 use super::accounting::TimeAccounting;
@@ -16,7 +16,13 @@ use super::locks::{LockId, LockSlot};
 use super::machine::{InContext, Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting};
-use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
+use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, Waits, What};
+
+/// Whether the event's thread is a helper of the runtime.
+fn is_helper(now: &Step<'_>) -> bool {
+    let thread = now.tables.threads.get(now.thread.index());
+    thread.is_some_and(|row| row.kind == ThreadKind::Other)
+}
 
 impl Machine {
     /// Applies one event. `tables` and `accounting` must be the same at each call: contexts and
@@ -102,12 +108,35 @@ impl Machine {
                 self.push(now, Cause::Overhead, State::Overhead, call);
             }
             What::OverheadEnd => self.end_of(now, Cause::Overhead),
-            What::TaskCreate { task, site } => {
-                self.task_create(now, task, site);
+            What::TaskCreate { task, site, of } => {
+                self.task_create(now, task, site, of);
+                return;
+            }
+            What::TaskDivide { task } => {
+                self.task_divide(now, task);
                 return;
             }
             What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
+            What::ShortSync { kind, call, waits } => {
+                self.waited_shortly(now, waiting(kind), call, waits);
+            }
+            What::ShortMutex {
+                kind,
+                lock,
+                call,
+                waits,
+            } => {
+                if let Some(state) = self.waited_shortly(now, kind.state(), call, waits) {
+                    let slot = self.lock(now, kind, lock);
+                    self.locks
+                        .held_shortly(&mut now.accounting_now(), thread, state, slot);
+                }
+            }
             What::Lost => self.lost(now),
+            What::LostWaits => {
+                self.locks.forget(&mut now.accounting_now(), thread);
+                self.drop_calls(thread);
+            }
             What::MutexAcquired { kind, lock } => self.hold(now, waited, kind, lock),
             What::MutexReleased { kind, lock } => self.release(now, kind, lock),
             What::MutexAsked => {}
@@ -163,10 +192,51 @@ impl Machine {
         self.push(now, Cause::MutexHeld(slot), state, call);
     }
 
+    /// The thread has waited shortly in its state, which is therefore shorter. Returns that state;
+    /// `None` if it is itself a wait, since then events were lost.
+    fn waited_shortly(
+        &mut self,
+        now: &mut Step<'_>,
+        state: State,
+        call: FrameId,
+        waits: Waits,
+    ) -> Option<ThreadStateId> {
+        let top = *self.threads[now.thread.index()].top();
+        if top.state.is_wait() {
+            return None;
+        }
+        if waits.time > Nanos(0) {
+            let wait = ThreadState {
+                state,
+                context: top.context,
+                call,
+            };
+            let wait = self.ids.thread_state(now.tables, wait);
+            now.set_state(now.thread, &top);
+            now.accounting
+                .waited_shortly(now.thread, now.time, wait, waits);
+        }
+        Some(top.thread_state)
+    }
+
+    /// Pops what the thread does in its task: waits, mutexes, calls. Their ends may be lost.
+    fn drop_calls(&mut self, thread: ThreadId) {
+        let levels = self.threads[thread.index()].levels_mut();
+        let is_call = |level: &Level| {
+            !matches!(
+                level.cause,
+                Cause::Base | Cause::Fork(_) | Cause::Implicit(_) | Cause::Task | Cause::Lost
+            )
+        };
+        let first = levels.iter().rposition(|level| !is_call(level));
+        levels.truncate(first.map_or(1, |at| at + 1));
+    }
+
     fn release(&mut self, now: &mut Step<'_>, kind: Mutex, lock: Lock) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
-        let thread_state = self.threads[thread.index()].top().thread_state;
+        let top = self.threads[thread.index()].top();
+        let thread_state = (!top.state.is_wait()).then_some(top.thread_state);
         self.locks
             .release(&mut now.accounting_now(), thread, thread_state, slot);
         // Mutexes may be released in any order.
@@ -179,6 +249,7 @@ impl Machine {
     fn exit(&mut self, now: &mut Step<'_>) {
         let thread = now.thread;
         self.locks.forget(&mut now.accounting_now(), thread);
+        self.leave_open(now);
         self.unwind(now.thread, 1);
         // A recording may have many short-lived threads.
         self.threads[now.thread.index()].shrink();
@@ -192,8 +263,8 @@ impl Machine {
     fn thread_begin(&mut self, now: &mut Step<'_>, kind: ThreadKind) {
         let state = match kind {
             ThreadKind::Initial => State::Serial,
-            ThreadKind::Worker => State::Idle,
-            ThreadKind::Outside | ThreadKind::Other => State::Outside,
+            ThreadKind::Worker | ThreadKind::Other => State::Idle,
+            ThreadKind::Outside => State::Outside,
         };
         let thread_state = self.ids.without_call(now.tables, state, ContextId::ROOT);
         self.threads[now.thread.index()].set_base(state, thread_state);
@@ -205,19 +276,24 @@ impl Machine {
     fn parallel_begin(&mut self, now: &mut Step<'_>, id: Instance, site: Site, teams: bool) {
         self.threads[now.thread.index()].drop_waits();
         self.encounter(now, site.stack);
-        let top = self.threads[now.thread.index()].top();
+        let top = *self.threads[now.thread.index()].top();
         let task = top.within.task;
-        let context = Context {
-            parent: top.context,
-            kind: if teams {
-                ContextKind::Teams
-            } else {
-                ContextKind::Region
-            },
-            stack: site.stack,
-            body: site.body,
+        let is_team = !teams && site.stack == StackId::EMPTY && self.is_league(now.tables, &top);
+        let context = if is_team || (top.context == ContextId::ROOT && is_helper(now)) {
+            top.context
+        } else {
+            let context = Context {
+                parent: top.context,
+                kind: if teams {
+                    ContextKind::Teams
+                } else {
+                    ContextKind::Region
+                },
+                stack: site.stack,
+                body: site.body,
+            };
+            self.ids.context(now.tables, context)
         };
-        let context = self.ids.context(now.tables, context);
         let slot = match self.regions.find(id) {
             Some(slot) if self.is_placeholder(slot) => {
                 self.relabel(now, slot, context, task);
@@ -231,12 +307,30 @@ impl Machine {
                 // An open region with the same id has ended, and its end was lost.
                 self.ending.extend(known);
                 self.settle(now);
-                let within = self.new_region(now, task);
+                let within = match context {
+                    _ if is_team => top.within,
+                    ContextId::ROOT => Within::default(),
+                    _ => self.new_region(now, task),
+                };
                 self.regions
                     .begin(id, context, within, Some(now.thread), now.time)
             }
         };
+        if is_team {
+            self.regions.at_mut(slot).counts = false;
+        }
         self.enter_region(now, Cause::Fork(slot), State::Overhead);
+    }
+
+    /// Whether the level is an initial task of a league, outside of all that runs in it. There LLVM's
+    /// runtimes fork a region, without a call of the program, that makes the task's thread a team.
+    fn is_league(&self, tables: &Tables, level: &Level) -> bool {
+        let Cause::Implicit(slot) = level.cause else {
+            return false;
+        };
+        let context = tables.contexts.get(level.context.0);
+        context.is_some_and(|context| context.kind == ContextKind::Teams)
+            && self.regions.at(slot).counts
     }
 
     fn parallel_end(&mut self, now: &mut Step<'_>, id: Instance) {
@@ -262,19 +356,38 @@ impl Machine {
         }
         now.set_state(now.thread, stack.top());
         if let Some(slot) = counted {
-            let region = self.regions.at(slot);
-            let run = RegionRun {
-                context: region.context,
-                within: region.within,
-                start: region.begin,
-                end: now.time,
-                work: now.team_work(region),
-            };
-            now.accounting.region(now.thread, run);
+            self.count_region(now, slot);
         }
     }
 
+    /// An instance of the region ends now, on the thread that encountered it.
+    pub(super) fn count_region(&self, now: &mut Step<'_>, slot: Slot) {
+        let region = self.regions.at(slot);
+        if !region.counts {
+            return;
+        }
+        let run = RegionRun {
+            context: region.context,
+            within: region.within,
+            start: region.begin,
+            end: now.time,
+            work: now.team_work(region),
+        };
+        now.accounting.region(now.thread, run);
+    }
+
     fn implicit_begin(&mut self, now: &mut Step<'_>, id: Instance, size: u16, index: u16) {
+        // LLVM's runtimes announce the initial task of a league of one team as one of no region, or of
+        // one that has ended.
+        let forked = match self.threads[now.thread.index()].top() {
+            Level {
+                cause: Cause::Fork(slot),
+                id,
+                ..
+            } => self.regions.open(*slot, *id).map(|region| region.id),
+            _ => None,
+        };
+        let id = forked.unwrap_or(id);
         if id == Instance::NONE {
             // The initial task of the program, or of a thread that the program created.
             if self.threads[now.thread.index()].base().state == State::Outside {
@@ -304,7 +417,7 @@ impl Machine {
             self.enter_region(now, Cause::Fork(slot), State::Overhead);
         }
         let region = self.regions.at(slot);
-        let (id, owner) = (region.id, region.owner);
+        let (id, owner, is_of_helpers) = (region.id, region.owner, region.is_of_helpers());
         let stack = &self.threads[thread.index()];
         if let Some(at) = stack.find(|level| level.cause == Cause::Implicit(slot) && level.id == id)
         {
@@ -321,6 +434,14 @@ impl Machine {
             self.regions.at_mut(slot).primary = Some(worked);
         } else {
             self.regions.join(slot, Member { thread, worked });
+            if let Some(row) = now.tables.threads.get_mut(thread.index()) {
+                row.kind = match row.kind {
+                    _ if is_of_helpers => ThreadKind::Other,
+                    // The event that announced it was lost.
+                    ThreadKind::Outside => ThreadKind::Worker,
+                    known => known,
+                };
+            }
         }
         self.enter_region(now, Cause::Implicit(slot), State::Work);
     }

@@ -113,13 +113,13 @@ impl IdCache {
 /// the context of that one. Without this, a program that creates a task in each call of a recursion
 /// would have nearly as many contexts as tasks.
 fn recursion(tables: &Tables, context: Context) -> Option<ContextId> {
-    if context.kind != ContextKind::Task {
+    if !context.kind.is_task() {
         return None;
     }
     let mut at = context.parent;
     loop {
         let row = tables.contexts.get(at.0)?;
-        if row.kind != ContextKind::Task {
+        if !row.kind.is_task() {
             return None;
         }
         if (row.stack, row.body) == (context.stack, context.body) {

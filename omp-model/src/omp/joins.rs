@@ -1,12 +1,13 @@
 //! How regions end: by their parallel_end, or by later events where that was lost.
 
-use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, StackId, ThreadId};
 use experiment::state::State;
 use experiment::tables::{Context, ContextKind, StackEntry, Tables, ThreadKind, ThreadState};
 
+use super::accounting::TimeAccounting;
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
-use super::thread::{Cause, Level};
+use super::thread::{Cause, ConstructStack, Level};
 use crate::stream::Instance;
 
 pub(super) const fn is_fork(level: &Level) -> bool {
@@ -128,35 +129,69 @@ impl Machine {
 
     /// A thread whose events were lost encounters a region at `site`: ends the regions that it is
     /// not inside any more.
-    ///
-    /// A thread that forks inside a region that it forked has that fork's stack as callers: the
-    /// new site extends the older one. Regions whose site it does not extend have ended.
     pub(super) fn encounter(&mut self, now: &mut Step<'_>, site: StackId) {
-        // Each iteration ends the innermost region, or is the last.
+        // Each iteration pops a level, or is the last.
         for _ in 0..self.threads[now.thread.index()].depth() {
-            if self.threads[now.thread.index()].top().cause != Cause::Lost {
+            if self.end_left(now, site) != Some(true) {
                 return;
             }
             let stack = &mut self.threads[now.thread.index()];
-            let inside = match stack.find(is_fork).map(|at| stack.levels()[at].cause) {
-                Some(Cause::Fork(slot)) => {
-                    let outer = now.tables.contexts.get(self.regions.at(slot).context.0);
-                    let inside = outer.and_then(|outer| extends(now.tables, site, outer.stack));
-                    if inside == Some(false) {
-                        self.ending.push(slot);
-                        self.settle(now);
-                        continue;
-                    }
-                    inside
-                }
-                // A worker in a team, or serial code. A worker between teams is in no known state.
-                _ => Some(stack.depth() > 2 || stack.base().state == State::Serial),
-            };
-            if inside != Some(true) {
-                return;
-            }
             stack.pop();
             stack.drop_waits();
+        }
+    }
+
+    /// The machine stack of a thread was `stack` at `time`. If events of the thread were lost
+    /// before, ends the regions that it has left: those whose fork point is not on its stack.
+    pub fn sampled(
+        &mut self,
+        tables: &mut Tables,
+        accounting: &mut TimeAccounting,
+        (thread, time): (ThreadId, Nanos),
+        stack: StackId,
+    ) {
+        let is_lost = |stack: &ConstructStack| stack.top().cause == Cause::Lost;
+        if !self.threads.get(thread.index()).is_some_and(is_lost) {
+            return;
+        }
+        let now = &mut Step {
+            tables,
+            accounting,
+            time,
+            thread,
+        };
+        self.end_left(now, stack);
+        let levels = &mut self.threads[thread.index()];
+        if levels.depth() == 2 && levels.base().state == State::Serial {
+            levels.pop();
+        }
+        now.set_state(thread, levels.top());
+    }
+
+    /// Ends the regions that a thread, whose events were lost, is not inside at `stack`. Returns
+    /// whether it is inside what is left; `None` if that cannot be known, or nothing was lost.
+    ///
+    /// A thread that forks inside a region that it forked has that fork's stack as callers: the
+    /// new site extends the older one. Regions whose site it does not extend have ended.
+    fn end_left(&mut self, now: &mut Step<'_>, stack: StackId) -> Option<bool> {
+        // Each iteration ends the innermost region, or is the last.
+        loop {
+            let levels = &self.threads[now.thread.index()];
+            if levels.top().cause != Cause::Lost {
+                return None;
+            }
+            let fork = levels.find(is_fork).map(|at| levels.levels()[at].cause);
+            let Some(Cause::Fork(slot)) = fork else {
+                // A worker in a team, or serial code. A worker between teams is in no known state.
+                return Some(levels.depth() > 2 || levels.base().state == State::Serial);
+            };
+            let outer = now.tables.contexts.get(self.regions.at(slot).context.0);
+            let inside = outer.and_then(|outer| extends(now.tables, stack, outer.stack));
+            if inside != Some(false) {
+                return inside;
+            }
+            self.ending.push(slot);
+            self.settle(now);
         }
     }
 
@@ -199,6 +234,9 @@ impl Machine {
         for &Member { thread: member, .. } in &members {
             for level in self.threads[member.index()].levels_mut() {
                 if level.context == old && level.context != ContextId::ROOT {
+                    if context == ContextId::ROOT {
+                        level.state = State::Idle;
+                    }
                     let thread_state = now.tables.thread_states.get(level.thread_state.0);
                     let call = thread_state.map_or(FrameId::NONE, |thread_state| thread_state.call);
                     level.context = context;

@@ -216,12 +216,13 @@ impl Locks {
         }
     }
 
-    /// The thread releases the mutex in the thread state `thread_state`.
+    /// The thread releases the mutex in the thread state `thread_state`; `None` for one that takes
+    /// no blame.
     pub(super) fn release(
         &mut self,
         now: &mut AccountingNow<'_>,
         thread: ThreadId,
-        thread_state: ThreadStateId,
+        thread_state: Option<ThreadStateId>,
         slot: LockSlot,
     ) {
         let Some(row) = self.rows.get_mut(slot.0 as usize) else {
@@ -237,7 +238,32 @@ impl Locks {
         }
         self.clear_holder(now, slot);
         let row = &mut self.rows[slot.0 as usize];
-        row.released = (row.waiting > 0).then_some(Release {
+        row.released = thread_state
+            .filter(|_| row.waiting > 0)
+            .map(|thread_state| Release {
+                thread,
+                thread_state,
+                accounted: now.time,
+            });
+    }
+
+    /// The thread has held the mutex a few times, shortly, in the thread state `thread_state`. If
+    /// others wait for it and nobody is known to hold it, this thread has kept them waiting.
+    pub(super) fn held_shortly(
+        &mut self,
+        now: &mut AccountingNow<'_>,
+        thread: ThreadId,
+        thread_state: ThreadStateId,
+        slot: LockSlot,
+    ) {
+        let Some(row) = self.rows.get(slot.0 as usize) else {
+            return;
+        };
+        if row.holder.is_some() || row.waiting == 0 {
+            return;
+        }
+        self.account_handover(now, slot);
+        self.rows[slot.0 as usize].released = Some(Release {
             thread,
             thread_state,
             accounted: now.time,

@@ -31,6 +31,8 @@ pub struct Machine {
     pub(super) created: Vec<Within>,
     /// Regions found to be over, which have not ended on their threads yet.
     pub(super) ending: Vec<Slot>,
+    /// The number of tasks that have begun without an id of their own.
+    pub(super) nameless_tasks: u64,
 }
 
 /// A region or task that a thread enters: its context, and its ids.
@@ -65,6 +67,7 @@ impl Machine {
             ids: IdCache::new(),
             created: Vec::new(),
             ending: Vec::new(),
+            nameless_tasks: 0,
         }
     }
 
@@ -74,6 +77,22 @@ impl Machine {
         self.threads
             .get(thread.index())
             .map_or(ThreadStateId::OUTSIDE, |stack| stack.top().thread_state)
+    }
+
+    /// The recording ends: counts the instances that no thread has ended.
+    pub fn finish(&mut self, tables: &mut Tables, accounting: &mut TimeAccounting, time: Nanos) {
+        for at in 0..self.threads.len() {
+            let thread = ThreadId(at as u32);
+            if accounting.is_alive(thread) {
+                let now = &mut Step {
+                    tables,
+                    accounting,
+                    time,
+                    thread,
+                };
+                self.leave_open(now);
+            }
+        }
     }
 
     /// The instances that the thread is in now.
@@ -91,9 +110,13 @@ impl Machine {
     #[inline]
     pub(super) fn push(&mut self, now: &mut Step<'_>, cause: Cause, state: State, call: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
-        let Level {
-            context, within, ..
-        } = *stack.top();
+        let top = *stack.top();
+        let (context, within) = (top.context, top.within);
+        // Helper threads of the runtime are idle in every barrier outside of tasks.
+        let state = match cause {
+            Cause::Sync(_) if top.state == State::Idle && top.cause != Cause::Base => State::Idle,
+            _ => state,
+        };
         let thread_state = ThreadState {
             state,
             context,
@@ -140,6 +163,11 @@ impl Machine {
             return;
         };
         let region = self.regions.at(slot);
+        let state = if region.is_of_helpers() {
+            State::Idle
+        } else {
+            state
+        };
         let instance = InContext {
             context: region.context,
             id: region.id,

@@ -27,10 +27,20 @@ pub(super) struct Region {
     /// The team's size, as its implicit tasks report it.
     pub(super) team: u16,
     pub(super) ended: bool,
+    /// Whether it is a construct of the program, whose instances are counted.
+    pub(super) counts: bool,
     /// The threads, other than the owner, that began an implicit task of it.
     pub(super) members: Vec<Member>,
     /// The owner's [`Member::worked`], once it began its implicit task.
     pub(super) primary: Option<Nanos>,
+}
+
+impl Region {
+    /// Whether its team are helper threads of the runtime. They wait for tasks of the program, and
+    /// their region is no construct of the program: it has no context.
+    pub(super) fn is_of_helpers(&self) -> bool {
+        self.context == ContextId::ROOT
+    }
 }
 
 /// A thread of a team.
@@ -114,6 +124,7 @@ impl Regions {
                     begin_seen: owner.is_some(),
                     team: 0,
                     ended: false,
+                    counts: true,
                     members: Vec::new(),
                     primary: None,
                 });
@@ -130,6 +141,7 @@ impl Regions {
         region.begin_seen = owner.is_some();
         region.team = 0;
         region.ended = false;
+        region.counts = context != ContextId::ROOT;
         region.members.clear();
         region.primary = None;
         self.by_id.insert(id, slot);
@@ -174,6 +186,12 @@ pub(super) struct Task {
     pub(super) creator: ThreadId,
     /// Its useful work in completed pieces.
     pub(super) work: Nanos,
+    /// It gave parts of its iterations of a taskloop to others, which the runtime made of it.
+    pub(super) is_divided: bool,
+    /// It stands for all tasks of a taskloop. It is none itself.
+    pub(super) is_whole: bool,
+    /// The task that stands for it and the others of its taskloop, if there is one.
+    pub(super) whole: Instance,
 }
 
 /// Explicit tasks that were created and are not complete.
@@ -252,6 +270,9 @@ mod tests {
             within: Within::default(),
             creator: ThreadId(0),
             work: Nanos(0),
+            is_divided: false,
+            is_whole: false,
+            whole: Instance::NONE,
         };
         for id in 1..=5 * GENERATION as u64 / 2 {
             tasks.create(Instance(id), task);

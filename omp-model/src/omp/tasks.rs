@@ -1,6 +1,6 @@
 //! Explicit tasks: which ones a thread runs within its implicit task, and for how long.
 
-use experiment::ids::Nanos;
+use experiment::ids::{ContextId, Nanos, ThreadId};
 use experiment::rows::Within;
 use experiment::state::State;
 use experiment::tables::{Context, ContextKind};
@@ -9,35 +9,100 @@ use super::account::TaskRun;
 use super::machine::{InContext, Machine, Step};
 use super::regions::Task;
 use super::thread::{Cause, Level, Piece};
-use crate::stream::{Instance, Site};
+use crate::stream::{Instance, Site, TaskOf};
+
+/// Bit of ids that the machine makes. Those of events are shorter.
+const NAMELESS: u64 = 1 << 63;
+
+/// A task that the thread creates now.
+fn task_of(now: &Step<'_>, context: ContextId) -> Task {
+    Task {
+        context,
+        within: Within::default(),
+        creator: now.thread,
+        work: Nanos(0),
+        is_divided: false,
+        is_whole: false,
+        whole: Instance::NONE,
+    }
+}
 
 impl Machine {
-    pub(super) fn task_create(&mut self, now: &mut Step<'_>, id: Instance, site: Site) {
+    pub(super) fn task_create(&mut self, now: &mut Step<'_>, id: Instance, site: Site, of: TaskOf) {
         let creator = *self.threads[now.thread.index()].top();
-        let created = self.created(now);
-        created.task += 1;
-        let within = Within {
-            region: creator.within.region,
-            task: created.task,
-        };
         let context = Context {
             parent: creator.context,
-            kind: ContextKind::Task,
+            kind: match of {
+                TaskOf::Directive => ContextKind::Task,
+                TaskOf::Taskloop | TaskOf::WholeTaskloop => ContextKind::Taskloop,
+            },
             stack: site.stack,
             body: site.body,
         };
-        let task = Task {
-            context: self.ids.context(now.tables, context),
-            within,
-            creator: now.thread,
-            work: Nanos(0),
+        let context = self.ids.context(now.tables, context);
+        let task = match of {
+            TaskOf::WholeTaskloop => Task {
+                is_whole: true,
+                ..task_of(now, context)
+            },
+            TaskOf::Directive | TaskOf::Taskloop => self.new_task(now, task_of(now, context)),
         };
         self.tasks.create(id, task);
     }
 
+    /// The runtime gives a part of a taskloop's task to a new task, which has the same context.
+    pub(super) fn task_divide(&mut self, now: &mut Step<'_>, id: Instance) {
+        let stack = &self.threads[now.thread.index()];
+        let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) else {
+            return;
+        };
+        let divided = stack.levels()[at];
+        if let Some(task) = self.tasks.get_mut(divided.id) {
+            task.is_divided = true;
+        }
+        let task = self.new_task(now, task_of(now, divided.context));
+        self.tasks.create(id, task);
+    }
+
+    /// The task with its instance ids: it is created now.
+    fn new_task(&mut self, now: &Step<'_>, task: Task) -> Task {
+        let region = self.threads[now.thread.index()].top().within.region;
+        let created = self.created(now);
+        created.task += 1;
+        let within = Within {
+            region,
+            task: created.task,
+        };
+        Task { within, ..task }
+    }
+
+    /// One of the tasks for which `whole` stands begins.
+    fn begin_nameless(&mut self, now: &mut Step<'_>, whole: Instance, of: Task) {
+        self.nameless_tasks += 1;
+        let id = Instance(NAMELESS | self.nameless_tasks);
+        let task = Task {
+            is_whole: false,
+            whole,
+            ..of
+        };
+        let task = self.new_task(now, task);
+        self.tasks.create(id, task);
+        self.begin_piece(now, id);
+    }
+
     pub(super) fn task_schedule(&mut self, now: &mut Step<'_>, next: Instance, prior_done: bool) {
+        let whole = self.tasks.get(next).filter(|task| task.is_whole).copied();
+        if let Some(whole) = whole {
+            if !prior_done {
+                return self.begin_nameless(now, next, whole);
+            }
+            if !self.is_in_task(now.thread, next) {
+                self.tasks.complete(next);
+                return;
+            }
+        }
         if prior_done {
-            self.complete_task(now);
+            self.complete_task(now, false);
         }
         let thread = now.thread;
         let stack = &self.threads[thread.index()];
@@ -51,7 +116,7 @@ impl Machine {
         } else {
             levels[floor..]
                 .iter()
-                .rposition(|level| is_task(level) && level.id == next)
+                .rposition(|level| is_task(level) && self.is_named(level, next))
                 .map(|at| floor + at)
         };
         match resumed {
@@ -66,8 +131,50 @@ impl Machine {
         }
     }
 
-    /// The thread's current explicit task, if it is in one, is complete.
-    fn complete_task(&mut self, now: &mut Step<'_>) {
+    /// Whether events name the task of this level by `id`.
+    fn is_named(&self, level: &Level, id: Instance) -> bool {
+        let stands_for = |task: &Task| task.whole == id && id != Instance::NONE;
+        level.id == id
+            || (level.id.0 & NAMELESS != 0 && self.tasks.get(level.id).is_some_and(stands_for))
+    }
+
+    /// Whether the thread has begun a task with this name, and not completed it.
+    fn is_in_task(&self, thread: ThreadId, id: Instance) -> bool {
+        let levels = self.threads[thread.index()].levels().iter();
+        let mut tasks = levels.filter(|level| level.cause == Cause::Task);
+        tasks.any(|level| self.is_named(level, id))
+    }
+
+    /// The thread will not come back to what it is in, unless records were lost: counts the instances
+    /// that it has not ended.
+    pub(super) fn leave_open(&mut self, now: &mut Step<'_>) {
+        loop {
+            let levels = self.threads[now.thread.index()].levels().iter();
+            let known = levels.rev().take_while(|level| level.cause != Cause::Lost);
+            let is_left = |level: &&Level| match level.cause {
+                Cause::Task => true,
+                Cause::Fork(slot) => self.regions.open(slot, level.id).is_some(),
+                _ => false,
+            };
+            let inner = known
+                .copied()
+                .enumerate()
+                .find(|(_, level)| is_left(&level));
+            let Some((from_top, level)) = inner else {
+                return;
+            };
+            let at = self.threads[now.thread.index()].depth() - 1 - from_top;
+            if let Cause::Fork(slot) = level.cause {
+                self.count_region(now, slot);
+            } else {
+                self.complete_task(now, true);
+            }
+            self.unwind(now.thread, at);
+        }
+    }
+
+    /// The thread's current explicit task, if it is in one, is complete, or `unfinished` for ever.
+    fn complete_task(&mut self, now: &mut Step<'_>, unfinished: bool) {
         let thread = now.thread;
         let stack = &self.threads[thread.index()];
         let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) else {
@@ -75,11 +182,14 @@ impl Machine {
         };
         let done = stack.levels()[at].id;
         self.end_pieces(now, at);
-        if let Some(task) = self.tasks.complete(done) {
+        // What was divided is counted by its parts.
+        let task = self.tasks.complete(done).filter(|it| !it.is_divided);
+        if let Some(task) = task {
             let run = TaskRun {
                 context: task.context,
                 work: task.work,
                 elsewhere: task.creator != thread,
+                unfinished,
             };
             now.accounting.task(thread, now.time, run);
         }

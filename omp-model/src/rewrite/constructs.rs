@@ -1,7 +1,7 @@
 //! The construct of outlined functions whose names do not tell it.
 //!
-//! gcc and flang give the bodies of tasks, teams and parallel regions the same form of name
-//! (`foo._omp_fn.1`). The context that they run in distinguishes them.
+//! gcc and flang give the bodies of all constructs the same form of name (`foo._omp_fn.1`). If the
+//! machine code did not tell, the context that they run in distinguishes them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,6 +19,7 @@ const fn construct_of(kind: ContextKind) -> Option<Construct> {
     match kind {
         ContextKind::Region => Some(Construct::Parallel),
         ContextKind::Task => Some(Construct::Task),
+        ContextKind::Taskloop => Some(Construct::Taskloop),
         ContextKind::Teams => Some(Construct::Teams),
         ContextKind::Root => None,
     }
@@ -27,7 +28,7 @@ const fn construct_of(kind: ContextKind) -> Option<Construct> {
 /// Whether an experiment may have outlined functions whose names do not tell their construct: only
 /// if it has tasks or teams.
 pub fn is_unsettled(tables: &Tables) -> bool {
-    let special = |kind| matches!(kind, ContextKind::Task | ContextKind::Teams);
+    let special = |kind| !matches!(kind, ContextKind::Root | ContextKind::Region);
     tables.contexts.rows().iter().any(|row| special(row.kind))
 }
 
@@ -41,7 +42,7 @@ pub fn settle(
     if !is_unsettled(tables) {
         return;
     }
-    for (function, construct) in decide(&Facts::new(tables, symbols), evidence) {
+    for (function, construct) in decide(&Facts::unsettled(tables, symbols), evidence) {
         if let Some(outlined) = &mut symbols.functions[function.0 as usize].outlined {
             outlined.construct = construct;
         }
@@ -53,13 +54,17 @@ fn decide(
     evidence: impl IntoIterator<Item = (StackId, ThreadStateId)>,
 ) -> Vec<(FunctionId, Construct)> {
     let mut votes = FxHashMap::<(FunctionId, Construct), u64>::default();
-    // clang's names distinguish tasks from the rest, but not teams from parallel regions.
+    // clang's names distinguish tasks from the rest, but not teams from parallel regions, nor the
+    // tasks of taskloops from others.
     let undecided = |body: FunctionId, kind: ContextKind| {
         let fits = [true, false].map(|task| facts.can_be_body(Some(body), task));
-        fits == [Some(true); 2] || (kind == ContextKind::Teams && fits[1] == Some(true))
+        match kind {
+            ContextKind::Taskloop => fits[0] == Some(true),
+            ContextKind::Teams => fits[1] == Some(true),
+            _ => fits == [Some(true); 2],
+        }
     };
     let mut vote = |context: ContextId, walk: &Walk| {
-        let context = facts.real_context(context);
         let kind = facts.context(context).kind;
         if let Some(construct) = construct_of(kind)
             && let Body::Frame(at) = segment::split(facts, walk, context).body

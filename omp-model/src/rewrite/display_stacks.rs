@@ -1,6 +1,8 @@
 //! Builds user stacks: the frames within the construct under the call path to it or, without a
 //! known construct, the frames of the stack alone.
 
+use std::ops::Range;
+
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
 use experiment::symbols::FunctionId;
 use experiment::tables::Interner;
@@ -11,7 +13,7 @@ use super::naming::{Home, Naming};
 use super::refined;
 use super::segment::{self, Body};
 use super::walk::Walk;
-use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, RefinedState};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Path, PathId, Pseudo, RefinedState};
 
 /// The display stacks made so far, with the tables that they are made from.
 pub(super) struct DisplayStacks<'a> {
@@ -33,6 +35,7 @@ impl<'a> DisplayStacks<'a> {
             frame: DisplayFrame {
                 callee: Callee::Static(ModuleId::NONE, 0),
                 frame: FrameId::NONE,
+                kind: FrameKind::Called,
             },
         };
         DisplayStacks {
@@ -50,7 +53,11 @@ impl DisplayStacks<'_> {
     pub(super) fn push(&mut self, callers: PathId, callee: Callee, frame: FrameId) -> PathId {
         PathId(self.paths.intern(Path {
             callers,
-            frame: DisplayFrame { callee, frame },
+            frame: DisplayFrame {
+                callee,
+                frame,
+                kind: FrameKind::Called,
+            },
         }))
     }
 
@@ -76,22 +83,23 @@ impl DisplayStacks<'_> {
         }
     }
 
-    /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` is the call
-    /// site of a wait whose stack was sampled slightly too early or too late.
+    /// The user-mode path of a stack in a context, without a pseudo-function. `wait` is the call
+    /// that the thread waits in, which ends the path; [`FrameId::NONE`] if that is not known and the
+    /// stack was sampled slightly too early or too late.
     pub(super) fn user_path(
         &mut self,
         walk: &Walk,
         context: ContextId,
-        skewed: Option<FrameId>,
+        wait: Option<FrameId>,
     ) -> PathId {
         if context == ContextId::ROOT {
-            return self.plain(walk, skewed);
+            return self.plain(walk, wait);
         }
         let split = segment::split(&self.facts, walk, context);
         let base = self.site(context, split.rest);
         let name = self.naming.of(context);
         let nameless = Callee::Construct(self.nameless(base, context));
-        let (mut path, mut inner) = match split.body {
+        let (callee, address, inner) = match split.body {
             // The votes of all stacks name another body: this function without a symbol, called by
             // the runtime within that body, is a reduction's combiner, or the body of another
             // construct that is about to be left or was just entered.
@@ -102,7 +110,12 @@ impl DisplayStacks<'_> {
                     Some(_) => split.segment.start,
                     None => at + 1,
                 };
-                (self.push(base, callee, FrameId::NONE), inner)
+                (callee, FrameId::NONE, inner)
+            }
+            // The lines of shared code are those of another directive.
+            Body::Frame(at) if self.is_folded(name, walk.nodes[at].function) => {
+                let callee = name.map_or(nameless, Callee::Function);
+                (callee, FrameId::NONE, walk.first_part(&self.facts, at))
             }
             Body::Frame(at) => {
                 let first = walk.first_part(&self.facts, at);
@@ -110,36 +123,130 @@ impl DisplayStacks<'_> {
                 let callee = own
                     .or(name)
                     .map_or(Callee::Construct(context), Callee::Function);
-                (self.push(base, callee, walk.nodes[first].frame), first)
+                (callee, walk.nodes[first].frame, first)
             }
             Body::Missing(frame) => {
                 let callee = name.map_or(nameless, Callee::Function);
-                (self.push(base, callee, frame), split.segment.end)
+                (callee, frame, split.segment.end)
             }
         };
-        let stop = match skewed {
-            Some(call) => self.stop_at(walk, split.segment.start..inner, call),
-            None => split.segment.start,
+        let frames = split.segment.start..inner;
+        let sampled = match split.body {
+            Body::Frame(_) => address,
+            Body::Missing(_) => FrameId::NONE,
         };
-        while inner > stop {
-            inner -= 1;
-            if walk.nodes[inner].role != Role::Code {
+        // The construct's own site has what was called outward of it.
+        let outermost = match split.body {
+            Body::Frame(_) => inner,
+            Body::Missing(_) => inner.saturating_sub(1),
+        };
+        let Some(call) = wait else {
+            let path = self.push(base, callee, address);
+            let path = self.with_targets(path, sampled);
+            return self.with_frames(path, (walk, outermost), frames, None);
+        };
+        if let Some(at) = self.holder(walk, frames.clone(), call) {
+            let path = self.push(base, callee, address);
+            let path = self.with_targets(path, sampled);
+            return self.with_frames(path, (walk, outermost), at..inner, Some(call));
+        }
+        if call != FrameId::NONE && self.is_folded(name, self.facts.function(call)) {
+            return self.push(base, callee, FrameId::NONE);
+        }
+        if call != FrameId::NONE && self.holds(context, callee, call) {
+            return self.push(base, callee, call);
+        }
+        let path = self.push(base, callee, address);
+        if call == FrameId::NONE {
+            path
+        } else if walk.leaf.runtime {
+            // Where the call was made is not on the stack, but what made it is.
+            self.with_frames(path, (walk, outermost), frames, None)
+        } else {
+            self.push(path, self.callee(call), call)
+        }
+    }
+
+    /// The path with the user's frames among these nodes, and the jumps between those inward of
+    /// `outermost`. `first` replaces the address of the first
+    /// node, which is then the user's.
+    fn with_frames(
+        &mut self,
+        mut path: PathId,
+        (walk, outermost): (&Walk, usize),
+        nodes: Range<usize>,
+        first: Option<FrameId>,
+    ) -> PathId {
+        let mut at = nodes.end;
+        while at > nodes.start {
+            at -= 1;
+            if at < outermost {
+                path = self.with_jumps_to(path, walk, at);
+            }
+            if walk.nodes[at].role != Role::Code {
                 continue;
             }
-            let first = walk.first_part(&self.facts, inner).max(stop);
-            path = self.push(
-                path,
-                self.callee(walk.nodes[inner].frame),
-                walk.nodes[first].frame,
-            );
-            inner = first;
+            let node = &walk.nodes[at];
+            if self.facts.is_target(node.function) {
+                path = self.with_parent(path, node.function.map(|f| self.facts.whole(f)));
+            }
+            let callee = self.callee(node.frame);
+            at = walk.first_part(&self.facts, at).max(nodes.start);
+            let address = first.filter(|_| at == nodes.start);
+            path = self.push(path, callee, address.unwrap_or(walk.nodes[at].frame));
+            path = self.with_targets(path, walk.nodes[at].frame);
         }
         path
+    }
+
+    /// The innermost of the user's frames among these nodes in the function that holds `call`.
+    fn holder(&self, walk: &Walk, nodes: Range<usize>, call: FrameId) -> Option<usize> {
+        let holds = |at: &usize| {
+            let node = &walk.nodes[*at];
+            node.role == Role::Code && self.facts.same_function(node.frame, call)
+        };
+        let mut nodes = nodes.filter(|_| call != FrameId::NONE);
+        nodes.find(holds)
+    }
+
+    /// Whether a call is in the construct's own code, which may be inlined into the function that
+    /// holds the directive.
+    fn holds(&self, context: ContextId, construct: Callee, call: FrameId) -> bool {
+        let is_part = |body| self.facts.is_part(self.facts.function(call), Some(body));
+        self.callee(call) == construct
+            || matches!(construct, Callee::Function(body) if is_part(body))
+            || self.facts.is_in_fork(context, call)
+    }
+
+    /// Restores the functions that left the stack by jumps between node `at` and its caller.
+    fn with_jumps_to(&mut self, path: PathId, walk: &Walk, at: usize) -> PathId {
+        match walk.nodes.get(at + 1) {
+            Some(outer) if outer.role == Role::Code => {
+                self.with_jumps(path, outer.frame, walk.nodes[at].frame)
+            }
+            _ => path,
+        }
+    }
+
+    /// Restores the functions that left the stack by jumps between two frames.
+    fn with_jumps(&mut self, path: PathId, caller: FrameId, callee: FrameId) -> PathId {
+        let symbols = self.facts.symbols;
+        let jumps = symbols.jumps_between(caller, callee).iter();
+        jumps.fold(path, |path, &frame| {
+            let callee = self.callee(frame);
+            self.push(path, callee, frame)
+        })
     }
 
     /// Whether a function without a symbol is not the body `name`.
     fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
         function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
+    }
+
+    /// Whether a body has the code of another one, `code`.
+    fn is_folded(&self, body: Option<FunctionId>, code: Option<FunctionId>) -> bool {
+        let both = body.zip(code);
+        both.is_some_and(|(body, code)| self.facts.is_folded_into(body, code))
     }
 
     /// The context that represents a construct without a name. Each thread of a team that
@@ -151,17 +258,6 @@ impl DisplayStacks<'_> {
             .representatives
             .entry((site, address))
             .or_insert(context)
-    }
-
-    /// The inner end of the frames that a wait at `call` may keep.
-    fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, call: FrameId) -> usize {
-        if call == FrameId::NONE {
-            return range.end;
-        }
-        range
-            .clone()
-            .find(|&i| self.facts.same_function(walk.nodes[i].frame, call))
-            .unwrap_or(range.end)
     }
 
     /// The path that a context's own function is called from.
@@ -194,7 +290,13 @@ impl DisplayStacks<'_> {
             let walk = Walk::new(&self.facts, stack);
             let callers = match (stack, row.parent) {
                 (StackId::EMPTY, ContextId::ROOT) => PathId::EMPTY,
-                _ => self.user_path(&walk, row.parent, None),
+                _ => {
+                    let callers = self.user_path(&walk, row.parent, None);
+                    match self.facts.top(stack) {
+                        Some((call, _)) => self.with_jumps(callers, call, row.body),
+                        None => callers,
+                    }
+                }
             };
             let path = self.with_parent(callers, self.naming.of(at));
             self.sites.insert(at, path);
@@ -225,22 +327,22 @@ impl DisplayStacks<'_> {
 
     /// The path of a stack without a known context: serial code, threads without OpenMP, and stacks
     /// whose records were lost.
-    fn plain(&mut self, walk: &Walk, skewed: Option<FrameId>) -> PathId {
+    fn plain(&mut self, walk: &Walk, wait: Option<FrameId>) -> PathId {
         let nodes = &walk.nodes;
         let mut path = match walk.cut {
             Some(cut) => self.push(PathId::EMPTY, Callee::Cut(cut), FrameId::NONE),
             None => PathId::EMPTY,
         };
-        let stop = match skewed {
-            Some(call) if call != FrameId::NONE => (0..nodes.len())
-                .find(|&i| self.facts.same_function(nodes[i].frame, call))
-                .unwrap_or(0),
-            _ => 0,
-        };
+        let call = wait.unwrap_or(FrameId::NONE);
+        let holder = self.holder(walk, 0..nodes.len(), call);
+        let stop = holder.unwrap_or(0);
+        // The thread was seen shortly before or after the call, at another line.
+        let elsewhere = wait.is_some() && holder.is_none() && !walk.leaf.runtime;
         let mut started = false;
         let mut at = nodes.len();
         while at > stop {
             at -= 1;
+            path = self.with_jumps_to(path, walk, at);
             if nodes[at].role != Role::Code {
                 continue;
             }
@@ -266,9 +368,27 @@ impl DisplayStacks<'_> {
             }
             started = true;
             let first = walk.first_part(&self.facts, at).max(stop);
-            path = self.push(path, self.callee(nodes[at].frame), nodes[first].frame);
+            let address = match first {
+                _ if holder == Some(first) => call,
+                0 if elsewhere => FrameId::NONE,
+                _ => nodes[first].frame,
+            };
+            path = self.push(path, self.callee(nodes[at].frame), address);
+            path = self.with_targets(path, nodes[first].frame);
             at = first;
         }
+        if elsewhere && call != FrameId::NONE {
+            path = self.push(path, self.callee(call), call);
+        }
         path
+    }
+
+    /// Adds the target regions that are inlined at an address.
+    fn with_targets(&mut self, path: PathId, frame: FrameId) -> PathId {
+        let targets: Vec<FunctionId> = self.facts.inlined_targets(frame).collect();
+        targets.into_iter().fold(path, |path, target| {
+            let path = self.with_parent(path, Some(target));
+            self.push(path, Callee::Function(target), frame)
+        })
     }
 }

@@ -1,13 +1,14 @@
 //! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
+use experiment::linkage::is_outlined;
 use experiment::symbols::{Construct, FunctionId, InlinedLine, SymbolTable};
-use experiment::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
+use experiment::tables::{Context, RuntimeKind, StackEntry, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::Callee;
 
-use super::functions::{FunctionFacts, base_name};
+use super::functions::{FunctionFacts, TASK_ENTRY, base_name};
 use super::pools::Waiting;
 
 /// The experiment's tables and symbols, with cached properties that rewriting needs often.
@@ -23,8 +24,17 @@ pub(super) struct Facts<'a> {
     /// By module: whether it holds the program's own code, rather than a system library.
     user: Vec<bool>,
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
+    /// The runtimes' calls that were seen to call a body. Whatever else such a call calls is a body,
+    /// too, or a function that a body jumped to.
+    body_calls: FxHashSet<FrameId>,
     /// Addresses in inlined reduction combiners.
     combiners: FxHashSet<FrameId>,
+    /// The bodies of target regions that are inlined at an address, outermost first.
+    targets: FxHashMap<FrameId, Vec<FunctionId>>,
+    /// The body of a task for a target construct that is inlined at an address.
+    target_tasks: FxHashMap<FrameId, FunctionId>,
+    /// The bodies that have the code of another body, and that one.
+    folded: FxHashMap<FunctionId, FunctionId>,
     /// The outlined function that represents all those with the same absent parent.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
 }
@@ -83,7 +93,11 @@ impl<'a> Facts<'a> {
             settled: false,
             user: vec![false; tables.modules.len()],
             by_name,
+            body_calls: FxHashSet::default(),
             combiners: inlined_combiners(symbols),
+            targets: FxHashMap::default(),
+            target_tasks: FxHashMap::default(),
+            folded: FxHashMap::default(),
             absent_parents,
         };
         facts.functions = (0..symbols.functions.len())
@@ -93,13 +107,85 @@ impl<'a> Facts<'a> {
             })
             .collect();
         // Before that, all such bodies are taken for those of regions.
-        let task = |f: &FunctionFacts| !f.clang && f.construct == Some(Construct::Task);
+        let task = |f: &FunctionFacts| !f.clang && f.construct.is_some_and(Construct::is_task);
         facts.settled = facts.functions.iter().any(task);
         facts.frames = (0..tables.frames.len() as u32)
             .map(|frame| FrameFacts::new(&facts, FrameId(frame)))
             .collect();
         facts.find_user_modules();
+        facts.find_targets();
+        facts.find_folded();
+        facts.body_calls = facts.find_body_calls();
         facts
+    }
+
+    /// The facts before bodies whose names do not tell their construct have been assigned one.
+    pub(super) fn unsettled(tables: &'a Tables, symbols: &'a SymbolTable) -> Self {
+        Facts {
+            settled: false,
+            ..Facts::new(tables, symbols)
+        }
+    }
+
+    /// Finds the target regions that are inlined into other code. In the task that clang makes of a
+    /// target construct, the region and the task are one.
+    fn find_targets(&mut self) {
+        for (at, symbol) in self.symbols.frames.iter().enumerate() {
+            let Some(holder) = symbol.function else {
+                continue;
+            };
+            if symbol.lines.len() < 2 || self.construct(Some(holder)) == Some(Construct::Target) {
+                continue;
+            }
+            let frame = FrameId(at as u32);
+            let module = self.symbols.functions[holder.0 as usize].module;
+            let mut in_task = false;
+            for name in symbol.lines.iter().rev() {
+                let name = name.function.as_deref().unwrap_or_default();
+                let function = self.by_name.get(&(module, name)).copied();
+                match function.filter(|&function| self.is_target(Some(function))) {
+                    Some(target) if in_task => {
+                        self.target_tasks.insert(frame, target);
+                    }
+                    Some(target) => self.targets.entry(frame).or_default().push(target),
+                    None => {}
+                }
+                in_task = name.contains(TASK_ENTRY) || (in_task && is_outlined(name));
+            }
+        }
+    }
+
+    /// Finds the bodies that have the code of another body. Those of tasks may have that of other
+    /// constructs' bodies.
+    fn find_folded(&mut self) {
+        for context in self.tables.contexts.rows() {
+            let fact = self.symbols.code_of(context.body);
+            let code = fact.and_then(|fact| fact.body);
+            if let Some((body, code)) = self.function(context.body).zip(code)
+                && code.0 < self.functions.len() as u32
+            {
+                self.folded.insert(body, self.whole(code));
+            }
+        }
+        for (&body, &code) in &self.folded {
+            let is_task = |body| self.construct(Some(body)) == Some(Construct::Task);
+            let both = is_task(body) != is_task(code);
+            self.functions[code.0 as usize].serves_both |= both;
+        }
+    }
+
+    fn find_body_calls(&self) -> FxHashSet<FrameId> {
+        let rows = self.tables.stacks.rows().iter();
+        let calls = rows.filter_map(|row| {
+            let StackEntry::Frame(callee) = row.entry else {
+                return None;
+            };
+            let (caller, _) = self.top(row.callers)?;
+            let construct = self.construct(self.function(callee));
+            let is_body = construct.is_some_and(|it| it != Construct::Reduction);
+            (is_body && self.role(caller) == Some(Role::Runtime)).then_some(caller)
+        });
+        calls.collect()
     }
 
     /// Finds the modules with constructs, and the executables. Calls of the runtime into any other
@@ -108,8 +194,8 @@ impl<'a> Facts<'a> {
         for context in self.tables.contexts.rows() {
             if let Some((frame, callers)) = self.top(context.stack) {
                 let module = self.module(frame);
-                // The stack of a fork by the runtime itself (teams) holds only the first frames of
-                // a thread.
+                // The stack of a call that the runtime makes may hold only the first frames of a
+                // thread.
                 let start = self.tables.walk(callers).all(|entry| match entry {
                     StackEntry::Frame(caller) => self.module(caller) == module,
                     StackEntry::Cut(_) => false,
@@ -166,42 +252,7 @@ impl<'a> Facts<'a> {
 
     pub(super) fn context(&self, context: ContextId) -> Context {
         let contexts = &self.tables.contexts;
-        let row = *contexts.get(context.0).unwrap_or(&contexts.rows()[0]);
-        Context {
-            parent: self.real_context(row.parent),
-            ..row
-        }
-    }
-
-    /// The context of the construct in the source: the context itself, except for forks that the
-    /// runtime makes of its own accord. To create a league of teams, LLVM's runtime forks a region
-    /// for each team before it calls the construct's body.
-    pub(super) fn real_context(&self, context: ContextId) -> ContextId {
-        let contexts = &self.tables.contexts;
-        let Some(own) = contexts.get(context.0) else {
-            return context;
-        };
-        let league = contexts
-            .get(own.parent.0)
-            .filter(|parent| own.kind == ContextKind::Region && parent.kind == ContextKind::Teams);
-        // A region in the league's body has its fork point in that body.
-        match league {
-            Some(league) if own.stack == league.stack || self.is_start(own.stack) => own.parent,
-            _ => context,
-        }
-    }
-
-    /// Whether a fork point's stack holds only the first frames of a thread.
-    fn is_start(&self, stack: StackId) -> bool {
-        let Some((first, _)) = self.top(stack) else {
-            return false;
-        };
-        self.tables.walk(stack).all(|entry| match entry {
-            StackEntry::Frame(frame) => {
-                self.module(frame) == self.module(first) && !self.is_user(frame)
-            }
-            StackEntry::Cut(_) => false,
-        })
+        *contexts.get(context.0).unwrap_or(&contexts.rows()[0])
     }
 
     /// The innermost frame of a stack and the stack of its callers.
@@ -277,11 +328,35 @@ impl<'a> Facts<'a> {
         let facts = &self.functions[function?.0 as usize];
         match facts.construct? {
             Construct::Reduction => None,
-            construct if facts.clang || self.settled => {
-                Some((construct == Construct::Task) == task)
+            _ if facts.serves_both => Some(true),
+            Construct::Target => facts.task_entry.then_some(task),
+            construct if facts.clang || self.settled || construct != Construct::Parallel => {
+                Some(construct.is_task() == task)
             }
             _ => Some(true),
         }
+    }
+
+    /// Whether a body has the code of another one, `code`: then the stacks show that.
+    pub(super) fn is_folded_into(&self, body: FunctionId, code: FunctionId) -> bool {
+        self.folded.get(&body) == Some(&self.whole(code))
+    }
+
+    /// Whether a function is the body of a target region, which is a call to the thread that
+    /// encounters it: no event tells of it.
+    pub(super) fn is_target(&self, function: Option<FunctionId>) -> bool {
+        function.is_some_and(|f| self.functions[f.0 as usize].target)
+    }
+
+    /// The body of a task for a target construct that is inlined at an address.
+    pub(super) fn inlined_target_task(&self, frame: FrameId) -> Option<FunctionId> {
+        self.target_tasks.get(&frame).copied()
+    }
+
+    /// The bodies of target regions that are inlined at an address, outermost first.
+    pub(super) fn inlined_targets(&self, frame: FrameId) -> impl Iterator<Item = FunctionId> {
+        let targets = self.targets.get(&frame);
+        targets.into_iter().flatten().copied()
     }
 
     /// Whether a frame is in the runtime function that calls outlined functions.
@@ -317,6 +392,12 @@ impl<'a> Facts<'a> {
             (None, None) => self.module(a) == self.module(b),
             _ => false,
         }
+    }
+
+    /// Whether a call is in the function that made a construct.
+    pub(super) fn is_in_fork(&self, context: ContextId, call: FrameId) -> bool {
+        let fork = self.top(self.context(context).stack);
+        fork.is_some_and(|(fork, _)| self.same_function(fork, call))
     }
 
     /// The role of a frame, independent of its stack; `None` for no frame and for kernel frames.
@@ -365,8 +446,9 @@ impl<'a> Facts<'a> {
             .unwrap_or(false)
     }
 
-    /// Whether code called by the runtime is a construct's body, rather than a service function.
-    pub(super) fn is_body(&self, callee: FrameId, caller: FrameId) -> bool {
+    /// Whether code called by the runtime is a construct's body (or a function that the body jumped
+    /// to), rather than a service function. `outer` is the frame that called `caller`.
+    pub(super) fn is_body(&self, callee: FrameId, caller: FrameId, outer: Option<FrameId>) -> bool {
         let facts = self.function(callee).map(|f| self.functions[f.0 as usize]);
         match facts.and_then(|f| f.construct) {
             Some(Construct::Reduction) => return false,
@@ -374,10 +456,16 @@ impl<'a> Facts<'a> {
             None if facts.is_some_and(|f| f.callback) => return false,
             None => {}
         }
-        if self.is_microtask(caller) {
+        if self.is_microtask(caller) || self.body_calls.contains(&caller) {
             return true;
         }
         let own = self.runtime(self.module(caller)) != RuntimeKind::Collector;
+        // GNU's runtime calls our library only in place of a body.
+        let wraps =
+            outer.is_some_and(|outer| self.runtime(self.module(outer)) == RuntimeKind::Gomp);
+        if !own && wraps {
+            return true;
+        }
         match self.function(caller) {
             // Few functions of the runtimes call user code. Their other named functions call
             // services, including those that the program replaces or links statically (`malloc`).
@@ -398,7 +486,8 @@ impl<'a> Facts<'a> {
         if inner.construct.is_none() || outer.construct.is_none() {
             return false;
         }
-        (inner.debug_part && !outer.debug_part) || (inner.plain_outlined && outer.task_entry)
+        (inner.debug_part && !outer.debug_part)
+            || ((inner.plain_outlined || inner.target) && outer.task_entry)
     }
 
     /// Whether a function has the name `name`, or is an outlined part of the function that has it.

@@ -2,7 +2,7 @@
 //! it is a part of.
 
 use experiment::ids::ModuleId;
-use experiment::linkage::STUB;
+use experiment::linkage::{STUB, cold_part_of};
 use experiment::symbols::{Construct, Function, FunctionId};
 use rustc_hash::FxHashMap;
 
@@ -17,6 +17,9 @@ pub(super) struct FunctionFacts {
     pub(super) whole: FunctionId,
     /// The construct that it is the body (or combiner) of.
     pub(super) construct: Option<Construct>,
+    /// Whether its code is also that of a task, if it is the body of another construct, or the other
+    /// way round.
+    pub(super) serves_both: bool,
     /// Whether it is a runtime function that calls bodies of regions.
     pub(super) microtask: bool,
     /// Whether it is a runtime function that calls bodies of tasks (and of regions, in GNU's
@@ -34,6 +37,8 @@ pub(super) struct FunctionFacts {
     pub(super) debug_part: bool,
     /// Whether it was outlined by clang, whose names distinguish tasks from regions.
     pub(super) clang: bool,
+    /// Whether it is the body of a target region, which has no context of its own.
+    pub(super) target: bool,
     /// Whether it is a task entry made by clang.
     pub(super) task_entry: bool,
     /// Whether clang outlined it without the name of its parent.
@@ -55,8 +60,22 @@ const INVOKERS: [&str; 8] = [
     "gomp_target",
 ];
 
+/// The mark of clang's functions that run a task.
+pub(super) const TASK_ENTRY: &str = ".omp_task_entry.";
+
 /// The first functions of a thread (glibc). A static executable holds them together with user code.
 const THREAD_STARTS: [&str; 5] = ["start_thread", "clone", "__clone", "clone3", "__clone3"];
+
+/// Whether a function is one that a thread starts in.
+pub(crate) fn begins_thread(linkage: &str) -> bool {
+    THREAD_STARTS.contains(&linkage)
+}
+
+/// Whether a name is that of a runtime entry point.
+pub(crate) fn is_entry(linkage: &str) -> bool {
+    let starts = ["__kmpc_", "GOMP_", "omp_"];
+    starts.iter().any(|start| linkage.starts_with(start))
+}
 
 impl FunctionFacts {
     /// Reads a function's names; `by_name` finds functions of the same experiment.
@@ -78,34 +97,31 @@ impl FunctionFacts {
         } else {
             outlined
         };
-        let whole = whole_name(linkage)
-            .filter(|_| construct.is_some())
+        let whole = cold_part_of(linkage)
+            .map(str::to_owned)
+            .or_else(|| debug_part_of(linkage).filter(|_| construct.is_some()))
             .and_then(|name| by_name.get(&(function.module, name.as_str())).copied());
         FunctionFacts {
             named: function.has_symbol(),
             whole: whole.unwrap_or(id),
             construct,
+            serves_both: false,
             microtask: linkage.starts_with("__kmp_invoke_microtask")
                 || linkage.contains("GOMP_microtask_wrapper"),
             invokes: linkage.contains("__kmp_invoke_task")
                 || INVOKERS.iter().any(|start| linkage.starts_with(start)),
-            begins_thread: THREAD_STARTS.contains(&linkage),
+            begins_thread: begins_thread(linkage),
             callback: construct.is_none() && is_callback(linkage),
             entry: is_entry(linkage),
             leads_to_entry: target.is_some_and(is_entry),
             debug_part: is_debug_part(linkage),
-            clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
-            task_entry: linkage.contains(".omp_task_entry."),
+            clang: linkage.contains(".omp_outlined") || linkage.contains(TASK_ENTRY),
+            target: construct == Some(Construct::Target) && !linkage.contains(TASK_ENTRY),
+            task_entry: linkage.contains(TASK_ENTRY),
             plain_outlined: linkage.starts_with(".omp_outlined."),
             pool: pools::of_function(linkage),
         }
     }
-}
-
-/// Whether a name is that of a runtime entry point.
-fn is_entry(linkage: &str) -> bool {
-    let starts = ["__kmpc_", "GOMP_", "omp_"];
-    starts.iter().any(|start| linkage.starts_with(start))
 }
 
 /// The name without the suffixes that compilers add to clones and parts of a function.
@@ -116,21 +132,18 @@ pub(super) fn base_name(name: &str) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
-/// The symbol of the function that a part's symbol belongs to.
+/// The symbol of the function that clang makes around the one with this symbol.
 ///
 /// With debug information clang makes two functions of a construct: `X` calls `X_debug__`. When
 /// they are numbered, `.N+1` calls `_debug__.N` (clang 14 to 22).
-fn whole_name(linkage: &str) -> Option<String> {
-    if let Some(at) = linkage.rfind("_debug__") {
-        let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
-        if tail.is_empty() {
-            return Some(head.to_owned());
-        }
-        let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
-        return Some(format!("{head}.{}", number + 1));
+fn debug_part_of(linkage: &str) -> Option<String> {
+    let at = linkage.rfind("_debug__")?;
+    let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
+    if tail.is_empty() {
+        return Some(head.to_owned());
     }
-    let at = linkage.rfind(".cold")?;
-    Some(linkage[..at].to_owned())
+    let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
+    Some(format!("{head}.{}", number + 1))
 }
 
 /// Whether the part of a name after the last outlining is `_debug__`, numbered or not.

@@ -14,7 +14,7 @@
 pub mod constructs;
 mod display_stacks;
 mod frames;
-mod functions;
+pub(crate) mod functions;
 mod naming;
 mod pools;
 mod refined;

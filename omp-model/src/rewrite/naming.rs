@@ -102,7 +102,6 @@ impl Ballot {
 
     /// Adds a stack's vote for the body of a context.
     fn vote(&mut self, facts: &Facts<'_>, context: ContextId, walk: &Walk) {
-        let context = facts.real_context(context);
         let split = segment::split(facts, walk, context);
         if let Some(body) = body_of(facts, walk, &split) {
             self.by_context.add(context, body);
@@ -141,7 +140,7 @@ impl Ballot {
 fn body_of(facts: &Facts<'_>, walk: &Walk, split: &Split) -> Option<FunctionId> {
     match split.body {
         Body::Frame(at) => walk.nodes[at].function.map(|body| facts.whole(body)),
-        Body::Missing(_) => None,
+        Body::Missing(inlined) => facts.inlined_target_task(inlined),
     }
 }
 
@@ -221,6 +220,7 @@ impl Naming {
         let mut claimed: FxHashSet<FunctionId> = seen.copied().collect();
         let contexts = (1..self.bodies.len()).map(|index| ContextId(index as u32));
         claimed.extend(contexts.filter_map(|context| facts.passed_body(context)));
+        let by_call = bodies_by_call(facts);
         let mut by_symbol: FxHashMap<Site, Option<FunctionId>> = FxHashMap::default();
         for index in 1..self.bodies.len() {
             let context = ContextId(index as u32);
@@ -234,7 +234,9 @@ impl Naming {
                 .or_else(of_site)
                 .or(of_context);
             let known = facts.event_body(context).or(voted);
-            let body = known.or_else(|| facts.passed_body(context)).or_else(|| {
+            let known = known.or_else(|| facts.passed_body(context));
+            let known = known.or_else(|| by_call.get(&context).copied());
+            let body = known.or_else(|| {
                 let kind = facts.context(context).kind;
                 *by_symbol
                     .entry(site?)
@@ -251,6 +253,21 @@ impl Naming {
     }
 }
 
+/// The bodies of constructs that called the runtime themselves. No stack need show them: threads
+/// that only wait may have none.
+fn bodies_by_call(facts: &Facts<'_>) -> FxHashMap<ContextId, FunctionId> {
+    let thread_states = facts.tables.thread_states.rows().iter();
+    let bodies = thread_states.rev().filter_map(|thread_state| {
+        let context = thread_state.context;
+        let kind = facts.context(context).kind;
+        let body = facts.function(thread_state.call)?;
+        let fits = facts.can_be_body(Some(body), kind.is_task()) == Some(true);
+        let within = kind != ContextKind::Root && !facts.is_in_fork(context, thread_state.call);
+        (fits && within).then(|| (context, facts.whole(body)))
+    });
+    bodies.collect()
+}
+
 /// A fork point's address, and whether a task was created there: with tail calls, a region and the
 /// tasks in it can share one address.
 type Site = (FrameId, bool);
@@ -259,7 +276,7 @@ type Site = (FrameId, bool);
 fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<Site> {
     let row = facts.context(context);
     let (frame, _) = facts.top(row.stack)?;
-    let task = row.kind == ContextKind::Task;
+    let task = row.kind.is_task();
     facts.is_user(frame).then_some((frame, task))
 }
 
@@ -289,7 +306,7 @@ fn body_by_symbol(
                 return false;
             };
             let fits = match kind {
-                ContextKind::Task => outlined.construct == Construct::Task,
+                ContextKind::Task | ContextKind::Taskloop => outlined.construct.is_task(),
                 ContextKind::Region | ContextKind::Teams => {
                     matches!(outlined.construct, Construct::Parallel | Construct::Teams)
                 }

@@ -192,7 +192,9 @@ pub(super) fn refine(
         State::Outside | State::Serial | State::Work | State::Unknown if leaf.pool.is_some() => {
             RefinedState::Idle
         }
-        State::Outside if eventful && thread == ThreadKind::Worker => RefinedState::Idle,
+        State::Outside if eventful && matches!(thread, ThreadKind::Worker | ThreadKind::Other) => {
+            RefinedState::Idle
+        }
         // A thread without events may belong to a runtime that sends none.
         State::Outside if eventful && thread != ThreadKind::Outside => {
             working(RefinedState::Serial)

@@ -55,12 +55,18 @@ impl<'a> Rewriter<'a> {
         if let Some(&known) = self.user.get(&sample) {
             return known;
         }
-        let rewritten = self.rewritten(sample);
+        let rewritten = self.rewritten(sample, false);
         self.user.insert(sample, rewritten);
         rewritten
     }
 
-    fn rewritten(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
+    /// Like [`Self::user`], for time at the call that the thread state names, which was made by the
+    /// function of the stack's leaf or by one that it called.
+    pub(crate) fn user_at_call(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
+        self.rewritten(sample, true)
+    }
+
+    fn rewritten(&mut self, sample: SampledStack, at_call: bool) -> (PathId, RefinedState) {
         let thread_state = self.thread_state(sample.thread_state);
         let mut walk = Walk::new(&self.stacks.facts, sample.stack);
         if sample.thread == ThreadKind::Initial {
@@ -71,16 +77,20 @@ impl<'a> Rewriter<'a> {
         let path = if state == RefinedState::Idle && pool.is_none_or(|pool| pool.own) {
             PathId::EMPTY
         } else {
-            // The leaf is user code but the state is a wait: the clocks of samples and events
-            // differ by a microsecond. The event gives the wait's call site.
-            let skewed = refined::is_wait(state) && !walk.leaf.runtime;
+            // The event gives the call that waits. Without it, user code at the leaf is not where
+            // the thread waits: the clocks of samples and events differ by a microsecond.
+            let wait = match self.call(thread_state) {
+                call if at_call => Some(call),
+                _ if !refined::is_wait(state) => None,
+                call if call != FrameId::NONE && thread_state.state.is_wait() => Some(call),
+                _ => (!walk.leaf.runtime).then_some(FrameId::NONE),
+            };
             let context = if thread_state.state == State::Unknown {
                 ContextId::ROOT
             } else {
                 thread_state.context
             };
-            self.stacks
-                .user_path(&walk, context, skewed.then_some(thread_state.call))
+            self.stacks.user_path(&walk, context, wait)
         };
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
@@ -101,6 +111,18 @@ impl<'a> Rewriter<'a> {
     /// The stack as measured, kernel frames included, and what the thread did.
     pub fn machine(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
         (self.measured(sample.stack), self.refined_state(sample))
+    }
+
+    /// Like [`Self::machine`], for time at the call that the thread state names, which was made by
+    /// the function of the stack's leaf.
+    pub(crate) fn machine_at_call(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
+        let call = self.thread_state(sample.thread_state).call;
+        let leaf = self.stacks.facts.tables.stacks.get(sample.stack.0);
+        let callers = self.measured(leaf.map_or(StackId::EMPTY, |leaf| leaf.callers));
+        (
+            self.measured_frame(callers, call),
+            self.refined_state(sample),
+        )
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
@@ -135,24 +157,29 @@ impl<'a> Rewriter<'a> {
             let path = self.stacks.push(PathId::EMPTY, unknown, FrameId::NONE);
             return (self.stacks.with_leaf(path, state), state);
         }
-        let mut path = self
+        let call = self.call(thread_state);
+        let wait = (call != FrameId::NONE).then_some(call);
+        let path = self
             .stacks
-            .user_path(&Walk::default(), thread_state.context, None);
-        // A join barrier's call site is the fork call, which is outside of the construct.
-        let fork = self
-            .stacks
-            .facts
-            .top(self.stacks.facts.context(thread_state.context).stack);
-        let outside =
-            fork.is_some_and(|(fork, _)| self.stacks.facts.same_function(fork, thread_state.call));
-        if self.stacks.facts.role(thread_state.call) == Some(Role::Code) && !outside {
-            let callee = self.stacks.callee(thread_state.call);
-            let top = self.stacks.paths.get(path.0).map(|row| row.frame.callee);
-            if path == PathId::EMPTY || top != Some(callee) {
-                path = self.stacks.push(path, callee, thread_state.call);
-            }
-        }
+            .user_path(&Walk::default(), thread_state.context, wait);
         (self.stacks.with_leaf(path, state), state)
+    }
+
+    /// The call into the runtime that a thread state names, if it is in the user's code and within
+    /// the construct.
+    fn call(&self, thread_state: ThreadState) -> FrameId {
+        let ThreadState {
+            state,
+            context,
+            call,
+        } = thread_state;
+        let facts = &self.stacks.facts;
+        let may_join = matches!(state, State::ImplicitBarrier | State::TeamsBarrier);
+        // The call of a join barrier is the one that forked.
+        if facts.role(call) != Some(Role::Code) || may_join && facts.is_in_fork(context, call) {
+            return FrameId::NONE;
+        }
+        call
     }
 
     /// Like [`Self::user_without_stack`], in machine mode: the measured stack of the construct's
@@ -182,7 +209,6 @@ impl<'a> Rewriter<'a> {
             .unwrap_or(&thread_states.rows()[0]);
         ThreadState {
             state: self.stacks.facts.symbols.state_of(thread_state),
-            context: self.stacks.facts.real_context(thread_state.context),
             ..thread_state
         }
     }
@@ -215,16 +241,18 @@ impl<'a> Rewriter<'a> {
         for (at, entry) in pending.into_iter().rev() {
             path = match entry {
                 StackEntry::Cut(cut) => self.stacks.push(path, Callee::Cut(cut), FrameId::NONE),
-                StackEntry::Frame(frame) => {
-                    let callee = match self.stacks.facts.function(frame) {
-                        Some(function) => Callee::Function(function),
-                        None => self.stacks.symbolless(frame),
-                    };
-                    self.stacks.push(path, callee, frame)
-                }
+                StackEntry::Frame(frame) => self.measured_frame(path, frame),
             };
             self.machine.insert(at, path);
         }
         path
+    }
+
+    fn measured_frame(&mut self, callers: PathId, frame: FrameId) -> PathId {
+        let callee = match self.stacks.facts.function(frame) {
+            Some(function) => Callee::Function(function),
+            None => self.stacks.symbolless(frame),
+        };
+        self.stacks.push(callers, callee, frame)
     }
 }

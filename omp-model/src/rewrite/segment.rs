@@ -35,7 +35,7 @@ pub(super) struct Split {
 
 /// Whether a context is a task: tasks and other constructs have different kinds of bodies.
 fn is_task(kind: ContextKind) -> bool {
-    kind == ContextKind::Task
+    kind.is_task()
 }
 
 /// Cuts a stack at the construct of its context, which is not the root.
@@ -61,6 +61,10 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         let Some(caller) = nodes.get(at + 1) else {
             continue;
         };
+        // The runtime calls the body of a target region, but no context is that region's.
+        if node.role == Role::Code && facts.is_target(node.function) {
+            continue;
+        }
         let alien = facts.can_be_body(node.function, task) == Some(false);
         if node.role == Role::Code && caller.role == Role::Runtime {
             if !alien {
@@ -82,7 +86,9 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
             };
         } else if task
             && node.role == Role::Code
-            && facts.construct(node.function) == Some(Construct::Task)
+            && facts
+                .construct(node.function)
+                .is_some_and(Construct::is_task)
             && !walk.is_inner_part(facts, at)
         {
             // An undeferred task, called by the construct's own code.

@@ -3,28 +3,28 @@
 //! `work+3 foo.omp_outlined R:__kmp_invoke_microtask R:? start_thread clone3`
 //!
 //! A word is a function; `+N` is an address in it, whose line is N; `R:` marks the OpenMP runtime
-//! (`R:?` a function of it without a symbol), `K:` the kernel, `L:` a library. Functions of the C
-//! library are recognised by name. `~` begins the name of a function without a symbol. `!` ends a
+//! (`R:?` a function of it without a symbol), `G:` GNU's, `P:` our library in the program, `K:` the
+//! kernel, `L:` a library, `D:` the loader. Functions of the C library are recognised by name. `~` begins the name of a function without a symbol. `!` ends a
 //! truncated stack.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId, ThreadStateId};
 use experiment::state::State;
 use experiment::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, SourceLine,
-    SymbolTable,
+    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined,
+    SourceLine, SymbolTable,
 };
 use experiment::tables::{
-    Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, ThreadKind,
-    ThreadState,
+    Context, ContextKind, Cut, Frame, Interner, Module, RuntimeKind, Stack, StackEntry, Tables,
+    ThreadKind, ThreadState,
 };
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, PathId, RefinedState};
+use crate::profile::{Callee, Path, PathId, RefinedState};
 
 use super::rewriter::Rewriter;
 use super::sampled::SampledStack;
 
-const LIBC: [&str; 9] = [
+const LIBC: [&str; 10] = [
     "start_thread",
     "clone3",
     "__libc_start_main",
@@ -33,6 +33,7 @@ const LIBC: [&str; 9] = [
     "futex_wait",
     "nanosleep",
     "qsort",
+    "memset",
     "_start_in_libc",
 ];
 
@@ -42,8 +43,11 @@ pub(crate) struct TestProgram {
     functions: FxHashMap<String, FunctionId>,
     app: ModuleId,
     kmp: ModuleId,
+    gomp: ModuleId,
+    collector: ModuleId,
     libc: ModuleId,
     library: ModuleId,
+    loader: ModuleId,
 }
 
 impl TestProgram {
@@ -60,14 +64,20 @@ impl TestProgram {
         let kmp = module("/usr/lib/libomp.so.5", RuntimeKind::Kmp);
         let libc = module("/usr/lib/libc.so.6", RuntimeKind::None);
         let library = module("/home/u/libsolver.so", RuntimeKind::None);
+        let gomp = module("/usr/lib/libgomp.so.1", RuntimeKind::Gomp);
+        let collector = module("/usr/lib/libcollector.so", RuntimeKind::Collector);
+        let loader = module("/lib64/ld-linux-x86-64.so.2", RuntimeKind::None);
         TestProgram {
             tables,
             symbols: SymbolTable::default(),
             functions: FxHashMap::default(),
             app,
             kmp,
+            gomp,
+            collector,
             libc,
             library,
+            loader,
         }
     }
 
@@ -108,6 +118,9 @@ impl TestProgram {
         };
         let (module, name) = match name.split_once(':') {
             Some(("R", name)) => (self.kmp, name),
+            Some(("G", name)) => (self.gomp, name),
+            Some(("P", name)) => (self.collector, name),
+            Some(("D", name)) => (self.loader, name),
             Some(("K", name)) => (ModuleId::KERNEL, name),
             Some(("L", name)) => (self.library, name),
             _ if LIBC.contains(&name) => (self.libc, name),
@@ -185,6 +198,17 @@ impl TestProgram {
         })
     }
 
+    /// Makes a body do nothing but jump to another one.
+    pub(crate) fn fold(&mut self, body: &str, into: &str) {
+        let (body, into) = (self.frame(body), self.function(self.app, into));
+        let fact = CodeFact {
+            body: Some(into),
+            ..CodeFact::default()
+        };
+        self.symbols.code.push((body, fact));
+        self.symbols.code.sort_by_key(|row| row.0);
+    }
+
     pub(crate) fn region(&mut self, parent: ContextId, fork: &str) -> ContextId {
         self.context(parent, ContextKind::Region, fork)
     }
@@ -249,6 +273,23 @@ impl TestProgram {
         words.join(" ")
     }
 
+    /// As [`Self::text`], each frame with its line.
+    pub(crate) fn located(&self, paths: &Interner<Path>, path: PathId) -> String {
+        let mut words = Vec::new();
+        let mut at = path;
+        while at != PathId::EMPTY {
+            let row = paths.get(at.0).expect("paths are whole");
+            let name = self.word(row.frame.callee);
+            let line = self.symbols.frame(row.frame.frame).lines.first();
+            words.push(match line.map(|line| line.source.line) {
+                Some(line) if line > 0 => format!("{name}+{line}"),
+                _ => name,
+            });
+            at = row.callers;
+        }
+        words.join(" ")
+    }
+
     fn word(&self, callee: Callee) -> String {
         let name = |f: FunctionId| self.symbols.functions[f.0 as usize].name.clone();
         match callee {
@@ -259,6 +300,7 @@ impl TestProgram {
             Callee::ParentOf(f) => format!("<parent of {}>", name(f)),
             Callee::Cut(_) => "!".to_owned(),
             Callee::Object(module) => format!("<object {}>", module.0),
+            Callee::Inlined(frame, line) => format!("<inlined {}:{line}>", frame.0),
         }
     }
 }

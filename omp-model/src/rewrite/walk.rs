@@ -105,8 +105,9 @@ impl Walk {
                 .iter()
                 .position(|n| n.role != Role::Code)
                 .map_or(self.nodes.len(), |length| start + length);
+            let outer = self.nodes.get(end + 1).map(|outer| outer.frame);
             let role = match self.nodes.get(end) {
-                Some(caller) if !facts.is_body(self.nodes[end - 1].frame, caller.frame) => {
+                Some(caller) if !facts.is_body(self.nodes[end - 1].frame, caller.frame, outer) => {
                     Role::Runtime
                 }
                 Some(_) => Role::Code,

@@ -1,21 +1,20 @@
 //! Time by source line of one file, and by instruction.
 //!
 //! A line has the time of every stack that passes through it, including code inlined there: an
-//! inlined function counts like a call at its line.
+//! inlined function counts like a call at its line ([`crate::inlining`]).
 
 use std::collections::BTreeMap;
 
 use experiment::ids::FrameId;
 use experiment::symbols::{FileId, SourceLine};
-use experiment::tables::Interner;
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, List, Sums};
 use super::names::{Canonical, Names};
 use super::tree::{self, Tree};
-use super::{Code, ListRow, Request, Seconds, order};
+use super::{Code, ListRow, Marks, Request, Seconds, order};
 use crate::metrics::Metric;
-use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Profile, Pseudo};
 
 /// The times of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,15 +54,12 @@ pub enum Happened {
     Waited(Pseudo),
 }
 
-/// A frame of a stack in which inlined functions have frames of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Step {
-    /// The function that the code belongs to.
-    pub(super) callee: Callee,
-    /// The line.
-    pub(super) source: Option<SourceLine>,
-    /// The name of the inlined function, if the frame is one.
-    pub(super) inlined: Option<String>,
+/// A frame by its function and line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Step {
+    callee: Callee,
+    source: Option<SourceLine>,
+    is_inlined: bool,
 }
 
 /// The times of a file.
@@ -73,11 +69,7 @@ pub fn file_times(
     metrics: &[Metric],
     file: FileId,
 ) -> FileTimes {
-    let (expanded, steps) = expand(profile, names);
-    let step = |path: &Path| path.frame.frame.0;
-    let lines = Tree::new(&expanded, metrics, None, |path| {
-        steps.get(step(path)).and_then(|step| step.source)
-    });
+    let lines = Tree::new(profile, metrics, None, |path| names.source_of(path.frame));
     let mut times = FileTimes {
         total: lines.total().into(),
         lines: BTreeMap::new(),
@@ -94,9 +86,17 @@ pub fn file_times(
             times.lines.insert(source.line, of_line);
         }
     }
-    let frames = Tree::new(&expanded, &[Metric::Total], u32::MAX, step);
-    let step =
-        |node| -> Option<&Step> { steps.get(*frames.groups.get(frames.group(node) as usize)?) };
+    let nowhere = Step {
+        callee: Callee::Pseudo(Pseudo::Unknown),
+        source: None,
+        is_inlined: false,
+    };
+    let frames = Tree::new(profile, &[Metric::Total], nowhere, |path| Step {
+        callee: path.frame.callee,
+        source: names.source_of(path.frame),
+        is_inlined: path.frame.kind != FrameKind::Called,
+    });
+    let step = |node| -> Option<&Step> { frames.groups.get(frames.group(node) as usize) };
     let mut notes = FxHashMap::<(u32, Happened), f64>::default();
     for node in 1..frames.len() as u32 {
         let caller = step(frames.parent(node)).and_then(|caller| caller.source);
@@ -104,9 +104,9 @@ pub fn file_times(
         else {
             continue;
         };
-        let what = match (&here.inlined, here.callee) {
-            (Some(name), _) => Happened::Inlined(name.clone()),
-            (None, Callee::Pseudo(pseudo)) if pseudo != Pseudo::Unknown => Happened::Waited(pseudo),
+        let what = match here.callee {
+            callee if here.is_inlined => Happened::Inlined(names.name(callee)),
+            Callee::Pseudo(pseudo) if pseudo != Pseudo::Unknown => Happened::Waited(pseudo),
             _ => continue,
         };
         *notes.entry((at.line, what)).or_default() += frames.below(node)[0];
@@ -127,87 +127,6 @@ pub fn file_times(
     times
 }
 
-/// The profile with a frame for each inlined function; a frame's number is that of its step. The
-/// first step is for time without a stack.
-pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner<Step>) {
-    let root = DisplayFrame {
-        callee: Callee::Pseudo(Pseudo::Unknown),
-        frame: FrameId::NONE,
-    };
-    let nowhere = Step {
-        callee: root.callee,
-        source: None,
-        inlined: None,
-    };
-    let mut steps = Interner::with([nowhere]);
-    let mut paths = Interner::with([Path {
-        callers: PathId::EMPTY,
-        frame: root,
-    }]);
-    let mut moved = vec![PathId::EMPTY];
-    for path in profile.paths.rows().iter().skip(1) {
-        let mut at = moved[path.callers.0 as usize];
-        for step in steps_of(names, path.frame) {
-            let frame = DisplayFrame {
-                callee: step.callee,
-                frame: FrameId(steps.intern(step)),
-            };
-            at = PathId(paths.intern(Path { callers: at, frame }));
-        }
-        moved.push(at);
-    }
-    let mut items = profile.items.clone();
-    for item in &mut items {
-        item.path = moved[item.path.0 as usize];
-    }
-    let expanded = Profile {
-        mode: profile.mode,
-        paths,
-        items,
-    };
-    (expanded, steps)
-}
-
-/// A frame's own function, then the functions inlined in it, outermost first.
-fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
-    let callee = frame.callee;
-    let lines = match names.code(callee) {
-        Some(_) => names.symbols.frame(frame.frame).lines.as_slice(),
-        None => &[],
-    };
-    let mut steps: Vec<Step> = Vec::new();
-    for at in lines.iter().rev() {
-        let function = at.function.as_deref();
-        // clang's `foo.omp_outlined_debug__` inside `foo.omp_outlined` is the same function.
-        let inlined = function.filter(|name| !steps.is_empty() && !name.contains(".omp_outlined"));
-        let step = Step {
-            callee,
-            source: Some(at.source),
-            inlined: inlined.map(str::to_owned),
-        };
-        match steps.last_mut() {
-            Some(last) if inlined.is_none() => *last = step,
-            _ => steps.push(step),
-        }
-    }
-    if steps.is_empty() {
-        steps.push(Step {
-            callee,
-            source: directive(names, callee, frame.frame),
-            inlined: None,
-        });
-    }
-    steps
-}
-
-/// The line of the directive, for a construct whose wait has no address.
-fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<SourceLine> {
-    let function = names.function_of(callee)?;
-    let line = function.outlined.as_ref()?.line?;
-    let file = function.source?.file;
-    (frame == FrameId::NONE).then_some(SourceLine { file, line })
-}
-
 /// The key that a list of instructions groups by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pc {
@@ -217,15 +136,20 @@ pub(super) struct Pc {
 }
 
 impl Pc {
-    /// The key for a frame of a display stack.
-    pub(super) fn of(names: &Names<'_>, canonical: &mut Canonical<'_>, at: DisplayFrame) -> Pc {
-        Pc {
+    /// The key for a frame of a display stack; `None` for an inlined function, whose instructions
+    /// are those of the function that it was inlined into.
+    pub(super) fn of(
+        names: &Names<'_>,
+        canonical: &mut Canonical<'_>,
+        at: DisplayFrame,
+    ) -> Option<Pc> {
+        (at.kind == FrameKind::Called).then(|| Pc {
             callee: canonical.of(at.callee),
             frame: match names.code(at.callee) {
                 Some(_) => at.frame,
                 None => FrameId::NONE,
             },
-        }
+        })
     }
 
     /// Its name, `foo + 0x00000012`, and its code: the instruction's address, without a size. A
@@ -267,7 +191,7 @@ pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (List
         callee: Callee::Pseudo(Pseudo::Unknown),
         frame: FrameId::NONE,
     };
-    let tree = Tree::new(profile, &request.metrics, unknown, |path| {
+    let tree = Tree::of_some(profile, &request.metrics, unknown, |path| {
         Pc::of(names, &mut canonical, path.frame)
     });
     let mut rows: Vec<PcRow> = Sums::new(&tree)
@@ -279,6 +203,7 @@ pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (List
                 code,
                 exclusive,
                 inclusive,
+                marks: Marks::default(),
             };
             PcRow {
                 callee: pc.callee,

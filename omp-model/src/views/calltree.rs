@@ -2,9 +2,12 @@
 
 use std::hash::Hash;
 
+use experiment::ids::FrameId;
+use rustc_hash::FxHashSet;
+
 use super::names::Names;
 use super::tree::{NodeId, Tree};
-use super::{Code, Request, Seconds, SortFields, TOTAL, functions, order};
+use super::{Code, Marks, Request, Seconds, SortFields, TOTAL, functions, order};
 use crate::profile::Profile;
 
 /// A node of the call tree.
@@ -18,25 +21,34 @@ pub struct TreeRow {
     pub name: String,
     /// Its code, if it has any.
     pub code: Option<Code>,
+    /// No sample shows it, because it ended in a jump: the machine code of the calls tells it.
+    pub restored: bool,
     /// Time at the node itself.
     pub exclusive: Seconds,
     /// Time at the node and below it.
     pub attributed: Seconds,
+    /// How it came to be on its stacks.
+    pub marks: Marks,
 }
 
-/// The call tree in preorder: a node's children follow it, siblings in the requested order. An
+/// The call tree with recursion folded, in preorder: a node's children follow it, siblings in the requested order. An
 /// exclusive order uses attributed time, which is what the tree shows.
 pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<TreeRow> {
-    let tree = functions::tree(profile, names, request);
-    rows(&tree, request, |&callee| {
+    let tree = functions::folded_tree(profile, names, request);
+    let jumps = names.symbols.jumps.iter().flat_map(|jump| &jump.frames);
+    let jumps: FxHashSet<FrameId> = jumps.copied().collect();
+    let restored = tree.all_satisfy(profile, |path| jumps.contains(&path.frame.frame));
+    rows(&tree, request, &restored, |&callee| {
         (names.name(callee), names.code(callee))
     })
 }
 
-/// The rows of a tree; `describe` gives a group's name and code.
+/// The rows of a tree; `describe` gives a group's name and code, and `restored` by node whether all
+/// its functions were restored.
 pub(super) fn rows<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,
+    restored: &[bool],
     describe: impl Fn(&K) -> (String, Option<Code>),
 ) -> Vec<TreeRow> {
     let groups: Vec<(String, Option<Code>)> = tree.groups.iter().map(describe).collect();
@@ -58,8 +70,10 @@ pub(super) fn rows<K: Copy + Eq + Hash>(
             last,
             name: name(node).map_or_else(|| TOTAL.to_owned(), String::clone),
             code: code(node),
+            restored: restored.get(node as usize) == Some(&true),
             exclusive: tree.own(node).into(),
             attributed: tree.below(node).into(),
+            marks: tree.marks(node),
         });
         let mut children = tree.children(node).to_vec();
         children.sort_by(|&left, &right| order(request, fields(left), fields(right)));

@@ -59,6 +59,7 @@ pub(super) fn piece_of<K: Copy + Eq + Hash>(
             found.map(|at| at as GroupId)
         })
         .collect();
+    let marks = tree.group_marks();
     let mut sums = Sums::new(tree, &wanted);
     sums.count();
     let neighbour = |(group, attributed): (GroupId, Seconds)| {
@@ -68,6 +69,7 @@ pub(super) fn piece_of<K: Copy + Eq + Hash>(
             name,
             code,
             attributed,
+            marks: marks.get(group as usize).copied().unwrap_or_default(),
         }
     };
     let mut piece = Piece {

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use super::names::Names;
 use super::tree::{self, Tree};
-use super::{Code, ListRow, Request, Seconds, TOTAL, sort_rows};
+use super::{Code, ListRow, Marks, Request, Seconds, TOTAL, sort_rows};
 use crate::profile::{Callee, Profile, Pseudo};
 
 /// A list of rows with their total.
@@ -19,11 +19,21 @@ pub struct List {
 /// The profile's stacks merged by function.
 pub fn tree(profile: &Profile, names: &Names<'_>, request: &Request) -> Tree<Callee> {
     let mut canonical = names.canonical();
-    let unknown = Callee::Pseudo(Pseudo::Unknown);
-    Tree::new(profile, &request.metrics, unknown, |path| {
+    Tree::new(profile, &request.metrics, UNKNOWN, |path| {
         canonical.of(path.frame.callee)
     })
 }
+
+/// The same with recursion folded.
+pub fn folded_tree(profile: &Profile, names: &Names<'_>, request: &Request) -> Tree<Callee> {
+    let mut canonical = names.canonical();
+    Tree::folded(profile, &request.metrics, UNKNOWN, |path| {
+        canonical.of(path.frame.callee)
+    })
+}
+
+/// The row of time without a stack.
+const UNKNOWN: Callee = Callee::Pseudo(Pseudo::Unknown);
 
 /// The list of functions.
 pub fn functions(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
@@ -41,13 +51,15 @@ pub(super) fn list<K: Copy + Eq + Hash>(
 ) -> List {
     let mut rows: Vec<ListRow> = Sums::new(tree)
         .zip(tree)
-        .map(|(group, exclusive, inclusive)| {
+        .zip(tree.group_marks())
+        .map(|((group, exclusive, inclusive), marks)| {
             let (name, code) = describe(group);
             ListRow {
                 name,
                 code,
                 exclusive,
                 inclusive,
+                marks,
             }
         })
         .collect();
@@ -65,6 +77,7 @@ pub(super) fn total_row<K: Copy + Eq + Hash>(tree: &Tree<K>) -> ListRow {
         code: None,
         exclusive: tree.total().into(),
         inclusive: tree.total().into(),
+        marks: Marks::default(),
     }
 }
 

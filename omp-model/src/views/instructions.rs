@@ -54,6 +54,14 @@ impl Listing {
             rows: timed(names, code, here),
         }
     }
+
+    /// Leaves of each instruction's lines the one in the function itself.
+    pub fn keep_own_lines(&mut self, names: &Names<'_>, function: FunctionId) {
+        for row in &mut self.rows {
+            let own = names.own_line(Callee::Function(function), &row.lines);
+            row.lines = own.cloned().into_iter().collect();
+        }
+    }
 }
 
 /// Instructions with the time of the addresses in them; without code, the addresses alone, with the

@@ -1,15 +1,15 @@
 //! The list of source lines.
 
-use experiment::ids::ModuleId;
+use experiment::ids::{FrameId, ModuleId};
 use experiment::symbols::SourceLine;
 use experiment::tables::Interner;
+use rustc_hash::FxHashMap;
 
-use super::annotated::{Step, expand};
 use super::functions::{self, List};
 use super::names::{Names, base_name};
 use super::tree::Tree;
 use super::{Code, Request};
-use crate::profile::{Callee, Profile};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Profile, Pseudo};
 
 /// The key that the list groups by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,31 +45,31 @@ pub(super) fn lines_by(
     request: &Request,
     mut function: impl FnMut(Callee) -> Function,
 ) -> List {
-    let (expanded, steps) = expand(profile, names);
     let mut lines = Interner::<Line>::with([]);
     let mut codes: Vec<Option<Code>> = Vec::new();
-    let mut line_of = |step: &Step| {
-        let code = names.code(step.callee);
-        let Function { name, module } = match &step.inlined {
-            Some(inlined) => Function {
-                name: names.inlined(inlined).to_owned(),
-                module: None,
-            },
-            None => function(step.callee),
-        };
-        let line = lines.intern(Line {
-            name: line_name(names, name, step.source, code.is_some()),
-            module: module.filter(|_| step.source.is_none()),
-        });
-        if line as usize == codes.len() {
-            codes.push(code);
-        }
-        line
+    let mut known = FxHashMap::<(Callee, Option<SourceLine>), u32>::default();
+    let mut line_of = |at: DisplayFrame| {
+        let source = names.source_of(at);
+        *known.entry((at.callee, source)).or_insert_with(|| {
+            let code = names.code(at.callee).or_else(|| names.code_around(at));
+            let Function { name, module } = function(at.callee);
+            let line = lines.intern(Line {
+                name: line_name(names, name, source, code.is_some()),
+                module: module.filter(|_| source.is_none()),
+            });
+            if line as usize == codes.len() {
+                codes.push(code);
+            }
+            line
+        })
     };
-    // The first step is for time without a stack.
-    let of_step: Vec<u32> = steps.rows().iter().map(&mut line_of).collect();
-    let tree = Tree::new(&expanded, &request.metrics, of_step[0], |path| {
-        of_step[path.frame.frame.index()]
+    let unknown = line_of(DisplayFrame {
+        callee: Callee::Pseudo(Pseudo::Unknown),
+        frame: FrameId::NONE,
+        kind: FrameKind::Called,
+    });
+    let tree = Tree::new(profile, &request.metrics, unknown, |path| {
+        line_of(path.frame)
     });
     functions::list(&tree, request, |&line| {
         let name = lines.get(line).map(|line| line.name.clone());
@@ -96,11 +96,11 @@ fn line_name(
 
 #[cfg(test)]
 mod tests {
-    use experiment::ids::FrameId;
     use experiment::symbols::{FileId, FrameSymbol, InlinedLine, SourceLine};
 
     use super::*;
-    use crate::profile::{Callee, DisplayFrame, Path, PathId, RefinedState};
+    use crate::inlining::expand;
+    use crate::profile::{Path, PathId, RefinedState};
     use crate::views::test_profile::{TestProfile, by_total};
 
     #[test]
@@ -129,6 +129,7 @@ mod tests {
             let frame = DisplayFrame {
                 callee: Callee::Function(main),
                 frame: FrameId(frame),
+                kind: FrameKind::Called,
             };
             let path = test.profile.paths.intern(Path {
                 callers: PathId::EMPTY,
@@ -137,6 +138,7 @@ mod tests {
             test.add(&[], RefinedState::Serial, seconds).path = PathId(path);
         }
         test.add(&["<OMP idle>"], RefinedState::Idle, 0.25);
+        expand(&mut test.profile, &test.tables, &test.symbols);
         let list = lines(&test.profile, &test.names(), &by_total());
         let rows: Vec<(&str, f64, f64)> = list
             .rows

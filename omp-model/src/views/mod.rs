@@ -33,8 +33,18 @@ use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 pub use functions::List;
 pub use tree::Tree;
 
-/// Seconds by metric, in the order of the request's metrics.
+/// Seconds by metric, in the order of the request's metrics. Views of stacks have the same again:
+/// the seconds among them of which no sample shows where they stand ([`Request::inferred`]).
 pub type Seconds = Box<[f64]>;
+
+/// How a row's function came to be on its stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// It was inlined, on each of the row's stacks.
+    pub inlined: bool,
+    /// It begins a sequence of frames that repeats on the stack and stands in the tree once.
+    pub recursive: bool,
+}
 
 /// The metrics and the order requested from a view.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +59,11 @@ impl Request {
     /// The index of a metric in [`Seconds`].
     pub fn index(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|&known| known == metric)
+    }
+
+    /// The index of a metric's inferred seconds in [`Seconds`] of a view of stacks.
+    pub fn inferred(&self, metric: Metric) -> Option<usize> {
+        Some(self.metrics.len() + self.index(metric)?)
     }
 }
 
@@ -74,6 +89,8 @@ pub struct ListRow {
     pub exclusive: Seconds,
     /// Time anywhere on the stack, each sample counted once.
     pub inclusive: Seconds,
+    /// How it came to be on its stacks.
+    pub marks: Marks,
 }
 
 /// The fields of a row that it can be sorted by.

@@ -1,15 +1,18 @@
 //! Names of rows.
 
 use experiment::ids::{ContextId, FrameId, ModuleId};
-use experiment::linkage::{STUB, is_outlined};
+use experiment::linkage::{STUB, cold_part_of, is_outlined, target_of};
 use experiment::symbols::{
-    Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name,
+    Construct, Function, FunctionId, InlinedLine, Outlined, STATIC, SourceLine, SymbolTable,
+    static_name,
 };
 use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
 use super::Code;
-use crate::profile::{Callee, Pseudo};
+use crate::inlining;
+use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
+use crate::rewrite::functions::{begins_thread, is_entry};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +65,10 @@ impl<'a> Names<'a> {
             Callee::Construct(context) => self.construct_name(context),
             Callee::ParentOf(id) => self.parent_name(id),
             Callee::Cut(cut) => return cut_name(cut).to_owned(),
+            Callee::Inlined(frame, line) => match self.inlined(frame, line) {
+                Some(name) => self.in_form(name).to_owned(),
+                None => pseudo(Pseudo::Unknown).to_owned(),
+            },
             // Hidden code outside of all load objects is unknown anyway.
             Callee::Object(ModuleId::NONE) => return pseudo(Pseudo::Unknown).to_owned(),
             Callee::Object(module) => {
@@ -90,6 +97,12 @@ impl<'a> Names<'a> {
             forms.push(function.linkage.clone());
             forms.push(without_parameters(&function.name).to_owned());
             forms.push(function.name.clone());
+        }
+        if let Callee::Inlined(frame, line) = callee
+            && let Some(whole) = self.inlined(frame, line)
+        {
+            forms.push(without_parameters(whole).to_owned());
+            forms.push(whole.to_owned());
         }
         forms.push(name);
         forms
@@ -120,6 +133,12 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The code of the function that an inlined function was inlined into.
+    pub(super) fn code_around(&self, at: DisplayFrame) -> Option<Code> {
+        let (function, _) = self.symbols.function_of(at.frame)?;
+        self.code(Callee::Function(function))
+    }
+
     /// An address as an offset in its function, with the function's short name: `foo + 0x00000012`.
     pub(super) fn offset(&self, frame: FrameId) -> Option<String> {
         let (_, function) = self.symbols.function_of(frame)?;
@@ -145,9 +164,48 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The name of an inlined function.
-    pub fn inlined<'n>(&self, name: &'n str) -> &'n str {
-        in_form(name, self.style.form)
+    /// The name of the function that a line is written in.
+    fn inlined(&self, frame: FrameId, line: u16) -> Option<&'a str> {
+        let line = self.symbols.frame(frame).lines.get(usize::from(line))?;
+        line.function.as_deref()
+    }
+
+    /// The source line of a frame: within an inlined function its own, within others the line of
+    /// the call that is inlined there.
+    pub fn source_of(&self, at: DisplayFrame) -> Option<SourceLine> {
+        let lines = &self.symbols.frame(at.frame).lines;
+        let line = match at.kind {
+            FrameKind::Inlined(line) => usize::from(line),
+            FrameKind::Called if self.code(at.callee).is_some() => {
+                inlining::own_line(lines, self.is_body(at.callee))
+            }
+            FrameKind::Called => return self.directive(at),
+        };
+        let line = lines.get(line).map(|line| line.source);
+        line.or_else(|| self.directive(at))
+    }
+
+    /// The line of an instruction of a function in the function itself, among its lines.
+    pub(super) fn own_line<'l>(
+        &self,
+        callee: Callee,
+        lines: &'l [InlinedLine],
+    ) -> Option<&'l InlinedLine> {
+        lines.get(inlining::own_line(lines, self.is_body(callee)))
+    }
+
+    /// The line of the directive, for a construct whose wait has no address.
+    fn directive(&self, at: DisplayFrame) -> Option<SourceLine> {
+        let function = self.function_of(at.callee)?;
+        let line = function.outlined.as_ref()?.line?;
+        let file = function.source?.file;
+        (at.frame == FrameId::NONE).then_some(SourceLine { file, line })
+    }
+
+    /// Whether a row is a function that a compiler made of a construct.
+    fn is_body(&self, callee: Callee) -> bool {
+        let function = self.function_of(callee);
+        function.is_some_and(|function| function.outlined.is_some())
     }
 
     /// The construct that a row is the body of, the function that holds its directive, and the
@@ -195,6 +253,7 @@ impl<'a> Names<'a> {
     fn module(&self, callee: Callee) -> Option<ModuleId> {
         match callee {
             Callee::ParentOf(id) => Some(self.function(id)?.module),
+            Callee::Inlined(frame, _) => Some(self.tables.frames.get(frame.0)?.module),
             other => Some(self.code(other)?.module),
         }
     }
@@ -227,13 +286,23 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The call into the runtime that made a construct.
+    /// The call or jump into the runtime that made a construct. The call that its event recorded lies
+    /// in another function if the one with the directive ended in a jump, and in no function of the
+    /// program if the runtime itself created the task.
     pub fn call_of(&self, context: ContextId) -> Option<FrameId> {
         let context = self.tables.contexts.get(context.0)?;
-        match self.tables.walk(context.stack).next() {
-            Some(StackEntry::Frame(frame)) => Some(frame),
-            _ => None,
+        let Some(StackEntry::Frame(call)) = self.tables.walk(context.stack).next() else {
+            return None;
+        };
+        if let Some(&jump) = self.symbols.jumps_between(call, context.body).last() {
+            return Some(jump);
         }
+        let fact = self.symbols.code_of(call);
+        let named = fact.and_then(|fact| fact.calls.as_deref());
+        let is_elsewhere = named.is_some_and(|name| !is_entry(name));
+        let function = self.symbols.function_of(call);
+        let starts = function.is_some_and(|(_, function)| begins_thread(&function.linkage));
+        (self.is_user(call) && !is_elsewhere && !starts).then_some(call)
     }
 
     /// Whether a frame is in the program's own code. A function that ends with a tail call into the
@@ -247,8 +316,10 @@ impl<'a> Names<'a> {
     /// The function that holds a call into the runtime: the inlined function, if it is in one.
     fn holder(&self, call: FrameId) -> Option<&'a str> {
         let symbol = self.symbols.frame(call);
-        if let [innermost, _, ..] = symbol.lines.as_slice()
-            && let Some(name) = innermost.function.as_deref()
+        // A target region that is inlined there is no function of the source.
+        let mut inlined = symbol.lines.split_last().map_or(&[][..], |it| it.1).iter();
+        let names = inlined.by_ref().map_while(|line| line.function.as_deref());
+        if let Some(name) = names.into_iter().find(|name| target_of(name).is_none())
             && !is_outlined(name)
         {
             return Some(name);
@@ -256,7 +327,11 @@ impl<'a> Names<'a> {
         let (_, function) = self.symbols.function_of(call)?;
         Some(match &function.outlined {
             Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
-            None => function.name.as_str(),
+            None => {
+                let part = function.name.as_str();
+                let whole = part.strip_suffix(']').unwrap_or(part);
+                cold_part_of(whole).map_or(part, |whole| whole.trim_end_matches(" [clone "))
+            }
         })
     }
 
@@ -302,6 +377,7 @@ impl<'a> Names<'a> {
             .map(|context| context.kind);
         let construct = match kind {
             Some(ContextKind::Task) => Construct::Task,
+            Some(ContextKind::Taskloop) => Construct::Taskloop,
             Some(ContextKind::Teams) => Construct::Teams,
             Some(ContextKind::Region | ContextKind::Root) | None => Construct::Parallel,
         };
@@ -321,8 +397,10 @@ pub(super) fn construct_words(
     let what = match construct {
         Construct::Parallel => "OMP parallel region",
         Construct::Task => "OMP task",
+        Construct::Taskloop => "OMP taskloop",
         Construct::Teams => "OMP teams",
         Construct::Reduction => "OMP reduction",
+        Construct::Target => "OMP target region",
     };
     let parent = parent
         .map(|parent| format!("{parent} -- "))

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::functions::{self, Sums};
 use super::names::Names;
 use super::tree::{self, GroupId, NodeId, Tree};
-use super::{Code, ListRow, Request, Seconds, SortFields, TOTAL, order};
+use super::{Code, ListRow, Marks, Request, Seconds, SortFields, TOTAL, order};
 use crate::profile::Profile;
 
 /// A function with its callers and callees.
@@ -35,6 +35,8 @@ pub struct Neighbour {
     pub code: Option<Code>,
     /// The part of the function's inclusive time that is attributed to this caller or callee.
     pub attributed: Seconds,
+    /// How it came to be on its stacks.
+    pub marks: Marks,
 }
 
 /// Seconds by (function, neighbour).
@@ -57,7 +59,9 @@ pub(super) fn blocks<K: Copy + Eq + Hash>(
 ) -> Vec<Neighbours> {
     let (callers, callees) = edges(tree);
     let mut blocks: Vec<Neighbours> = Vec::with_capacity(tree.groups.len());
-    for (group, exclusive, inclusive) in Sums::new(tree).zip(tree) {
+    let marks = tree.group_marks();
+    let sums = Sums::new(tree).zip(tree).zip(&marks);
+    for ((group, exclusive, inclusive), &marks) in sums {
         let (name, code) = describe(group);
         blocks.push(Neighbours {
             row: ListRow {
@@ -65,6 +69,7 @@ pub(super) fn blocks<K: Copy + Eq + Hash>(
                 code,
                 exclusive,
                 inclusive,
+                marks,
             },
             callers: Vec::new(),
             callees: Vec::new(),
@@ -85,6 +90,7 @@ pub(super) fn blocks<K: Copy + Eq + Hash>(
             name,
             code,
             attributed,
+            marks: marks.get(group as usize).copied().unwrap_or_default(),
         }
     };
     for ((function, caller), seconds) in callers {

@@ -36,6 +36,11 @@ pub enum Notice {
         /// Number kept.
         taken: u64,
     },
+    /// Records of regions and tasks were dropped by full rings, so there were more instances.
+    InstancesLost {
+        /// Number of records.
+        lost: u64,
+    },
     /// Truncated stacks: they do not reach their thread's first function.
     StacksCut {
         /// Number truncated.
@@ -68,6 +73,9 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
         Notice::OmpRecordsLost {
             lost: losses.omp_lost,
             taken: losses.omp_taken,
+        },
+        Notice::InstancesLost {
+            lost: losses.omp_lost.saturating_sub(losses.omp_waits_lost),
         },
         Notice::StacksCut {
             cut,
@@ -125,6 +133,8 @@ impl Notice {
             Notice::SamplesLost { lost, taken } | Notice::OmpRecordsLost { lost, taken } => {
                 (lost as f64, (lost + taken) as f64)
             }
+            // However few: a count that is too low is wrong.
+            Notice::InstancesLost { lost } => (lost as f64, lost as f64),
             Notice::StacksCut { cut, stacks } => (cut as f64, stacks as f64),
         };
         if whole > 0.0 { part / whole } else { 0.0 }
@@ -149,6 +159,10 @@ impl fmt::Display for Notice {
                 f,
                 "{percent:.1} % of the OpenMP records ({lost}) were lost: states are uncertain \
                  where that happened"
+            ),
+            Notice::InstancesLost { lost } => write!(
+                f,
+                "counts of instances are lower bounds: {lost} records of regions and tasks were lost"
             ),
             Notice::StacksCut { cut, .. } => write!(
                 f,
@@ -179,6 +193,7 @@ mod tests {
         header.losses.samples = 5;
         header.losses.omp_taken = 50;
         header.losses.omp_lost = 50;
+        header.losses.omp_waits_lost = 40;
         let found = notices(&header, inferred_seconds(&test.profile));
         let expected = [
             Notice::Inferred {
@@ -189,6 +204,7 @@ mod tests {
                 lost: 50,
                 taken: 50,
             },
+            Notice::InstancesLost { lost: 10 },
         ];
         assert_eq!(found, expected);
         assert!(

@@ -30,6 +30,7 @@ impl TestProfile {
             frame: DisplayFrame {
                 callee: Callee::Pseudo(Pseudo::Unknown),
                 frame: FrameId::NONE,
+                kind: crate::profile::FrameKind::Called,
             },
         };
         let mut tables = Tables::default();
@@ -101,6 +102,7 @@ impl TestProfile {
             let frame = DisplayFrame {
                 callee: self.callee(name),
                 frame: FrameId::NONE,
+                kind: crate::profile::FrameKind::Called,
             };
             at = PathId(self.profile.paths.intern(Path { callers: at, frame }));
         }

@@ -5,7 +5,7 @@ use experiment::symbols::{Construct, Outlined};
 use fastrand::Rng;
 
 use super::calltree::{TreeRow, calltree};
-use super::functions::functions;
+use super::functions::{self, functions};
 use super::lines::lines;
 use super::neighbours::{Neighbours, callers_callees};
 use super::test_profile::{TestProfile, by, by_total};
@@ -35,7 +35,7 @@ fn recursion() -> TestProfile {
 fn recursion_counts_once_in_inclusive_time() {
     let test = recursion();
     let list = functions(&test.profile, &test.names(), &by_total());
-    assert_eq!(&*list.total.inclusive, &[15.0, 15.0, 0.0]);
+    assert_eq!(&*list.total.inclusive, &[15.0, 15.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(row(&list.rows, "rec").inclusive[0], 14.0);
     assert_eq!(row(&list.rows, "rec").exclusive[0], 8.0);
     assert_eq!(row(&list.rows, "leaf").exclusive[0], 7.0);
@@ -97,7 +97,7 @@ fn idle_is_alone_under_total() {
         (3, "<OMP implicit barrier>", true, 0.5),
     ];
     assert_eq!(shape, expected);
-    assert_eq!(&*rows[0].attributed, &[5.5, 2.0, 3.5]);
+    assert_eq!(&*rows[0].attributed, &[5.5, 2.0, 3.5, 0.0, 0.0, 0.0]);
 }
 
 #[test]
@@ -120,11 +120,13 @@ fn calls_from_two_addresses_of_a_function_are_one_branch() {
         let frame = DisplayFrame {
             callee: main,
             frame,
+            kind: crate::profile::FrameKind::Called,
         };
         let at = PathId(test.profile.paths.intern(Path { callers, frame }));
         let frame = DisplayFrame {
             callee: leaf,
             frame: FrameId::NONE,
+            kind: crate::profile::FrameKind::Called,
         };
         let path = PathId(test.profile.paths.intern(Path { callers: at, frame }));
         test.add(&[], RefinedState::Serial, 1.0).path = path;
@@ -148,6 +150,7 @@ fn a_parent_that_was_put_back_is_the_function_itself() {
     let frame = DisplayFrame {
         callee: Callee::ParentOf(outlined),
         frame: FrameId::NONE,
+        kind: crate::profile::FrameKind::Called,
     };
     let path = test.profile.paths.intern(Path {
         callers: PathId::EMPTY,
@@ -283,4 +286,104 @@ fn the_sums_of_every_view_agree() {
         }
         check_tree(&rows, request.metrics.len());
     }
+}
+
+/// The call tree as `depth name attributed`, with the marks of rows.
+fn tree_lines(test: &TestProfile) -> Vec<String> {
+    let rows = calltree(&test.profile, &test.names(), &by_total());
+    let line = |row: &TreeRow| {
+        let mark = if row.marks.recursive {
+            " recursive"
+        } else {
+            ""
+        };
+        let (depth, name, seconds) = (row.depth, &row.name, row.attributed[0]);
+        format!("{depth} {name} {seconds}{mark}")
+    };
+    rows.iter().map(line).collect()
+}
+
+#[test]
+fn repeated_frames_stand_once_in_the_call_tree() {
+    let mut test = TestProfile::new();
+    let state = RefinedState::Serial;
+    test.add(&["main", "fib"], state, 1.0);
+    test.add(&["main", "fib", "fib", "fib", "add"], state, 2.0);
+    // A cycle of two, and stacks that end within it or leave it.
+    test.add(&["main", "a", "b", "a", "b", "a", "b", "leaf"], state, 4.0);
+    test.add(&["main", "a", "b", "a", "c"], state, 8.0);
+    let expected = [
+        "0 <Total> 15",
+        "1 main 15",
+        "2 a 12 recursive",
+        "3 b 12",
+        "4 a 8",
+        "5 c 8",
+        "4 leaf 4",
+        "2 fib 3 recursive",
+        "3 add 2",
+    ];
+    assert_eq!(tree_lines(&test), expected);
+}
+
+#[test]
+fn a_recursion_through_tasks_folds_and_a_deep_one_is_not_deep() {
+    let mut test = TestProfile::new();
+    let mut stack = vec!["main"];
+    for _ in 0..1000 {
+        stack.extend(["traverse", "task"]);
+    }
+    test.add(&stack, RefinedState::Work, 3.0);
+    stack.push("work");
+    test.add(&stack, RefinedState::Work, 5.0);
+    let expected = [
+        "0 <Total> 8",
+        "1 main 8",
+        "2 traverse 8 recursive",
+        "3 task 8",
+        "4 work 5",
+    ];
+    assert_eq!(tree_lines(&test), expected);
+}
+
+/// No function is lost on the way from a stack to its folded one: by function, inclusive times of
+/// the folded tree are those of the stacks.
+#[test]
+fn folding_keeps_the_inclusive_time_of_every_function() {
+    let mut random = Rng::with_seed(16);
+    for _ in 0..200 {
+        let mut test = TestProfile::new();
+        for _ in 0..20 {
+            let length = random.usize(1..40);
+            let names = ["a", "b", "c"];
+            let stack: Vec<&str> = (0..length).map(|_| names[random.usize(..3)]).collect();
+            test.add(&stack, RefinedState::Serial, 1.0);
+        }
+        let (names, request) = (test.names(), by_total());
+        let sums = |tree: &Tree<Callee>| {
+            let sums = functions::list(tree, &request, |&it| (names.name(it), None));
+            let rows = sums.rows.into_iter();
+            let times = rows.map(|row| (row.name, row.exclusive[0], row.inclusive[0]));
+            times.collect::<Vec<_>>()
+        };
+        let plain = functions::tree(&test.profile, &names, &request);
+        let folded = functions::folded_tree(&test.profile, &names, &request);
+        assert_eq!(sums(&plain), sums(&folded));
+        assert_eq!(plain.total(), folded.total());
+    }
+}
+
+#[test]
+fn inferred_time_is_summed_beside_all_time() {
+    let mut test = TestProfile::new();
+    test.add(&["main", "foo"], RefinedState::Work, 2.0);
+    test.add(&["main", "foo"], RefinedState::Work, 3.0).inferred = true;
+    test.add(&["main"], RefinedState::Work, 1.0);
+    let request = by_total();
+    let at = request.inferred(Metric::OmpWork).unwrap();
+    let list = functions(&test.profile, &test.names(), &request);
+    assert_eq!(row(&list.rows, "foo").exclusive[at], 3.0);
+    assert_eq!(row(&list.rows, "main").exclusive[at], 0.0);
+    assert_eq!(row(&list.rows, "main").inclusive[at], 3.0);
+    assert_eq!(list.total.inclusive[at], 3.0);
 }

@@ -53,12 +53,13 @@ pub fn threads(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<Th
         .collect()
 }
 
-/// A kind's name in reports: OMPT's word; `outside` for a thread that no runtime registered.
+/// A kind's name in reports: OMPT's word; `outside` for a thread that no runtime registered, and
+/// `helper` for one that a runtime has for itself.
 pub const fn kind_name(kind: ThreadKind) -> &'static str {
     match kind {
         ThreadKind::Outside => "outside",
         ThreadKind::Initial => "initial",
         ThreadKind::Worker => "worker",
-        ThreadKind::Other => "other",
+        ThreadKind::Other => "helper",
     }
 }

@@ -4,7 +4,7 @@ use experiment::ids::{FrameId, ModuleId};
 use experiment::tables::Interner;
 
 use super::names::Names;
-use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Path, PathId, Profile};
 
 /// The part of a load object that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub fn apply(
             Some((object, Visibility::Hide)) => DisplayFrame {
                 callee: Callee::Object(object),
                 frame: FrameId::NONE,
+                kind: FrameKind::Called,
             },
             _ => path.frame,
         };
@@ -71,6 +72,7 @@ fn object_of(names: &Names<'_>, frame: DisplayFrame) -> Option<ModuleId> {
             .functions
             .get(id.0 as usize)
             .map(|function| function.module),
+        Callee::Inlined(frame, _) => names.tables.frames.get(frame.0).map(|at| at.module),
         callee => names.code(callee).map(|code| code.module),
     }
 }

@@ -8,7 +8,7 @@ use experiment::header::Header;
 use experiment::ids::ThreadId;
 use experiment::rows::Sum;
 use experiment::state::Scheduling;
-use experiment::tables::{RuntimeKind, Tables, ThreadKind};
+use experiment::tables::{RuntimeKind, Tables};
 use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
@@ -140,7 +140,7 @@ fn shared_cpus(tables: &Tables, on_cpus: &CpuSamples, given: u32) -> Vec<(u16, V
         let Some(row) = tables.threads.get(thread.index()) else {
             continue;
         };
-        let of_team = matches!(row.kind, ThreadKind::Worker | ThreadKind::Initial);
+        let of_team = row.kind.is_in_teams();
         if let Some(cpu) = on.mostly().filter(|_| on.samples() >= ENOUGH && of_team) {
             bound.entry((row.process.0, cpu)).or_default().push(thread);
         }

@@ -9,7 +9,7 @@ use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use flate2::read::GzDecoder;
-use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
+use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, TaskOf, What};
 
 /// One line of a log, in the order of the file.
 #[derive(Clone, Debug)]
@@ -207,6 +207,7 @@ impl Reader {
                 What::TaskCreate {
                     task: id,
                     site: self.site(line.code).into(),
+                    of: TaskOf::Directive,
                 }
             }
             "task_schedule" => {

@@ -78,6 +78,50 @@ pub(crate) fn taskloop(run: &Run) -> Result<(), String> {
     faults.found()
 }
 
+/// The tasks of a taskloop are counted, whoever creates and executes them, and named by it.
+pub(crate) fn taskloops(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let tasks = [
+        ("main -- OMP taskloop from line 8", 30),
+        ("main -- OMP taskloop from line 10", 20),
+        ("main -- OMP taskloop from line 12", 100),
+        ("main -- OMP taskloop from line 16", 70),
+    ];
+    just(&constructs(&experiment, TASKS), &tasks)
+}
+
+/// The region and the task that the program leaves by `exit` were executed once. The task has no
+/// length.
+pub(crate) fn left_open(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    let regions = constructs(&experiment, REGIONS);
+    faults.note(just(
+        &regions,
+        &[("main -- OMP parallel region from line 6", 1)],
+    ));
+    let elapsed = regions
+        .first()
+        .and_then(|it| it.row["exclusive"]["elapsed"].as_f64());
+    faults.unless(elapsed.is_some_and(|it| it >= 0.030), || {
+        format!("the region lasted {elapsed:?} s")
+    });
+    let tasks = constructs(&experiment, TASKS);
+    let (ended, open) = (
+        "main -- OMP task from line 10",
+        "main -- OMP task from line 14",
+    );
+    faults.note(just(&tasks, &[(ended, 4), (open, 1)]));
+    for task in &tasks {
+        let left = u64::from(task.name == open);
+        let (unfinished, mean) = (&task.row["unfinished"], &task.row["mean"]);
+        faults.unless(*unfinished == left && mean.is_null() == (left == 1), || {
+            format!("{}: {unfinished} unfinished, mean {mean}", task.name)
+        });
+    }
+    faults.found()
+}
+
 /// Target regions and what is in them are called by the functions that hold the directives.
 pub(crate) fn target(run: &Run) -> Result<(), String> {
     let experiment = run.record().experiment;
@@ -110,18 +154,29 @@ pub(crate) fn target(run: &Run) -> Result<(), String> {
 
 /// All constructs of a target region in a template are at the directive's line.
 pub(crate) fn target_template(run: &Run) -> Result<(), String> {
+    targets_at(run, "axpy<double>", 3)
+}
+
+/// All constructs of a target region whose body has inlined code from above are at its line.
+pub(crate) fn target_inlined(run: &Run) -> Result<(), String> {
+    targets_at(run, "main", 16)
+}
+
+/// There is a target region in `function`, and it and all other constructs are at `line`.
+fn targets_at(run: &Run, function: &str, line: u32) -> Result<(), String> {
     let experiment = run.record().experiment;
     let paths = Tree::of(&experiment).paths();
     let mut faults = Faults::default();
     no_symbols_of_target_regions(&mut faults, &paths);
-    let target = |name: &String| name.contains("axpy<double>") && name.contains("-- OMP target");
+    let target = |name: &String| name.contains(function) && name.contains("-- OMP target");
     faults.unless(paths.iter().flatten().any(target), || {
-        "there is no target region of axpy<double>".into()
+        format!("there is no target region of {function}")
     });
+    let at_line = format!(" from line {line}");
     for name in paths.iter().flatten() {
-        let other = name.contains(" -- OMP ") && !name.ends_with(" from line 3");
+        let other = name.contains(" -- OMP ") && !name.ends_with(&at_line);
         faults.unless(!other, || {
-            format!("the call tree has {name}, and the directive is at line 3")
+            format!("the call tree has {name}, and the directive is at line {line}")
         });
     }
     faults.found()
@@ -134,6 +189,50 @@ fn no_symbols_of_target_regions(faults: &mut Faults, paths: &[Vec<String>]) {
             format!("the call tree has {name}")
         });
     }
+}
+
+/// Each execution of a teams directive is one instance at the outermost level, whatever the runtime
+/// forks to create the teams. Work stands under the directive that it is in.
+pub(crate) fn teams(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    // Each of two teams encounters the regions.
+    let expected = [
+        ("main -- OMP teams from line 6", 4, 1),
+        ("main -- OMP parallel region from line 8", 8, 2),
+        ("main -- OMP teams from line 10", 4, 1),
+        ("main -- OMP parallel region from line 10", 8, 2),
+        ("main -- OMP teams from line 12", 4, 1),
+    ];
+    for level in [1, 2] {
+        let at = |it: &Construct| it.level == level;
+        let found = constructs(&experiment, REGIONS).into_iter().filter(at);
+        // The level was looked at.
+        let found: Vec<_> = found.map(|it| Construct { level: 1, ..it }).collect();
+        let expected = expected.iter().filter(|it| it.2 == level);
+        let expected: Vec<_> = expected.map(|it| (it.0, it.1)).collect();
+        let of_level = just(&found, &expected);
+        faults.note(of_level.map_err(|wrong| format!("of nesting {level}, {wrong}")));
+    }
+    let deepest = constructs(&experiment, REGIONS);
+    faults.unless(deepest.iter().all(|it| it.level <= 2), || {
+        "a region is at level 3".into()
+    });
+    let tree = Tree::of(&experiment);
+    let [first, inner, second, other, last] = expected.map(|(name, ..)| name);
+    // 2 x 5 ms in each of four rounds, in the region that is executed by one thread or two.
+    for path in [
+        &["main", first, "busy"][..],
+        &["main", first, inner, "busy"],
+        &["main", second, other, "busy"],
+        &["main", last, "busy"],
+    ] {
+        let seconds = tree.seconds(path, "total");
+        faults.unless(seconds > 0.015, || {
+            format!("{seconds:.3} s under {}", path.join(" / "))
+        });
+    }
+    faults.found()
 }
 
 /// libomp's helper threads are no region, and idle but for the target tasks that they run.
@@ -250,6 +349,40 @@ pub(crate) fn main_jumps(run: &Run) -> Result<(), String> {
     Err(format!(
         "of {all:.3} s of the region {under:.3} s are under main and run"
     ))
+}
+
+/// A function that ends in its directive, or in a call, is on the stacks of what it called, unless two
+/// ways lead there.
+pub(crate) fn function_ends(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    let region = |name: &str, line: u32| format!("{name} -- OMP parallel region from line {line}");
+    let (a, inner) = (region("run_a", 14), region("inner", 19));
+    let (odd, even) = (region("two", 27), region("two", 30));
+    let regions = constructs(&experiment, REGIONS);
+    let expected: [(&str, u64); 4] = [(&a, 40), (&inner, 40), (&odd, 20), (&even, 20)];
+    faults.note(just(&regions, &expected));
+    let tree = Tree::of(&experiment);
+    let ways: [&[&str]; 6] = [
+        &["main", "run_a", &a],
+        &["main", "outer", "middle", "inner", &inner],
+        &["main", "two", &odd],
+        &["main", "two", &even],
+        &["main", "inner_work", "burn", "work"],
+        &["main", "shared", "work"],
+    ];
+    for way in ways {
+        let seconds = tree.seconds(way, "total");
+        faults.unless(seconds > 0.0, || {
+            format!("no time under {}", way.join(" / "))
+        });
+    }
+    let guessed = tree.paths().into_iter().find(|path| {
+        let last = path.last().map_or("", String::as_str);
+        ["left", "right", "either"].contains(&last)
+    });
+    faults.unless(guessed.is_none(), || format!("{guessed:?} is a guess"));
+    faults.found()
 }
 
 /// Each instantiation of a template has rows of its own.

@@ -154,7 +154,7 @@ fn waits_at(faults: &mut Faults, metric: &str, found: &[(u32, f64)], truth: &[(u
     lines.dedup();
     for line in lines {
         let what = format!("{metric} at line {line}");
-        faults.near(&what, at(found, line), at(truth, line), 0.1);
+        faults.near(&what, at(found, line), at(truth, line), 0.02);
     }
 }
 
@@ -197,5 +197,44 @@ pub(crate) fn lock_lines(run: &Run) -> Result<(), String> {
     let found = by_line(&experiment, region, "ompctwt");
     let truth = [(20, truth[2]), (23, truth[3])];
     waits_at(&mut faults, "critical section wait", &found, &truth);
+    faults.found()
+}
+
+/// The metrics of waits.
+const WAITS: [&str; 7] = [
+    "ompibar", "ompebar", "omplkwt", "ompctwt", "ompodwt", "ompatwt", "omptskwt",
+];
+
+/// Each wait is at its line, whatever it waits for, under the functions that the program calls, and
+/// none is in the loader.
+pub(crate) fn wait_lines(run: &Run) -> Result<(), String> {
+    let Recorded {
+        outcome,
+        experiment,
+    } = run.record();
+    let mut faults = Faults::default();
+    let found = reports(&experiment, "user", &["-lines"]);
+    for line in outcome.stdout.lines() {
+        let [line, truth] = numbers(line)[..] else {
+            panic!("the program prints lines and times: {}", outcome.stdout);
+        };
+        let location = format!(", line {line} in \"wait_lines.");
+        let here = |row: &&Value| name(row).contains(&location);
+        let of_row = |row: &Value| -> f64 { WAITS.map(|it| value(row, "i", it)).iter().sum() };
+        let waited: f64 = rows(&found[0]).iter().filter(here).map(of_row).sum();
+        faults.near(&format!("waits at line {line}"), waited, truth, 0.02);
+    }
+    let tree = Tree::of(&experiment);
+    let all: f64 = WAITS.map(|it| tree.seconds(&["<Total>"], it)).iter().sum();
+    faults.unless(all > 0.0, || "no wait at all".to_owned());
+    for metric in WAITS {
+        let (all, main) = (
+            tree.seconds(&["<Total>"], metric),
+            tree.seconds(&["main"], metric),
+        );
+        faults.unless(main >= 0.999 * all, || {
+            format!("{metric}: {main:.6} s of {all:.6} s are under main")
+        });
+    }
     faults.found()
 }

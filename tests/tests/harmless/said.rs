@@ -165,10 +165,8 @@ fn samples_that_were_lost() {
     let outcome = shell(&script, &place);
     ran_to_its_end(&outcome);
     let line = line(&outcome);
-    assert!(
-        line.contains("% of the samples") && line.contains("% of the OpenMP records"),
-        "{line}"
-    );
+    // The program's own rings are large enough for what it records meanwhile.
+    assert!(line.contains("% of the samples"), "{line}");
     let header = header(&place.join("run.er"));
     assert!(
         header["header"]["losses"]["samples"].as_u64() > Some(0),

@@ -51,9 +51,4 @@ impl TableBuilder {
         });
         SourceLine { file, line }
     }
-
-    /// The path of a source file.
-    pub(crate) fn path(&self, file: FileId) -> &str {
-        &self.table.files[file.0 as usize]
-    }
 }

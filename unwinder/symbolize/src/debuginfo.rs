@@ -1,17 +1,18 @@
 //! Debug information: source lines, inlined functions, and attributes of functions.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use addr2line::Context;
-use experiment::linkage::is_outlined;
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use experiment::linkage::{is_outlined, target_of};
 use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
     DW_AT_linkage_name, DW_AT_main_subprogram, DW_AT_name, DW_AT_specification, DW_TAG_module,
-    DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, EndianArcSlice, LittleEndian,
-    Reader as _, SectionId, UnitRef,
+    DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, DwarfFileType, EndianArcSlice,
+    LittleEndian, Reader as _, SectionId, UnitOffset, UnitRef,
 };
-use unwinder::elf::Elf;
+use unwinder::elf::{Elf, ElfFile};
 
 use crate::debugfile::{ObjectFile, SymbolsMiss};
 use crate::names::MAIN_PROGRAM;
@@ -33,6 +34,21 @@ pub struct Location {
 /// The debug information of one file.
 pub(crate) struct DebugInfo {
     context: Context<Reader>,
+    /// The sections that `context` reads.
+    dwarf: Arc<Dwarf<Reader>>,
+    /// The same without the files of split debug information, whose units have no rows.
+    lines: OnceCell<Option<Context<Reader>>>,
+    /// The folder of the load object.
+    folder: PathBuf,
+}
+
+/// A function that holds another one (Fortran, GNU C), or a Fortran module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// Its name in the source.
+    pub(crate) name: String,
+    /// The line on which it is declared.
+    pub(crate) declared: Option<u32>,
 }
 
 /// One row of the line table.
@@ -84,15 +100,69 @@ impl DebugInfo {
             })?;
             dwarf.load_sup(|id| section(&common, id)).map_err(damaged)?;
         }
+        let dwarf = Arc::new(dwarf);
         Ok(Self {
-            context: Context::from_dwarf(dwarf).map_err(damaged)?,
+            context: Context::from_arc_dwarf(dwarf.clone()).map_err(damaged)?,
+            dwarf,
+            lines: OnceCell::new(),
+            folder: object.path.parent().unwrap_or(Path::new("")).to_owned(),
         })
+    }
+
+    /// What a look-up finds, with the files of split debug information (`-gsplit-dwarf`) that it
+    /// asks for. What is only in a file that is not there is missing.
+    fn load<L: LookupContinuation<Buf = Reader>>(&self, mut found: LookupResult<L>) -> L::Output {
+        loop {
+            found = match found {
+                LookupResult::Output(output) => return output,
+                LookupResult::Load { load, continuation } => continuation.resume(self.split(&load)),
+            };
+        }
+    }
+
+    /// The split debug information of a unit: where the compiler wrote it, or beside the load object.
+    /// That of another build has another id, which the look-up compares.
+    fn split(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        let path = |text: &Reader| Some(PathBuf::from(text.to_string_lossy().ok()?.as_ref()));
+        let named = path(load.path.as_ref()?)?;
+        let written = match load.comp_dir.as_ref().and_then(path) {
+            Some(folder) => folder.join(&named),
+            None => named.clone(),
+        };
+        let beside = self.folder.join(named.file_name()?);
+        let file = [written, beside]
+            .iter()
+            .find_map(|path| ElfFile::open(path).ok())?;
+        let elf = file.parse().ok()?;
+        let read = |id: SectionId| match id.dwo_name() {
+            Some(name) => named_section(&elf, id, name),
+            None => Ok(Reader::new(Arc::from([]), LittleEndian)),
+        };
+        let mut dwarf = Dwarf::load(read).ok()?;
+        dwarf.make_dwo(&load.parent);
+        Some(Arc::new(dwarf))
+    }
+
+    fn unit(&self, svma: u64) -> Option<UnitRef<'_, Reader>> {
+        self.load(self.context.find_dwarf_and_unit(svma))
+    }
+
+    /// The unit with the rows of the line table.
+    fn line_unit(&self, svma: u64) -> Option<UnitRef<'_, Reader>> {
+        let unit = self.unit(svma)?;
+        if unit.dwarf.file_type != DwarfFileType::Dwo {
+            return Some(unit);
+        }
+        let lines = self
+            .lines
+            .get_or_init(|| Context::from_arc_dwarf(self.dwarf.clone()).ok());
+        lines.as_ref()?.find_dwarf_and_unit(svma).skip_all_loads()
     }
 
     /// The code locations of an instruction, the innermost inlined function first.
     pub(crate) fn locations(&self, svma: u64) -> Vec<Location> {
         let mut locations = Vec::new();
-        let Ok(mut frames) = self.context.find_frames(svma).skip_all_loads() else {
+        let Ok(mut frames) = self.load(self.context.find_frames(svma)) else {
             return locations;
         };
         while let Ok(Some(frame)) = frames.next() {
@@ -116,7 +186,7 @@ impl DebugInfo {
 
     /// The line on which the function that holds `svma` is declared.
     pub(crate) fn decl_line(&self, svma: u64) -> Option<u32> {
-        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
+        let unit = self.unit(svma)?;
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs().ok()? {
             if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
@@ -129,7 +199,7 @@ impl DebugInfo {
     /// The function that begins nearest above `line`, in the file and unit of the function at
     /// `svma`. Outlined and other functions that the compiler made up do not count.
     pub(crate) fn function_around(&self, svma: u64, line: u32) -> Option<String> {
-        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
+        let unit = self.unit(svma)?;
         let mut file = None;
         let mut found: Vec<(u64, Option<u64>, String)> = Vec::new();
         let mut entries = unit.entries();
@@ -155,11 +225,37 @@ impl DebugInfo {
             .map(|(_, _, name)| name)
     }
 
-    /// The Fortran modules and procedures around the function that holds `svma`, and that itself,
-    /// from the outermost, by their names in the source.
-    pub(crate) fn scopes(&self, svma: u64) -> Option<Vec<String>> {
-        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
-        let mut around: Vec<(isize, String)> = Vec::new();
+    /// Whether the unit of the function at `svma` has a target region at `line`, by clang.
+    pub(crate) fn has_target(&self, svma: u64, line: u32) -> bool {
+        let at_line = |name: String| target_of(&name).is_some_and(|(_, at)| at == line);
+        self.any_function(svma, at_line).unwrap_or(false)
+    }
+
+    fn any_function(&self, svma: u64, fits: impl Fn(String) -> bool) -> Option<bool> {
+        let unit = self.unit(svma)?;
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().ok()? {
+            let function = entry.tag() == DW_TAG_subprogram;
+            if function && name_of(&unit, entry).is_some_and(&fits) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// The modules and functions of the source around the function that holds `svma`, and that itself
+    /// unless it was outlined, from the outermost. gcc puts a copy of a function that it also inlined
+    /// outside of them.
+    pub(crate) fn scopes(&self, svma: u64) -> Option<Vec<Scope>> {
+        let unit = self.unit(svma)?;
+        let mut entries = unit.entries();
+        let wanted = loop {
+            let entry = entries.next_dfs().ok()??;
+            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
+                break origin(&unit, entry);
+            }
+        };
+        let mut around: Vec<(isize, Scope)> = Vec::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs().ok()? {
             around.retain(|(depth, _)| *depth < entry.depth());
@@ -173,9 +269,14 @@ impl DebugInfo {
             let Some(name) = name else {
                 continue;
             };
-            around.push((entry.depth(), name));
-            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
-                return Some(around.into_iter().map(|(_, name)| name).collect());
+            let declared = number(&unit, entry, DW_AT_decl_line);
+            let declared = declared.and_then(|line| u32::try_from(line).ok());
+            // The body of a construct within another construct is in the body of that.
+            if !is_outlined(&name) {
+                around.push((entry.depth(), Scope { name, declared }));
+            }
+            if entry.offset() == wanted {
+                return Some(around.into_iter().map(|(_, scope)| scope).collect());
             }
         }
         None
@@ -188,7 +289,7 @@ impl DebugInfo {
     }
 
     fn rows_of_unit(&self, start: u64, end: u64) -> Option<Vec<Row>> {
-        let unit = self.context.find_dwarf_and_unit(start).skip_all_loads()?;
+        let unit = self.line_unit(start)?;
         let mut program = unit.line_program.clone()?.rows();
         let mut found = Vec::new();
         while let Ok(Some((_, row))) = program.next_row() {
@@ -213,6 +314,10 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
 }
 
 fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, gimli::Error> {
+    named_section(elf, id, id.name())
+}
+
+fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, gimli::Error> {
     // Locations of variables are not needed, and are a quarter of the bytes to decompress.
     let needless = matches!(
         id,
@@ -221,7 +326,7 @@ fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, gimli::Error> {
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
-    let bytes = if needless { None } else { elf.bytes(id.name()) };
+    let bytes = if needless { None } else { elf.bytes(name) };
     Ok(Reader::new(
         Arc::from(bytes.unwrap_or_default()),
         LittleEndian,
@@ -254,17 +359,27 @@ fn followed<T>(
         if let Some(found) = look(&here) {
             return Some(found);
         }
-        let next = here
-            .attr_value(DW_AT_abstract_origin)
-            .or_else(|| here.attr_value(DW_AT_specification))?;
-        let offset = match next {
-            AttributeValue::UnitRef(offset) => offset,
-            AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header)?,
-            _ => return None,
-        };
-        here = unit.entry(offset).ok()?;
+        here = unit.entry(reference(unit, &here)?).ok()?;
     }
     None
+}
+
+/// The entry of which this one is a copy or definition, in the same unit.
+fn reference(unit: &UnitRef<'_, Reader>, entry: &Die) -> Option<UnitOffset> {
+    let next = entry
+        .attr_value(DW_AT_abstract_origin)
+        .or_else(|| entry.attr_value(DW_AT_specification))?;
+    match next {
+        AttributeValue::UnitRef(offset) => Some(offset),
+        AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header),
+        _ => None,
+    }
+}
+
+/// The entry that an entry refers to at last, or itself.
+fn origin(unit: &UnitRef<'_, Reader>, entry: &Die) -> UnitOffset {
+    let without_reference = |die: &Die| reference(unit, die).is_none().then(|| die.offset());
+    followed(unit, entry, without_reference).unwrap_or(entry.offset())
 }
 
 fn number(unit: &UnitRef<'_, Reader>, entry: &Die, name: DwAt) -> Option<u64> {

@@ -1,7 +1,8 @@
 //! OpenMP directives in source files: the directive of a line, and the first line of a Fortran one.
 //!
-//! gfortran gives a construct the last line of a continued directive or, if a clause is computed, the
-//! line of its first statement. The source has the line of the directive.
+//! gfortran gives a construct the last line of a continued directive, or the line of its first
+//! statement or directive, or of the first statement in its loop. The source has the line of the
+//! directive.
 
 /// A directive in a line of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +55,39 @@ fn directive(line: &str) -> Option<Directive> {
 }
 
 /// The first line of the directive of a construct that debug information puts at `line` (from 1) of a
-/// Fortran source. `line` itself if no directive of a construct is there or right above.
+/// Fortran source: the directive there, or the one above. Between the two are at most the beginnings of
+/// loops and of constructs without a body of their own (`do`, `single`). `line` itself if there is no
+/// such directive.
 pub(crate) fn first_line(text: &str, line: u32) -> u32 {
     let lines: Vec<&str> = text.lines().collect();
     found(&lines, line).unwrap_or(line)
 }
 
 fn found(lines: &[&str], line: u32) -> Option<u32> {
-    let mut at = (line as usize).checked_sub(1)?;
-    if !is_directive(lines.get(at)?) {
+    let given = (line as usize).checked_sub(1)?;
+    let mut at = given;
+    loop {
+        if is_directive(lines.get(at)?) {
+            let last = at;
+            while at > 0 && is_directive(lines[at]) && continues(lines[at - 1], lines[at]) {
+                at -= 1;
+            }
+            let directive = lines[at..=last].join(" ").to_ascii_lowercase();
+            let mut words = words(&directive);
+            words.retain(|word| !is_sentinel(word));
+            if is_outlining(&words) {
+                return Some(at as u32 + 1);
+            }
+            if !begins_block(&words) {
+                return None;
+            }
+        } else if at != given && !begins_loop(lines[at]) {
+            return None;
+        }
         at = (0..at)
             .rev()
             .find(|&before| !is_blank_or_comment(lines[before]))?;
     }
-    let last = at;
-    while at > 0 && is_directive(lines[at]) && continues(lines[at - 1], lines[at]) {
-        at -= 1;
-    }
-    let makes = lines[at..=last].iter().any(|line| is_outlining(line));
-    makes.then_some(at as u32 + 1)
 }
 
 /// Whether a source file is Fortran's, by its name.
@@ -91,7 +106,7 @@ fn is_directive(line: &str) -> bool {
 
 fn is_blank_or_comment(line: &str) -> bool {
     let line = line.trim_start();
-    line.is_empty() || line.starts_with('!') && !is_directive(line)
+    line.is_empty() || line.starts_with(['!', '*']) && !is_directive(line)
 }
 
 /// Whether a directive's line is continued by the next: by an ampersand at its end, or in fixed form by
@@ -105,16 +120,43 @@ fn continues(above: &str, below: &str) -> bool {
     is_directive(above) && (marked || above.trim_end().ends_with('&'))
 }
 
-/// Whether a line has a word of a directive whose body is outlined.
-fn is_outlining(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    let mut words = words(&line);
-    words.retain(|word| !is_sentinel(word));
+/// Whether a directive, as its words, has one of a construct whose body is outlined.
+fn is_outlining(words: &[&str]) -> bool {
     let ends = words.first().is_some_and(|word| word.starts_with("end"));
     let makes = |word: &&str| {
         word.starts_with("parallel") || matches!(*word, "task" | "taskloop" | "teams")
     };
     !ends && words.iter().any(makes)
+}
+
+/// Whether a directive, as its words, is that of a construct whose body is not outlined.
+fn begins_block(words: &[&str]) -> bool {
+    const BLOCKS: [&str; 13] = [
+        "critical",
+        "distribute",
+        "do",
+        "loop",
+        "masked",
+        "master",
+        "ordered",
+        "scope",
+        "section",
+        "sections",
+        "simd",
+        "single",
+        "workshare",
+    ];
+    words.first().is_some_and(|word| BLOCKS.contains(word))
+}
+
+/// Whether a statement begins a loop: `do i = 1, n`, with a label or name before it or without.
+fn begins_loop(line: &str) -> bool {
+    let line = line.trim_start().to_ascii_lowercase();
+    let labelled = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let named = labelled
+        .split_once(':')
+        .map_or(labelled, |(_, named)| named);
+    words(named).first() == Some(&"do")
 }
 
 /// The words of a line, names and sentinels among them.
@@ -155,6 +197,29 @@ mod tests {
         // No construct with a body, whatever its variables are called.
         let text = "!$omp do private(task_id)\ndo i = 1, 9\n";
         assert_eq!(first_line(text, 2), 2);
+    }
+
+    #[test]
+    fn a_construct_begins_above_what_it_begins_with() {
+        let loops = "!$omp target teams loop\ndo i = 1, n\n  a: DO j = 1, n\n10 do k = 1, n\n\
+                     x = 1\ny = 1\nend do\n";
+        for line in 1..=5 {
+            assert_eq!(first_line(loops, line), 1, "{line}");
+        }
+        for line in [6, 7] {
+            assert_eq!(first_line(loops, line), line);
+        }
+        let fixed = "      call w(1)\n*$omp parallel\n*$omp& num_threads(nt)\n* more\n\
+                     c$omp do\nc$omp& private(i)\n      do i = 1, nt\n        call w(i)\n";
+        for line in 2..=8 {
+            assert_eq!(first_line(fixed, line), 2, "{line}");
+        }
+        // A directive that has no block is a statement.
+        let barrier = "!$omp parallel\n!$omp barrier\ncall w(1)\n";
+        assert_eq!([2, 3].map(|line| first_line(barrier, line)), [2, 3]);
+        // The loop of another construct.
+        let inner = "!$omp parallel\n!$omp do\ndo i = 1, 9\n!$omp task\ncall w(1)\n";
+        assert_eq!([3, 4, 5].map(|line| first_line(inner, line)), [1, 4, 4]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!
 //! - [`resolve`] names all frames of an experiment; files come from a [`SymbolSource`], as a rule
 //!   from [`Files`].
+//! - [`find_jumps`] finds the functions that left the stacks by tail calls.
 //! - [`Symbols`] are those of one file. They come from its own tables, from `.gnu_debugdata`, or
 //!   from a separate debug file. What was searched for and not found is a [`SymbolsMiss`]. Code
 //!   without a symbol is divided into functions all the same ([`Symbols::code`]).
@@ -23,6 +24,7 @@ mod debugfile;
 mod debuginfo;
 mod directives;
 pub mod disassembly;
+mod jumps;
 mod kallsyms;
 mod linked;
 mod machine_code;
@@ -37,6 +39,7 @@ mod unnamed;
 
 pub use debugfile::SymbolsMiss;
 pub use debuginfo::Location;
+pub use jumps::find_jumps;
 pub use kallsyms::KernelFunction;
 pub use linked::Linked;
 pub use outlined::Origin;

@@ -117,16 +117,18 @@ fn gfortran_module(base: &str) -> Option<String> {
     named.then(|| format!("{module}::{procedure}"))
 }
 
-/// Whether a linkage name is one that gfortran gives to a procedure within another one (`inner.0`),
-/// or to a part of such (`inner.0._omp_fn.1`): which it is in, debug information alone tells
-/// ([`crate::Symbols::scopes`]).
+/// Whether a linkage name is one that gcc and gfortran give to a function within another one
+/// (`inner.0`), or to a part of such (`inner.0._omp_fn.1`): which it is in, debug information alone
+/// tells ([`crate::Symbols::scopes`]).
 #[must_use]
 pub fn is_internal(raw: &str) -> bool {
     let mut parts = raw.split('.');
     let name = parts.next().unwrap_or_default();
     let number = parts.next().unwrap_or_default();
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && is_lower(name)
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name = name.bytes().all(is_letter) && !name.starts_with(|c: char| c.is_ascii_digit());
+    is_number && is_name && !name.is_empty()
 }
 
 /// Whether a name is as Fortran's are, which have no case.
@@ -146,16 +148,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn internal_procedures_have_a_number() {
-        for name in ["inner.0", "a_1.12", "inner.0._omp_fn.1"] {
+    fn functions_within_others_have_a_number() {
+        for name in ["inner.0", "a_1.12", "inner.0._omp_fn.1", "Inner.0"] {
             assert!(is_internal(name), "{name}");
         }
         for name in [
             "inner",
             "inner.",
             "inner._omp_fn.0",
-            "Inner.0",
             ".0",
+            "1.0",
             "inner.part.0",
         ] {
             assert!(!is_internal(name), "{name}");

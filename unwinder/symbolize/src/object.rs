@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, HashSet};
 
 use experiment::ids::{FrameId, ModuleId};
-use experiment::linkage::{construct_of, is_outlined, parent_of};
+use experiment::linkage::{cold_part_of, construct_of, is_outlined, parent_of, target_of};
 use experiment::symbols::{
-    FrameSymbol, Function, FunctionId, InlinedLine, Outlined, SourceLine, static_name,
+    Construct, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, static_name,
 };
 use rustc_hash::FxHashMap;
 
 use crate::builder::TableBuilder;
 use crate::code::{self, Body, BodyArguments, UserFrames};
 use crate::debuginfo::Location;
-use crate::directives::is_fortran;
 use crate::names;
 use crate::symbols::{ElfFunction, Symbols};
 
@@ -25,8 +24,12 @@ pub(crate) struct ObjectResolver<'a> {
     symbols: &'a Symbols,
     /// By address.
     functions: FxHashMap<u64, FunctionId>,
-    /// Its functions without a name that are bodies of constructs, by address.
+    /// Its functions that are bodies of constructs, by address.
     bodies: BTreeMap<u64, Body>,
+    /// The bodies of target regions that are inlined everywhere, by linkage name.
+    inlined: FxHashMap<String, FunctionId>,
+    /// Calls that pass a body to the runtime, and that body.
+    passed: Vec<(FrameId, ElfFunction)>,
 }
 
 impl<'a> ObjectResolver<'a> {
@@ -43,6 +46,8 @@ impl<'a> ObjectResolver<'a> {
             symbols,
             functions: FxHashMap::default(),
             bodies: BTreeMap::new(),
+            inlined: FxHashMap::default(),
+            passed: Vec::new(),
         }
     }
 
@@ -71,6 +76,12 @@ impl<'a> ObjectResolver<'a> {
         if let Some(holder) = function.filter(|function| is_outlined(&function.name)) {
             join_outlined(&mut locations, &holder.name);
         }
+        join_targets(&mut locations);
+        for location in &locations {
+            if let Some(name) = &location.function {
+                self.inlined_target(name, address);
+            }
+        }
         let line = |location: Location| {
             Some(InlinedLine {
                 source: self.builder.line(location.file?, location.line?),
@@ -98,7 +109,7 @@ impl<'a> ObjectResolver<'a> {
         let source = first.and_then(|first| Some(self.builder.line(first.file?, first.line?)));
         let (mut outlined, parent) = self.outlined(function);
         let mut name = self.name_of(function);
-        if let Some(internal) = self.internal(function, source) {
+        if let Some(internal) = self.internal(function) {
             match &mut outlined {
                 Some(outlined) => outlined.parent = Some(internal),
                 None => name = internal,
@@ -114,10 +125,11 @@ impl<'a> ObjectResolver<'a> {
             outlined,
         });
         self.functions.insert(function.start, id);
-        // A tail call may have removed the parent from every stack. Its symbol is kept, so that the
-        // rewriting can add it.
-        if let Some(parent) = parent {
-            self.function(&parent);
+        // A tail call may have removed the parent from every stack, and only a part of a function may
+        // be on one. The symbols are kept, so that the rewriting can show them.
+        let whole = cold_part_of(&function.name).and_then(|name| self.symbols.named(name));
+        for other in [parent, whole].into_iter().flatten() {
+            self.function(&other);
         }
         id
     }
@@ -129,40 +141,52 @@ impl<'a> ObjectResolver<'a> {
         }
     }
 
-    /// The name of a Fortran internal procedure with its scopes, or of the one that holds the
+    /// The name of a function within another one, with its scopes, or of the one that holds the
     /// construct of an outlined function.
-    fn internal(&self, function: &ElfFunction, source: Option<SourceLine>) -> Option<String> {
-        let path = self.builder.path(source?.file);
-        if !names::is_internal(&function.name) || !is_fortran(path) {
+    fn internal(&self, function: &ElfFunction) -> Option<String> {
+        if !names::is_internal(&function.name) {
             return None;
         }
-        let mut scopes = self.symbols.scopes(function.start)?;
-        // The body of a construct stands in the procedure that holds its directive.
-        scopes.truncate(scopes.len() - usize::from(is_outlined(&function.name)));
-        (!scopes.is_empty()).then(|| scopes.join("::"))
+        let scopes = self.symbols.scopes(function.start)?;
+        // A number is given to other functions, too.
+        (scopes.len() > 1).then(|| scopes.join("::"))
     }
 
     /// The construct that a function was outlined from, and the function that holds the construct.
     fn outlined(&mut self, function: &ElfFunction) -> (Option<Outlined>, Option<ElfFunction>) {
-        if let Some(body) = self.bodies.get(&function.start).cloned() {
+        let body = self.bodies.get(&function.start).cloned();
+        if function.name.is_empty() {
+            let Some(body) = body else {
+                return (None, None);
+            };
+            let Some(parent) = body.parent() else {
+                return (None, None);
+            };
             let outlined = Outlined {
                 construct: body.construct,
-                parent: Some(self.name_of(&body.parent)),
+                parent: Some(self.name_of(parent)),
                 line: None,
             };
-            return (Some(outlined), Some(body.parent));
+            return (Some(outlined), Some(parent.clone()));
         }
-        let Some(construct) = construct_of(&function.name) else {
+        let Some(named) = construct_of(&function.name) else {
             return (None, None);
         };
-        let (parent, line) = match self.symbols.origin(function.start) {
-            Some(origin) => (origin.parent, origin.line),
-            None => (parent_of(&function.name).map(str::to_owned), None),
+        let origin = self.symbols.origin(function.start).unwrap_or_default();
+        let construct = match body {
+            _ if origin.target => Construct::Target,
+            Some(body) if matches!(named, Construct::Parallel | Construct::Task) => body.construct,
+            _ => named,
         };
+        // clang before 19 does not name the function that holds the directive.
+        let parent = parent_of(&function.name).map(str::to_owned);
+        let parent = parent
+            .or_else(|| self.holder(function, MOST))
+            .or(origin.parent);
         let outlined = Outlined {
             construct,
             parent: parent.as_deref().map(|name| self.builder.demangle(name)),
-            line,
+            line: self.combined(function).or(origin.line),
         };
         (
             Some(outlined),
@@ -170,42 +194,147 @@ impl<'a> ObjectResolver<'a> {
         )
     }
 
-    /// Finds out from the machine code what it tells of frames.
-    pub(crate) fn read_code(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
+    /// The linkage name of the function that holds the directive of an outlined function: the one in
+    /// which the body is passed to the runtime. `most` bounds the levels of nesting.
+    fn holder(&self, outlined: &ElfFunction, most: usize) -> Option<String> {
+        let body = self.bodies.get(&outlined.start)?;
+        let mut names = body
+            .calls
+            .iter()
+            .map(|(function, call)| self.holder_of_call(function, *call, most));
+        let first = names.next()??;
+        names
+            .all(|other| other.as_ref() == Some(&first))
+            .then_some(first)
+    }
+
+    /// The linkage name of the function of the source that holds a call: where the debug information
+    /// tells, the one that is inlined there.
+    fn holder_of_call(&self, function: &ElfFunction, call: u64, most: usize) -> Option<String> {
+        let written = self.locations(call).into_iter().find_map(|location| {
+            let name = location.function?;
+            if is_outlined(&name) {
+                parent_of(&name).map(str::to_owned)
+            } else {
+                Some(name)
+            }
+        });
+        written.or_else(|| {
+            if !is_outlined(&function.name) {
+                return Some(function.name.clone()).filter(|name| !name.is_empty());
+            }
+            let named = parent_of(&function.name).map(str::to_owned);
+            named.or_else(|| self.holder(function, most.checked_sub(1)?))
+        })
+    }
+
+    /// The line of the directive of a construct that g++ combined with the one around it
+    /// (`target parallel for`). It gives the inner construct the line at which the loop ends. No
+    /// directive is below a line of its body.
+    fn combined(&self, function: &ElfFunction) -> Option<u32> {
+        let line = self.symbols.origin(function.start)?.line?;
+        let (around, _) = self.bodies.get(&function.start)?.calls.first()?;
+        let outer = self.symbols.origin(around.start)?.line?;
+        let least = self.symbols.least_line(function, outer)?;
+        (least < line).then_some(outer)
+    }
+
+    /// Makes the body of a target region a function, although it is inlined where it is called.
+    fn inlined_target(&mut self, name: &str, address: u64) {
+        let Some((parent, line)) = target_of(name) else {
+            return;
+        };
+        if let Some(function) = self.symbols.named(name) {
+            self.function(&function);
+            return;
+        }
+        if self.inlined.contains_key(name) {
+            return;
+        }
+        let outlined = Outlined {
+            construct: Construct::Target,
+            parent: Some(self.builder.demangle(parent)),
+            line: Some(line),
+        };
+        let file = self.locations(address).into_iter().find_map(|location| {
+            let own = location.function.as_deref()?.starts_with(name);
+            own.then_some(location.file?)
+        });
+        let source = file.map(|file| self.builder.line(file, line));
+        let id = self.builder.function(Function {
+            module: self.module,
+            address,
+            size: 0,
+            linkage: name.to_owned(),
+            name: name.to_owned(),
+            source,
+            outlined: Some(outlined),
+        });
+        self.inlined.insert(name.to_owned(), id);
+    }
+
+    /// Finds the bodies of constructs, if one of the frames is in such a function or passes one to
+    /// the runtime.
+    pub(crate) fn find_bodies(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
         let symbols = self.symbols;
-        let frames = wanted.iter().copied();
-        let called = frames.clone().filter(|&(frame, _)| user.is_called(frame));
-        let nameless: HashSet<u64> = called
-            .filter_map(|(_, address)| symbols.code(address))
-            .filter(|function| function.name.is_empty())
-            .map(|function| function.start)
-            .collect();
-        self.bodies = code::bodies(symbols, &nameless);
-        let forks = frames.clone().filter(|&(frame, _)| user.is_fork(frame));
-        let mut arguments = BodyArguments::new(symbols);
-        let given: Vec<_> = forks
-            .filter_map(|(frame, address)| Some((frame, arguments.at(address)?)))
-            .collect();
-        let mut facts = code::facts(user, symbols, frames);
-        for (_, (function, body)) in &given {
-            if function.name.is_empty() {
-                let known = self.bodies.entry(function.start);
-                known.or_insert_with(|| body.clone());
+        let mut any = false;
+        let mut functions = HashSet::new();
+        for &(frame, address) in wanted {
+            any |= user.is_fork(frame);
+            let Some(function) = symbols.code(address) else {
+                continue;
+            };
+            any |= is_outlined(&function.name);
+            if function.name.is_empty() && user.is_called(frame) {
+                functions.insert(function.start);
             }
         }
-        for (frame, (function, _)) in given {
+        if any {
+            let outlined = symbols.functions().filter(|it| is_outlined(&it.name));
+            functions.extend(outlined.map(|function| function.start));
+        }
+        self.bodies = code::bodies(symbols, &functions);
+        let forks = wanted.iter().filter(|(frame, _)| user.is_fork(*frame));
+        let mut arguments = BodyArguments::new(symbols);
+        for &(frame, address) in forks {
+            if let Some((function, body)) = arguments.at(address) {
+                self.bodies.entry(function.start).or_insert(body);
+                self.passed.push((frame, function));
+            }
+        }
+    }
+
+    /// Finds out from the machine code what it tells of frames.
+    pub(crate) fn read_code(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
+        let mut facts = code::facts(user, self.symbols, wanted.iter().copied());
+        for (frame, function) in std::mem::take(&mut self.passed) {
             facts.entry(frame).or_default().body = Some(self.function(&function));
+        }
+        for &(frame, address) in wanted.iter().filter(|(frame, _)| user.is_called(*frame)) {
+            if self.bodies.contains_key(&address)
+                && let Some(other) = code::folded_into(self.symbols, address)
+                && self.bodies.contains_key(&other.start)
+            {
+                facts.entry(frame).or_default().body = Some(self.function(&other));
+            }
         }
         self.builder.table.code.extend(facts);
     }
 }
 
+/// Constructs are rarely nested more deeply.
+const MOST: usize = 16;
+
 /// clang wraps the body of a construct in up to two more functions (`X.omp_outlined` around
 /// `X.omp_outlined_debug__`, `.omp_task_entry.` around `.omp_outlined.`). If they are inlined into
-/// each other, they count as one function: that of the symbol, at the body's line.
+/// each other, they count as one function: that of the symbol, at the body's line. A target region is
+/// a construct of its own, except in the task that was made for it.
 fn join_outlined(locations: &mut Vec<Location>, holder: &str) {
+    let wraps = target_of(holder).is_some() || holder.contains(".omp_task_entry.");
     while let [.., inner, _] = locations.as_slice()
-        && inner.function.as_deref().is_some_and(is_outlined)
+        && let Some(name) = inner.function.as_deref()
+        && is_outlined(name)
+        && (wraps || target_of(name).is_none())
     {
         locations.pop();
     }
@@ -214,8 +343,24 @@ fn join_outlined(locations: &mut Vec<Location>, holder: &str) {
     }
 }
 
+/// With debug information clang makes two functions of a target region, too. The inner one has the
+/// line.
+fn join_targets(locations: &mut Vec<Location>) {
+    let position = |location: &Location| target_of(location.function.as_deref()?).map(own);
+    fn own((parent, line): (&str, u32)) -> (String, u32) {
+        (parent.to_owned(), line)
+    }
+    locations.dedup_by(|outer, inner| {
+        let same = position(outer).is_some() && position(outer) == position(inner);
+        if same {
+            inner.function = outer.function.take();
+        }
+        same
+    });
+}
+
 /// Whether a load object is a part of the C library (glibc or musl).
-fn is_c_library(object: &str) -> bool {
+pub(crate) fn is_c_library(object: &str) -> bool {
     let names = [
         "libc.",
         "libc-",

@@ -4,7 +4,7 @@
 //! compiling with gcc and gfortran 12, clang 14 and 22, and flang 22, at -O0 and -O2. The tests check
 //! them.
 
-use experiment::linkage::{Compiler, outlining_compiler, parent_of};
+use experiment::linkage::{Compiler, cold_part_of, outlining_compiler, parent_of, target_of};
 
 use crate::debuginfo::{DebugInfo, Row};
 use crate::directives::is_fortran;
@@ -20,6 +20,8 @@ pub struct Origin {
     pub line: Option<u32>,
     /// The source file, as the compiler was told.
     pub file: Option<String>,
+    /// Whether it is the task that clang makes of a `target` construct.
+    pub target: bool,
 }
 
 impl Symbols {
@@ -33,10 +35,7 @@ impl Symbols {
         let function = self.function(svma)?;
         let compiler = outlining_compiler(&function.name)?;
         // The rows of a part that was split off begin in the middle of the body.
-        let whole = function
-            .name
-            .split_once(".cold")
-            .and_then(|(name, _)| self.named(name));
+        let whole = cold_part_of(&function.name).and_then(|name| self.named(name));
         let function = whole.unwrap_or(function);
         let named = parent_of(&function.name).map(str::to_owned);
         let Ok(debug) = self.debug_info() else {
@@ -46,14 +45,14 @@ impl Symbols {
             });
         };
         let file = own_file(debug, function.start);
+        let mut target = false;
         let (parent, line) = match compiler {
-            Compiler::Gcc => {
-                let parent = named.as_deref().and_then(|name| self.named(name));
-                let declared = parent.and_then(|parent| debug.decl_line(parent.start));
-                (named, of_gcc(debug, &function, declared))
-            }
+            Compiler::Gcc => (named, of_gcc(debug, &function)),
             Compiler::Clang => {
                 let line = of_clang(debug, &function);
+                if function.name.contains(".omp_task_entry.") {
+                    target = line.is_some_and(|line| debug.has_target(function.start, line));
+                }
                 let around = || debug.function_around(function.start, line?);
                 (named.or_else(around), line)
             }
@@ -63,8 +62,38 @@ impl Symbols {
                 (named, of_flang(debug, &function, declared))
             }
         };
-        Some(Origin { parent, line, file })
+        Some(Origin {
+            parent,
+            line,
+            file,
+            target,
+        })
     }
+}
+
+impl Symbols {
+    /// The least line of the own code of a function that gcc outlined from C or C++, from `first` on; a
+    /// call stands for what is inlined. Not all inlined code is marked as such: it may be above.
+    pub(crate) fn least_line(&self, function: &ElfFunction, first: u32) -> Option<u32> {
+        let debug = self.debug_info().ok()?;
+        let home = own_file(debug, function.start)?;
+        let gcc = outlining_compiler(&function.name) == Some(Compiler::Gcc);
+        if !gcc || is_fortran(&home) {
+            return None;
+        }
+        let rows = debug.rows(function.start, end(function)).into_iter();
+        rows.filter_map(|row| own_line(debug, row.svma, &home))
+            .filter(|&line| line >= first)
+            .min()
+    }
+}
+
+/// The line of an instruction in a function of the file `home`, or of the call of what is inlined.
+fn own_line(debug: &DebugInfo, svma: u64, home: &str) -> Option<u32> {
+    let outermost = debug.locations(svma).pop()?;
+    outermost
+        .line
+        .filter(|_| outermost.file.as_deref() == Some(home))
 }
 
 /// The source file of the function that holds `svma`, whatever is inlined there.
@@ -81,29 +110,41 @@ fn end(function: &ElfFunction) -> u64 {
 /// statement. If a clause of `parallel` is computed (`if(n > 9)`, `num_threads(n)`), gfortran has the
 /// line of the body's last statement there and in the call. Then the directive is assumed to be right
 /// above the first statement.
-fn of_gcc(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) -> Option<u32> {
+fn of_gcc(debug: &DebugInfo, function: &ElfFunction) -> Option<u32> {
     let rows = debug.rows(function.start, end(function));
     let begins = rows.iter().find(|row| row.statement);
     let first = begins.or(rows.first())?.line;
-    let home = own_file(debug, function.start);
-    let Some(declared) = declared.filter(|_| home.as_deref().is_some_and(is_fortran)) else {
+    let Some(home) = own_file(debug, function.start).filter(|home| is_fortran(home)) else {
         return Some(first);
     };
-    // Rows of inlined and included code do not count. Not all rows of inlined code are marked, but
-    // another procedure is above or below this one.
-    let own =
-        |row: &&Row| debug.locations(row.svma).len() == 1 && own_file(debug, row.svma) == home;
-    let above = rows
-        .iter()
-        .filter(|row| declared < row.line && row.line < first);
-    let least = above.filter(own).map(|row| row.line).min();
+    // The procedure that holds the directive.
+    let scopes = debug.scopes(function.start).unwrap_or_default();
+    let Some(declared) = scopes.last().and_then(|scope| scope.declared) else {
+        return Some(first);
+    };
+    // A row of inlined code stands for the line of the call. Not all such rows are marked, but another
+    // procedure is above or below this one. Rows of included code do not count.
+    let own = |row: &Row| {
+        let line = own_line(debug, row.svma, &home)?;
+        (declared < line && line < first).then_some(line)
+    };
+    let least = rows.iter().filter_map(own).min();
     Some(least.map_or(first, |least| least - 1))
 }
 
-/// clang declares the outlined function on the line of the directive. At -O0 that function calls one
-/// with the body, which is declared one line below.
+/// clang declares the outlined function on the line of the directive, which its first row has, too
+/// (with `-g1`, alone). At -O0 that function calls one with the body, which is declared one line below.
+/// The name of a target region's contains the line.
 fn of_clang(debug: &DebugInfo, function: &ElfFunction) -> Option<u32> {
-    let line = debug.decl_line(function.start)?;
+    if let Some((_, line)) = target_of(&function.name) {
+        return Some(line);
+    }
+    let first = || {
+        let rows = debug.rows(function.start, end(function));
+        let first = rows.first().filter(|row| row.svma == function.start);
+        first.map(|row| row.line)
+    };
+    let line = debug.decl_line(function.start).or_else(first)?;
     let unnumbered = function
         .name
         .trim_end_matches(|c: char| c.is_ascii_digit())

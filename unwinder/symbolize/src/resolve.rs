@@ -62,6 +62,9 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                         }
                     }
                     let mut object = ObjectResolver::new(&mut builder, module, &row.path, &symbols);
+                    if row.runtime == RuntimeKind::None {
+                        object.find_bodies(&user, &wanted);
+                    }
                     if user.concerns(tables, row, ids) {
                         object.read_code(&user, &wanted);
                     }

@@ -234,11 +234,13 @@ impl Symbols {
             .map_or_else(|_| Vec::new(), |debug| debug.locations(svma))
     }
 
-    /// The Fortran modules and procedures around the function that holds `svma`, and that itself,
-    /// from the outermost, by their names in the source; `None` without debug information.
+    /// The modules and functions around the function that holds `svma` (Fortran, GNU C), and that
+    /// itself unless it was outlined, from the outermost, by their names in the source; `None` without
+    /// debug information.
     #[must_use]
     pub fn scopes(&self, svma: u64) -> Option<Vec<String>> {
-        self.debug_info().ok()?.scopes(svma)
+        let scopes = self.debug_info().ok()?.scopes(svma)?;
+        Some(scopes.into_iter().map(|scope| scope.name).collect())
     }
 
     /// Why there are no lines, if there are none. Reads the debug information.

@@ -124,15 +124,17 @@ fn gfortran_s_internal_procedures_are_in_their_scopes() {
         let bodies = symbols
             .functions()
             .filter(|function| is_outlined(&function.name));
+        let mut count = 0;
         let found: BTreeSet<String> = bodies
             .map(|body| {
+                count += 1;
                 assert!(names::is_internal(&body.name), "{level}: {}", body.name);
-                let mut scopes = symbols.scopes(body.start).expect("debug information");
-                assert_eq!(scopes.pop(), Some(body.name), "{level}");
+                let scopes = symbols.scopes(body.start).expect("debug information");
                 scopes.join("::")
             })
             .collect();
         let expected = ["alone::inner", "host::outer::inner", "main program::work"];
+        assert_eq!(count, 5, "{level}");
         assert!(found.iter().eq(&expected), "{level}: {found:?}");
         let whole = symbols
             .functions()
@@ -141,6 +143,24 @@ fn gfortran_s_internal_procedures_are_in_their_scopes() {
             let scopes = symbols.scopes(function.start).expect("debug information");
             assert!(found.contains(&scopes.join("::")), "{level}: {scopes:?}");
         }
+    }
+}
+
+#[test]
+fn functions_within_functions_of_gnu_c_are_in_their_scopes() {
+    for level in ["-O0", "-O2"] {
+        let words = format!("-g -fopenmp {level} {LIBRARY}");
+        let library = compile::build("gcc", "nested_functions.c", &words);
+        let symbols = Symbols::open(&library, None).expect("symbols");
+        let scopes = |function: &str| {
+            let function = symbols.named(function).expect("a symbol");
+            let scopes = symbols.scopes(function.start).expect("debug information");
+            scopes.join("::")
+        };
+        for name in ["Inner.0", "Inner.0._omp_fn.0", "Inner.0._omp_fn.1"] {
+            assert_eq!(scopes(name), "outer::Inner", "{level}: {name}");
+        }
+        assert_eq!(scopes("outer._omp_fn.0"), "outer", "{level}");
     }
 }
 

@@ -23,15 +23,12 @@ const fn construct(name: &'static str, words: &'static str, goal: Option<f64>) -
     Construct { name, words, goal }
 }
 
-/// The construct from which the time of one record is derived.
-const LOCK: &str = "a lock's round trip: three records";
-
 /// The constructs on LLVM's runtime, recorded by OMPT.
 const LLVM: [Construct; 10] = [
-    construct("lock", LOCK, None),
-    construct("critical", "a critical section: three records", None),
+    construct("lock", "a lock's round trip", Some(40.0)),
+    construct("critical", "a critical section", Some(40.0)),
     construct("task", "an explicit task", Some(60.0)),
-    construct("taskwait", "a wait: two records", Some(30.0)),
+    construct("taskwait", "a wait", Some(30.0)),
     construct(
         "region-1-threads-depth-2",
         "a region of one thread, 2 calls deep",
@@ -152,14 +149,6 @@ fn compare(
             goal: construct.goal.map(Goal::AtMost),
         };
         bench.add("events", &what, name, with - bare)?;
-        if construct.words == LOCK && name == COLLECT.name {
-            let record = Measure {
-                name: "time of a record, a third of a lock's",
-                unit: "ns",
-                goal: None,
-            };
-            bench.add("events", &record, name, (with - bare) / 3.0)?;
-        }
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use experiment::ids::Nanos;
 use experiment::rows::Sample;
-use omp_model::profile::ViewMode;
-use report::timeline::{Activity, Band};
+use report::Settings;
+use report::timeline::{Activity, Band, Stacks};
 
 use super::state::AtCursor;
 use crate::state::app::App;
@@ -13,10 +13,16 @@ impl App {
     /// stand for a wait or overhead.
     pub(crate) fn function_at_cursor(&self) -> Option<String> {
         let (path, _) = self.at_cursor()?.stack?;
-        let stacks = self.experiments.known_stacks(self.settings.report.mode)?;
+        let stacks = self.known_stacks()?;
         let names = self.experiments.names();
         let mut frames = stacks.walk(path).map(|row| names.name(row.frame.callee));
         frames.find(|name| Activity::of_name(name).is_none())
+    }
+
+    /// The display stacks as the settings show them, if they are computed already.
+    pub(super) fn known_stacks(&self) -> Option<&Stacks> {
+        let Settings { mode, inline, .. } = self.settings.report;
+        self.experiments.known_stacks(mode, inline)
     }
 
     /// What the experiment has at the cursor.
@@ -41,7 +47,7 @@ impl App {
             .min_by_key(|sample| sample.time.0.abs_diff(time))
             .copied();
         let kind = timeline.kind_of(thread);
-        let stacks = self.experiments.known_stacks(self.settings.report.mode);
+        let stacks = self.known_stacks();
         let stack = stacks.and_then(|stacks| match (&sample, &interval) {
             (Some(sample), _) => stacks.sample(sample.stack, sample.thread_state, kind),
             (None, Some(row)) => stacks.construct(row.thread_state, kind),
@@ -67,7 +73,7 @@ impl App {
 
     /// A sample's activity; the same in every mode.
     pub fn refined(&self, sample: &Sample) -> Activity {
-        let stacks = self.experiments.known_stacks(ViewMode::User);
+        let stacks = self.experiments.known_activities();
         self.experiments.timeline().refined(stacks, sample)
     }
 }

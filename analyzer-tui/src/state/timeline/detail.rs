@@ -2,6 +2,7 @@
 
 use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
+use omp_model::profile::FrameKind;
 use report::timeline::Band;
 
 use super::state::AtCursor;
@@ -76,7 +77,7 @@ impl App {
 
     /// The callstack at the cursor, leaf first.
     pub(crate) fn callstack(&self, at_cursor: &AtCursor) -> Vec<String> {
-        let Some(stacks) = self.experiments.known_stacks(self.settings.report.mode) else {
+        let Some(stacks) = self.known_stacks() else {
             return vec!["(callstacks follow when all samples are read)".to_owned()];
         };
         let Some((path, _)) = at_cursor.stack else {
@@ -86,11 +87,13 @@ impl App {
         let frames = stacks.walk(path);
         frames
             .map(|row| {
-                let lines = &self.experiments.symbols.frame(row.frame.frame).lines;
-                let line = lines
-                    .last()
-                    .map_or_else(String::new, |location| format!(":{}", location.source.line));
-                format!("{}{line}", names.name(row.frame.callee))
+                let source = names.source_of(row.frame);
+                let line = source.map_or_else(String::new, |source| format!(":{}", source.line));
+                let mark = match row.frame.kind {
+                    FrameKind::Called => "",
+                    FrameKind::Inlined(_) => " (inlined)",
+                };
+                format!("{}{line}{mark}", names.name(row.frame.callee))
             })
             .collect()
     }

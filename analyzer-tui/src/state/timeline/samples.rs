@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use omp_model::profile::ViewMode;
 use report::timeline::Window;
 
 use crate::experiments::Experiments;
@@ -33,7 +32,7 @@ impl Unpacking {
     pub fn unpack(self) -> Option<Unpacked> {
         let is_wanted = || self.newest.load(Ordering::Relaxed) == self.number;
         let timeline = self.experiments.timeline();
-        let stacks = self.experiments.known_stacks(ViewMode::User);
+        let stacks = self.experiments.known_activities();
         let window = Window::unpack(
             &self.experiments,
             (timeline, stacks),
@@ -50,7 +49,7 @@ impl Unpacking {
 impl App {
     /// Requests the samples of the time in sight, if they are missing.
     pub(crate) fn want_samples(&mut self) {
-        let has_stacks = self.experiments.known_stacks(ViewMode::User).is_some();
+        let has_stacks = self.experiments.known_activities().is_some();
         let state = &mut self.timeline;
         if state.window.suffices(has_stacks, &state.range) {
             return state.no_longer_wanted();

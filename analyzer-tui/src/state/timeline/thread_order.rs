@@ -258,7 +258,7 @@ impl App {
         let row = self.experiments.experiment.tables.contexts.get(context.0)?;
         let counts = match row.kind {
             ContextKind::Root => false,
-            ContextKind::Task => true,
+            ContextKind::Task | ContextKind::Taskloop => true,
             ContextKind::Region | ContextKind::Teams => row.parent != ContextId::ROOT,
         };
         counts.then_some(context)

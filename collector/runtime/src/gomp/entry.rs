@@ -66,7 +66,7 @@ pub(super) struct Saved {
     code: u64,
     /// The next arguments, as many as the function has. The words beyond them belong to the
     /// caller's frame, which may be read.
-    pub(super) stack: [usize; 5],
+    pub(super) stack: [usize; 6],
 }
 
 impl Saved {
@@ -195,13 +195,13 @@ plain! {
     GOMP_loop_ull_ordered_dynamic_next 7 => ordered::next;
     GOMP_loop_ull_ordered_guided_next 7 => ordered::next;
     GOMP_loop_ull_ordered_runtime_next 7 => ordered::next;
-    omp_set_lock 1 => sync::acquire;
+    omp_set_lock 1 => sync::set_lock;
     omp_unset_lock 1 => sync::release;
     omp_test_lock 2 => sync::test;
     omp_set_nest_lock 3 => sync::acquire;
     omp_unset_nest_lock 3 => sync::release;
     omp_test_nest_lock 4 => sync::test;
-    omp_set_lock_ 1 => sync::acquire;
+    omp_set_lock_ 1 => sync::set_lock;
     omp_unset_lock_ 1 => sync::release;
     omp_test_lock_ 2 => sync::test;
     omp_set_nest_lock_ 3 => sync::acquire;
@@ -240,9 +240,17 @@ plain! {
 
 saved! {
     __kmpc_doacross_wait 7 => kmpc::doacross_wait;
+    __kmpc_taskloop 0 => kmpc::taskloop;
+    __kmpc_taskloop_5 0 => kmpc::taskloop;
 }
 
 noted! {
+    __kmpc_fork_call => kmpc::note_fork;
+    __kmpc_fork_call_if => kmpc::note_fork;
+    __kmpc_fork_teams => kmpc::note_fork;
+    __kmpc_omp_task => kmpc::note_task;
+    __kmpc_omp_task_with_deps => kmpc::note_task;
+    __kmpc_omp_task_begin_if0 => kmpc::note_task;
     GOMP_loop_doacross_start => doacross::note;
     GOMP_loop_doacross_static_start => doacross::note;
     GOMP_loop_doacross_dynamic_start => doacross::note;

@@ -65,6 +65,9 @@ functions! {
     omp_test_nest_lock omp_set_lock_ omp_unset_lock_ omp_test_lock_ omp_set_nest_lock_
     omp_unset_nest_lock_ omp_test_nest_lock_
     omp_get_thread_num omp_get_num_threads __kmpc_doacross_wait
+    __kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams
+    __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_begin_if0
+    __kmpc_taskloop __kmpc_taskloop_5
 }
 
 /// The version of the lock routines since GCC 4.4. An older version of them exists too.
@@ -170,16 +173,19 @@ impl Provider {
         let records = !own_tool
             && find(Function::GOMP_parallel as usize).is_some()
             && process::arena().is_some();
+        if records {
+            super::prepare();
+        }
+        // Another thread may fork its first region as soon as the provider is published.
+        provider.records = AtomicBool::new(records);
         let published = publish(place);
         if std::ptr::eq(published, place) && records {
-            super::prepare();
             process::register(Runtime::new(
                 RuntimeKind::Gomp,
                 start as u64,
                 0,
                 [0; VERSION_BYTES],
             ));
-            published.records.store(true, Relaxed);
         }
         Some(published)
     }
@@ -243,9 +249,55 @@ pub(super) fn bound(function: usize, hint: u64) -> usize {
     }
 }
 
+/// Functions that were found by [`search`], by calling page and number. An entry is written once.
+static FOUND: [Found; 64] = [const {
+    Found {
+        key: AtomicU64::new(Found::FREE),
+        address: AtomicUsize::new(0),
+    }
+}; 64];
+
+struct Found {
+    /// Written last. 0 is no key: function numbers in it count from 1.
+    key: AtomicU64,
+    address: AtomicUsize,
+}
+
+impl Found {
+    const FREE: u64 = 0;
+    /// No key: the page is not the last one that there could be.
+    const WRITING: u64 = u64::MAX;
+}
+
+const _: () = assert!(NAMES.len() < u8::MAX as usize);
+
+fn elsewhere(function: usize, hint: u64) -> usize {
+    let key = (hint >> PAGE_BITS) << u8::BITS | (function as u64 + 1);
+    let mut keys = FOUND.iter().map(|it| (it, it.key.load(Acquire)));
+    let known = keys.find(|(_, other)| *other == key || *other == Found::FREE);
+    if let Some((known, _)) = known.filter(|(_, other)| *other == key) {
+        return known.address.load(Relaxed);
+    }
+    let address = search(function, hint);
+    let free = FOUND.iter().find(|it| {
+        let taken = it
+            .key
+            .compare_exchange(Found::FREE, Found::WRITING, Acquire, Relaxed);
+        taken.is_ok()
+    });
+    if let Some(free) = free
+        && let Some(holder) = Module::at(address as u64)
+    {
+        holder.pin();
+        free.address.store(address, Relaxed);
+        free.key.store(key, Release);
+    }
+    address
+}
+
 #[cold]
 #[inline(never)]
-fn elsewhere(function: usize, hint: u64) -> usize {
+fn search(function: usize, hint: u64) -> usize {
     let in_module = |module: &Module| {
         let address = module.open()?.find(NAMES.get(function)?, None);
         let holder = Module::at(address as u64)?;

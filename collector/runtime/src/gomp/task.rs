@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use omp_ring::record::InstanceId;
+use omp_ring::record::{InstanceId, TASK_ALL, TASK_LOOP};
 
 use super::entry::{Saved, What};
 use super::plain::Plain;
@@ -18,7 +18,6 @@ use super::provider::{self, Function};
 use super::region::Body;
 use super::{Task, current, with};
 use crate::memory::{self, Zeroed};
-use crate::thread::Thread;
 use crate::tls;
 
 /// `GOMP_TASK_FLAG_DEPEND`.
@@ -59,9 +58,7 @@ struct Header {
     id: InstanceId,
     /// Offset of the task's copy of its data; 0 if it has none.
     offset: usize,
-    shared: u16,
-    /// `ompt_task_status_t` at the end of the task.
-    status: u16,
+    shared: usize,
 }
 
 /// The arguments that a task and a taskloop have in common.
@@ -111,22 +108,22 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
             let data = block.byte_add(header.offset);
             // Usually there are none; this avoids a useless call of `memcpy`.
             if header.shared != 0 {
-                let shared = header.shared as usize;
-                ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast::<usize>(), shared);
+                let words = header.words.as_ptr();
+                ptr::copy_nonoverlapping(words, data.cast::<usize>(), header.shared);
             }
             data
         }
     };
     // SAFETY: the program's function and its data.
-    unsafe { work((header.body, data), header.id, header.status as u32) };
+    unsafe { work((header.body, data), header.id) };
 }
 
-/// Calls the program's function of a task, and ends the task with a status (`ompt_task_status_t`).
+/// Calls the program's function of a task. A taskloop's tasks have one id.
 ///
 /// # Safety
 /// `body` takes `data`.
 #[inline(always)]
-unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
+unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId) {
     let mut token = 0;
     let mut outer = Task::NONE;
     // SAFETY: no longer used when the body is called.
@@ -147,7 +144,7 @@ unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     // not in it.
     if let Some(thread) = unsafe { tls::current() }.filter(|thread| thread.token() == token) {
         thread.gomp.task = outer;
-        thread.task_schedule(outer.id, status);
+        thread.task_schedule(outer.id, COMPLETE);
     }
 }
 
@@ -172,7 +169,7 @@ unsafe extern "C-unwind" fn run_plain(block: *mut c_void) {
         ((*plain).body, (*plain).id)
     };
     // SAFETY: the program's function, and the copy of its data, which follows.
-    unsafe { work((body, block.byte_add(Plain::DATA)), id, COMPLETE) };
+    unsafe { work((body, block.byte_add(Plain::DATA)), id) };
 }
 
 /// Space for a block on the stack; larger ones are mapped.
@@ -274,7 +271,7 @@ unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: &Header) -> Wr
 /// # Safety
 /// `arguments` are those of a task's creation.
 #[inline(always)]
-unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<Header> {
+unsafe fn header(arguments: &Arguments, id: InstanceId, shared: usize) -> Option<Header> {
     let align = arguments.align.max(1);
     if !align.is_power_of_two() || arguments.size > isize::MAX as usize / 2 {
         return None;
@@ -300,20 +297,19 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
             0
         },
         shared: if has_data { shared } else { 0 },
-        status: COMPLETE as u16,
     })
 }
 
 /// The instance id of the task that this call creates; none if nothing is recorded.
 #[inline]
-fn create(saved: &Saved, flags: u32) -> InstanceId {
+fn create(saved: &Saved, flags: u32, kind: u16) -> InstanceId {
     // SAFETY: used only here, with no other calls.
     let Some(thread) = (unsafe { current() }) else {
         return InstanceId::NONE;
     };
     let [body, ..] = saved.registers;
     let call = thread.gomp.call(saved.at(), body);
-    thread.task_create(&call, flags)
+    thread.task_create(&call, flags, kind)
 }
 
 type RealTask = unsafe extern "C-unwind" fn(
@@ -336,7 +332,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
     let [body, .., deferrable] = saved.registers;
-    let [flags, depend, priority, detach, _] = saved.stack;
+    let [flags, depend, priority, detach, ..] = saved.stack;
     let arguments = Arguments::of(saved);
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: GOMP_task's type.
@@ -344,7 +340,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     let mut id = InstanceId::NONE;
     if provider.records() {
         let undeferred = if deferrable as u8 == 0 { UNDEFERRED } else { 0 };
-        id = create(saved, EXPLICIT | undeferred);
+        id = create(saved, EXPLICIT | undeferred, 0);
         // Before it executes an undeferred task, the thread waits for the tasks on which it
         // depends.
         let waits = undeferred != 0 && flags & DEPEND != 0;
@@ -382,7 +378,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
 #[inline(never)]
 unsafe fn task_of_any_shape(saved: &Saved, real: RealTask, id: InstanceId) {
     let [body, data, copy, size, align, deferrable] = saved.registers;
-    let [flags, depend, priority, detach, _] = saved.stack;
+    let [flags, depend, priority, detach, ..] = saved.stack;
     let arguments = Arguments::of(saved);
     if id != InstanceId::NONE {
         let waits = deferrable as u8 == 0 && flags & DEPEND != 0;
@@ -443,8 +439,8 @@ type RealTaskloop = unsafe extern "C-unwind" fn(
 /// GOMP_taskloop and its `unsigned long long` form. Arguments: function, data, copy function, size,
 /// alignment, flags; on the stack number of tasks, priority, start, end, step.
 ///
-/// The records have one task for all its tasks: these have one creator and one calling context, and
-/// only the runtime knows their number.
+/// The records have one id for all its tasks: these have one creator and one calling context, and
+/// the runtime says nothing of them but that it calls the function, once for each.
 ///
 /// The taskgroup around them is opened and closed here, as the runtime does it itself. So the wait
 /// at its end is recorded separately from the creation of the tasks. It is not done if the tasks
@@ -454,20 +450,19 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
     let [body, data, copy, size, align, flags] = saved.registers;
-    let [tasks, priority, start, end, step] = saved.stack;
+    let [tasks, priority, start, end, step, _] = saved.stack;
     let arguments = Arguments::of(saved);
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: GOMP_taskloop's type.
     let real = unsafe { provider.real::<RealTaskloop>(what.function()) };
     let id = if provider.records() {
-        create(saved, EXPLICIT)
+        create(saved, EXPLICIT, TASK_LOOP | TASK_ALL)
     } else {
         InstanceId::NONE
     };
     // SAFETY: the caller's arguments.
     let header = unsafe { header(&arguments, id, 2) }.filter(|_| id != InstanceId::NONE);
     let done = header.is_some_and(|mut header| {
-        header.status = SWITCH as u16;
         let group = flags & (NOGROUP | REDUCTION) == 0;
         let inside = flags & (NOGROUP | REDUCTION) == REDUCTION;
         if flags & REDUCTION != 0 {
@@ -511,7 +506,8 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
         if group || inside {
             with(|thread| {
                 thread.sync_wait_end(TASKGROUP);
-                complete(thread, id);
+                // All tasks of the taskloop have ended.
+                thread.task_schedule(id, COMPLETE);
             });
         }
         done
@@ -536,10 +532,4 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
             );
         }
     }
-}
-
-/// Completes the single task that stands for a taskloop's tasks, by a last part without duration.
-fn complete(thread: &mut Thread, id: InstanceId) {
-    thread.task_schedule(id, SWITCH);
-    thread.task_schedule(thread.gomp.task.id, COMPLETE);
 }

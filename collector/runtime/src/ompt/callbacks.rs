@@ -4,9 +4,10 @@
 //! programs compiled by flang print a warning if a tool registers them (LLVM issue 112545).
 //!
 //! Contents of the tool's words: `parallel_data` holds the region's instance id, an explicit task's
-//! `task_data` its instance id with [`EXPLICIT`] set. An implicit task's word stays zero. LLVM's
-//! runtime keeps a copy of it in each worker and asserts that it is zero at a `taskwait` with
-//! dependences (`__kmpc_omp_taskwait_deps_51`), so a tool that writes there crashes such programs.
+//! `task_data` its instance id with [`EXPLICIT`] set, and [`TASKLOOP`] for one of a taskloop's tasks.
+//! An implicit task's word stays zero. LLVM's runtime keeps a copy of it in each worker and asserts
+//! that it is zero at a `taskwait` with dependences (`__kmpc_omp_taskwait_deps_51`), so a tool that
+//! writes there crashes such programs.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -18,10 +19,13 @@ use super::types::{
     STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
 };
 use crate::context::Call;
-use crate::tls;
+use crate::passed::Current;
+use crate::{process, tls};
 
 /// Marks the word of an explicit task.
 const EXPLICIT: u64 = 1 << 63;
+/// Marks the word of an explicit task that is one of a taskloop's.
+const TASKLOOP: u64 = 1 << 61;
 /// The word of what the specification calls a taskwait task. It is no task, but a `taskwait` with
 /// dependences, which the runtime reports only in this way.
 const TASKWAIT: u64 = 1 << 62;
@@ -79,6 +83,18 @@ unsafe fn set_word(data: *mut Data, value: u64) {
     }
 }
 
+/// The task with this word.
+#[inline(always)]
+fn current(word: u64) -> Current {
+    if word & EXPLICIT == 0 {
+        return Current::default();
+    }
+    Current {
+        id: word & !(EXPLICIT | TASKLOOP),
+        in_taskloop: word & TASKLOOP != 0,
+    }
+}
+
 /// # Safety
 /// `task` and `frame` are NULL or the runtime's.
 #[inline(always)]
@@ -106,6 +122,20 @@ unsafe extern "C" fn thread_end(_thread: *mut Data) {
     tls::end(|thread| thread.thread_end());
 }
 
+/// `ompt_thread_other`.
+const THREAD_OTHER: c_uint = 3;
+
+/// Whether the calling thread is not the process's first.
+///
+/// LLVM's and Intel's runtimes announce every thread of the program before its first region. The
+/// root of their hidden helper threads is created by the runtime and never announced. Nor is the
+/// first thread of a fork's child.
+#[cold]
+fn is_created() -> bool {
+    let (pid, tid) = process::numbers();
+    pid != tid
+}
+
 unsafe extern "C" fn parallel_begin(
     task: *mut Data,
     frame: *const TaskFrame,
@@ -116,9 +146,13 @@ unsafe extern "C" fn parallel_begin(
 ) {
     // SAFETY: the runtime's own pointers; the team that will read the word does not exist yet.
     unsafe {
-        let call = call(task, frame, code);
+        let mut call = call(task, frame, code);
         let league = flags & PARALLEL_LEAGUE != 0;
         let region = tls::with(|thread| {
+            if !thread.is_announced() && is_created() {
+                thread.thread_begin(THREAD_OTHER);
+            }
+            thread.passed.complete(&mut call);
             let region = thread.instance();
             thread.parallel_begin(region, &call, requested, league);
             region.0
@@ -129,13 +163,16 @@ unsafe extern "C" fn parallel_begin(
 
 unsafe extern "C" fn parallel_end(
     parallel: *mut Data,
-    _task: *mut Data,
+    task: *mut Data,
     _flags: c_int,
     _code: *const c_void,
 ) {
-    // SAFETY: the runtime's own pointer.
-    let region = InstanceId(unsafe { word(parallel) });
-    tls::with(|thread| thread.parallel_end(region));
+    // SAFETY: the runtime's own pointers.
+    let (region, task) = unsafe { (InstanceId(word(parallel)), word(task)) };
+    tls::with(|thread| {
+        thread.passed.current = current(task);
+        thread.parallel_end(region);
+    });
 }
 
 unsafe extern "C" fn implicit_task(
@@ -149,7 +186,10 @@ unsafe extern "C" fn implicit_task(
     // SAFETY: the runtime's own pointer; NULL at the end.
     let region = InstanceId(unsafe { word(parallel) });
     if endpoint == SCOPE_BEGIN {
-        tls::with(|thread| thread.implicit_begin(region, index, size));
+        tls::with(|thread| {
+            thread.passed.current = Current::default();
+            thread.implicit_begin(region, index, size);
+        });
     } else if endpoint == SCOPE_END {
         tls::with(|thread| thread.implicit_end(region, index, size));
     }
@@ -216,8 +256,12 @@ unsafe extern "C" fn task_create(
             return tls::with(|thread| thread.sync_wait_begin(SYNC_TASKWAIT, code as u64));
         }
         let call = call(task, frame, code);
-        let id = tls::with(|thread| thread.task_create(&call, flags as u32).0);
-        set_word(new_task, id | EXPLICIT);
+        let (id, in_taskloop) = tls::with(|thread| {
+            let (id, in_taskloop) = thread.task_created(call, flags as u32);
+            (id.0, in_taskloop)
+        });
+        let mark = if in_taskloop { TASKLOOP } else { 0 };
+        set_word(new_task, id | EXPLICIT | mark);
     }
 }
 
@@ -231,13 +275,11 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut 
     if next.is_null() || next_word == TASKWAIT {
         return;
     }
-    let explicit = next_word & EXPLICIT != 0;
-    let next = if explicit {
-        InstanceId(next_word & !EXPLICIT)
-    } else {
-        InstanceId::NONE
-    };
-    tls::with(|thread| thread.task_schedule(next, status));
+    let next = current(next_word);
+    tls::with(|thread| {
+        thread.passed.current = next;
+        thread.task_schedule(InstanceId(next.id), status);
+    });
 }
 
 unsafe extern "C" fn reduction(

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use omp_ring::consumer::{ArenaOptions, Consumer, Item, SlotView};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    CallingContextId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, TaskPayload,
+    CallingContextId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, ShortPayload,
+    TaskPayload,
 };
 use unwinder::{AddressSpace, Ending, ImageCache, Regs, StackBytes, StackMemory, UnwindCache};
 
@@ -233,18 +234,53 @@ pub(crate) fn preloaded(program: &Path, consumer: &Consumer) -> Command {
     command
 }
 
+/// An arena in which each wait is a record, however short.
+pub(crate) fn every_wait() -> ArenaOptions {
+    ArenaOptions {
+        short_ns: 0,
+        ..ArenaOptions::default()
+    }
+}
+
 /// As [`record`], with the library preloaded.
 pub(crate) fn record_preloaded(program: &Path, env: &[(&str, &str)]) -> Recording {
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let consumer = Consumer::create(&every_wait()).unwrap();
     let mut command = preloaded(program, &consumer);
     command.envs(env.iter().copied());
     let child = command.spawn().unwrap();
     record_child(consumer, child)
 }
 
+/// Records the program `short.c` as `collect` does, by the command that `command` makes of it, and
+/// checks that what is short is summed, and what is long is recorded.
+pub(crate) fn check_sums(program: &Path, command: impl Fn(&Path, &Consumer) -> Command) {
+    const OFTEN: u64 = 2 * 200_000;
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let child = command(program, &consumer).spawn().unwrap();
+    let recording = record_child(consumer, child);
+    assert!(recording.status.success(), "{}", recording.stderr);
+    let sums = recording.all(Kind::Short);
+    let summed: u64 = sums
+        .map(|sum| u64::from(ShortPayload::unpack(sum.payload).count))
+        .sum();
+    let acquired: Vec<_> = recording.all(Kind::MutexAcquire).collect();
+    // A thread that is interrupted is long. What was summed last is not pushed if it did not wait.
+    assert!(acquired.len() < 4000, "{} records", acquired.len());
+    assert!((OFTEN * 8 / 10..=OFTEN + 2).contains(&summed), "{summed}");
+    assert!(acquired.iter().all(|event| event.code.is_some()));
+    for thread in &recording.threads {
+        assert_eq!(thread.view.dropped, 0);
+        let times: Vec<u64> = thread.events.iter().map(|event| event.time).collect();
+        assert!(times.is_sorted(), "records are pushed in order");
+        // The long hold, or the wait and the hold.
+        let last = thread.of(Kind::MutexReleased).last();
+        assert!(last.is_some(), "a long hold is recorded");
+    }
+}
+
 /// Runs `program` with the variables `env` until it ends, and drains its rings meanwhile.
 pub(crate) fn record(program: &Path, env: &[(&str, &str)]) -> Recording {
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let consumer = Consumer::create(&every_wait()).unwrap();
     let mut command = command(program, &consumer);
     command.envs(env.iter().copied());
     let child = command.spawn().unwrap();

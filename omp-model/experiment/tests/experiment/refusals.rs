@@ -84,11 +84,11 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
     };
     assert_eq!(
         of_format(9),
-        "DIR/newer/records has format 9, but this program reads format 6: use a newer Parallax"
+        "DIR/newer/records has format 9, but this program reads format 8: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 6: record it again"
+        "DIR/newer/records has format 1, but this program reads format 8: record it again"
     );
 }
 

@@ -135,6 +135,7 @@ fn rows_of_any_numbers_come_back() {
         context: ContextId(any.below(tables.contexts.len())),
         thread: ThreadId(any.below(2)),
         instances: any.any() as u32,
+        unfinished: any.any() as u32,
         elsewhere: any.any() as u32,
         work: Nanos(any.any()),
         least: Nanos(any.any()),

@@ -27,7 +27,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
     };
     let marks = Cells {
         heading: vec!["Hot".to_owned()],
-        rows: table.rows.iter().map(|row| mark(row).to_owned()).collect(),
+        rows: table.rows.iter().map(|row| mark(table, row)).collect(),
         is_name: false,
     };
     // Under each other, lines and marks speak for themselves.

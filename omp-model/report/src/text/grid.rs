@@ -34,7 +34,9 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             columns.push(Cells {
                 heading: name_heading(table, Some(column)),
                 rows: names
-                    .map(|(row, lead)| format!("{lead}{}", name(row, at)))
+                    .map(|(row, lead)| {
+                        format!("{lead}{}{}", name(row, at), row.tail(&table.columns))
+                    })
                     .collect(),
                 is_name: true,
             });
@@ -106,7 +108,10 @@ fn plain(row: &Row, at: usize, column: &Column) -> String {
     match value(row, at) {
         Value::Absent => "-".to_owned(),
         Value::Omitted => String::new(),
-        Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
+        Value::Number(number)
+        | Value::Placed {
+            seconds: number, ..
+        } => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
         Value::Count(count) => count.to_string(),
         Value::Clock(reading) => seconds(*reading),
         Value::Text(text) => text.clone(),
@@ -136,7 +141,10 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
                     )
                 }
                 Value::Absent => String::new(),
-                Value::Number(number) => {
+                Value::Number(number)
+                | Value::Placed {
+                    seconds: number, ..
+                } => {
                     let decimals = row.decimals.unwrap_or(column.decimals);
                     format!("{before}{number:>width$.decimals$}{after}")
                 }

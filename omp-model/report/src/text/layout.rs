@@ -57,7 +57,7 @@ pub(super) fn leads(table: &Table) -> Vec<String> {
         None if table.style == Style::Right && !table.has_sides() => String::new(),
         None if table.style == Style::Annotated => {
             if table.has_sides() {
-                format!("{} ", mark(row))
+                format!("{} ", mark(table, row))
             } else {
                 String::new()
             }
@@ -67,12 +67,15 @@ pub(super) fn leads(table: &Table) -> Vec<String> {
     table.rows.iter().map(lead).collect()
 }
 
-/// What marks a line as hot.
-pub(super) fn mark(row: &Row) -> &'static str {
-    match row.mark {
-        Mark::Strong => "##",
-        Mark::Plain | Mark::Warning => "  ",
-    }
+/// What marks a line as hot, and as inferred.
+pub fn mark(table: &Table, row: &Row) -> String {
+    let mark = match (row.mark, row.is_inferred(&table.columns)) {
+        (Mark::Strong, false) => "##",
+        (Mark::Strong, true) => "#~",
+        (Mark::Plain | Mark::Warning, false) => "  ",
+        (Mark::Plain | Mark::Warning, true) => " ~",
+    };
+    mark.to_owned()
 }
 
 /// How a table stands; compared lines have numbers to the right, as any other comparison.

@@ -20,7 +20,7 @@ use layout::{columns, escape, parts, style};
 
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
-pub use layout::{Layout, address};
+pub use layout::{Layout, address, mark};
 
 /// The document in a layout.
 pub fn render(document: &Document, layout: Layout) -> String {
@@ -51,11 +51,19 @@ pub fn render(document: &Document, layout: Layout) -> String {
     page.finish() + &others.collect::<String>()
 }
 
+/// What the mark of inferred times says.
+pub const INFERRED: &str =
+    "of a row with ~, no sample shows where at least half of its time stands";
+
 /// What limits the trust in a document; nothing if nothing does.
 fn footer(document: &Document) -> String {
     let warnings = document.warnings.iter();
     let warnings = warnings.map(|warning| format!("Warning: {warning}\n"));
-    let notices = document.notices.iter();
+    let mut blocks = document.blocks.iter();
+    let is_marked =
+        blocks.any(|block| matches!(block, Block::Table(table) if table.has_inferred()));
+    let notices = document.notices.iter().map(String::as_str);
+    let notices = notices.chain(is_marked.then_some(INFERRED));
     let notices = notices.map(|notice| format!("Note: {notice}\n"));
     let lines: String = warnings.chain(notices).collect();
     if lines.is_empty() {

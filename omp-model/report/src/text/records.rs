@@ -41,7 +41,8 @@ fn record(table: &Table, row: &Row) -> String {
     let lines = entries
         .iter()
         .map(|(label, value)| format!("\t{label:>width$}: {value}\n"));
-    format!("{}\n{}", row.name, lines.collect::<String>())
+    let tail = row.tail(&table.columns);
+    format!("{}{tail}\n{}", row.name, lines.collect::<String>())
 }
 
 /// The metrics that any experiment has time of; others say nothing of the row.

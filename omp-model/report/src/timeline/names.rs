@@ -2,7 +2,7 @@
 
 use experiment::ids::ContextId;
 use omp_model::analysis::Analysis;
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 use omp_model::views::names::NameStyle;
 use omp_model::views::openmp::regions::regions;
 use omp_model::views::openmp::tasks::tasks;
@@ -12,7 +12,7 @@ use crate::openmp::measured;
 
 /// The name of each context of an experiment that is a region's or task's.
 pub fn construct_names(recording: &Analysis) -> FxHashMap<ContextId, String> {
-    let profile = recording.profile(ViewMode::User);
+    let profile = recording.profile(ViewMode::User, Inline::On);
     let names = recording.names(NameStyle::default());
     let measured = measured(recording);
     let regions = regions(profile, &names, &measured).into_iter();

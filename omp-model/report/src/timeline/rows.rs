@@ -6,7 +6,7 @@ use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use experiment::rows::{Interval, Sample};
 use experiment::tables::{ContextKind, Thread, ThreadKind};
 use omp_model::analysis::Analysis;
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Inline, ViewMode};
 
 use super::activity::Activity;
 use super::bands::Bands;
@@ -80,7 +80,7 @@ impl Timeline {
             .collect();
         let spells = if experiment.samples.len() <= MOST_REFINED {
             spells::spells(
-                recording.by_second(ViewMode::User),
+                recording.by_second(ViewMode::User, Inline::On),
                 &experiment.sums,
                 table.len(),
             )

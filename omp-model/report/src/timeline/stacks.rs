@@ -2,7 +2,8 @@
 
 use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::tables::{Interner, ThreadKind};
-use omp_model::profile::{Callee, Path, PathId, RefinedState, ViewMode};
+use omp_model::inlining;
+use omp_model::profile::{Callee, Inline, Path, PathId, RefinedState, ViewMode};
 use omp_model::rewrite::Rewriter;
 use rustc_hash::FxHashMap;
 
@@ -18,7 +19,7 @@ pub struct Stacks {
 
 impl Stacks {
     /// Rewrites every distinct sample: no more work than a profile takes.
-    pub fn new(experiment: &Analysis, mode: ViewMode) -> Stacks {
+    pub fn new(experiment: &Analysis, mode: ViewMode, inline: Inline) -> Stacks {
         let rows = &experiment.experiment;
         let tables = &rows.tables;
         let kind = |thread: ThreadId| {
@@ -48,8 +49,14 @@ impl Stacks {
                 ViewMode::User | ViewMode::Expert => rewriter.user_without_stack(key.0, key.1),
             });
         }
+        let mut paths = rewriter.into_paths();
+        if inline == Inline::On {
+            let moved = inlining::expand_paths(&mut paths, tables, &experiment.symbols);
+            let all = found.values_mut().chain(constructs.values_mut());
+            all.for_each(|(path, _)| *path = moved[path.0 as usize]);
+        }
         Stacks {
-            paths: rewriter.into_paths(),
+            paths,
             samples: found,
             constructs,
         }

@@ -4,6 +4,7 @@ mod arbitrary;
 mod blame;
 mod locations;
 mod sleeping;
+mod waits;
 
 use experiment::header::Header;
 use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};

@@ -299,9 +299,9 @@ fn the_spread_of_work_is_summed_over_instances() {
         total: Nanos(total),
     };
     accounting.region(T, region(0, 1_000, work(4, 800, 1_400)));
-    accounting.region(T, region(1_000, 1_500, work(2, 400, 800)));
+    accounting.region(T, region(1_000, 1_500, work(4, 400, 1_600)));
     // More work than the region's time: by events out of order.
-    accounting.region(T, region(1_500, 1_600, work(1, 500, 500)));
+    accounting.region(T, region(1_500, 1_600, work(4, 500, 500)));
     accounting.finish(Nanos(2_000));
     let rows = accounting.take();
     assert_eq!(rows.region_sums[0].elapsed, Nanos(1_600));
@@ -309,8 +309,9 @@ fn the_spread_of_work_is_summed_over_instances() {
         slice: 0,
         context: ContextId(1),
         thread: T,
-        capacity: Nanos(4 * 1_000 + 2 * 500 + 100),
+        capacity: Nanos(4 * 1_600),
         longest: Nanos(800 + 400 + 100),
+        // At most the longest.
         mean: Nanos(350 + 400 + 100),
     };
     assert_eq!(rows.region_works, [expected]);
@@ -323,6 +324,7 @@ fn tasks_are_summed_with_their_spread() {
         context: ContextId(context),
         work: Nanos(work),
         elsewhere,
+        unfinished: false,
     };
     accounting.task(T, Nanos(10), run(3, 5, false));
     accounting.task(T, Nanos(20), run(3, 0, true));
@@ -334,6 +336,7 @@ fn tasks_are_summed_with_their_spread() {
         context: ContextId(3),
         thread: T,
         instances: 3,
+        unfinished: 0,
         elsewhere: 2,
         work: Nanos((1 << 40) + 5),
         least: Nanos(0),
@@ -343,6 +346,7 @@ fn tasks_are_summed_with_their_spread() {
     let second = TaskSum {
         slice: 1,
         instances: 1,
+        unfinished: 0,
         elsewhere: 0,
         work: Nanos(7),
         least: Nanos(7),

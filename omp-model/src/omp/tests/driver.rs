@@ -144,6 +144,19 @@ impl Driver {
         self.on(primary, parallel_end(id));
     }
 
+    /// The thread's machine stack is `stack` now.
+    pub(super) fn sampled(&mut self, thread: u32, stack: StackId) {
+        let when = (ThreadId(thread), Nanos(self.time));
+        self.machine
+            .sampled(&mut self.tables, &mut self.accounting, when, stack);
+    }
+
+    /// All rows, of a recording that ends at `time`.
+    pub(super) fn finish(&mut self, time: u64) -> Rows {
+        self.accounting.finish(Nanos(time));
+        self.accounting.take()
+    }
+
     /// Time of one thread until now, by state and scheduling state.
     pub(super) fn accounted(&mut self, thread: u32) -> Vec<(State, Scheduling, u64)> {
         self.accounting.finish(Nanos(self.time));

@@ -5,7 +5,7 @@ use experiment::rows::Within;
 use experiment::state::Scheduling;
 
 use super::driver::{Driver, implicit, parallel, parallel_end, sync, sync_end};
-use crate::stream::{Instance, Sync, What};
+use crate::stream::{Instance, Sync, TaskOf, What};
 
 impl Driver {
     /// The instances that each thread is in: region and task.
@@ -20,6 +20,7 @@ fn create(task: u64) -> What {
     What::TaskCreate {
         task: Instance(task),
         site: StackId::EMPTY.into(),
+        of: TaskOf::Directive,
     }
 }
 

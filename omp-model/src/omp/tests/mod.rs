@@ -1,12 +1,15 @@
 //! Events as runtimes send them, and the time that is accounted by them.
 
 mod accounting;
+mod counts;
 mod driver;
+mod helper;
 mod instance;
 mod lock;
 mod loss;
 mod random;
 mod region;
+mod short;
 mod task;
 mod wait;
 mod work;

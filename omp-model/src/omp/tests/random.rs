@@ -9,11 +9,13 @@ use experiment::tables::ThreadKind;
 use fastrand::Rng;
 
 use super::driver::*;
-use crate::stream::{Instance, Lock, Mutex, Sync, What};
+use crate::stream::{Instance, Lock, Mutex, Sync, TaskOf, Waits, What};
 
 fn pick<T: Copy>(random: &mut Rng, of: &[T]) -> T {
     of[random.usize(..of.len())]
 }
+
+const TASKS: [TaskOf; 3] = [TaskOf::Directive, TaskOf::Taskloop, TaskOf::WholeTaskloop];
 
 const SYNCS: [Sync; 8] = [
     Sync::BarrierImplicit,
@@ -38,7 +40,7 @@ fn anything(random: &mut Rng, sites: &[StackId]) -> What {
     let id = Instance(random.u64(..9));
     let site = pick(random, sites);
     let call = FrameId(random.u64(..3) as u32);
-    match random.u64(..24) {
+    match random.u64(..26) {
         0 => What::Birth(pick(random, &Scheduling::ALL)),
         1 if random.u64(..40) == 0 => What::Exit,
         1..=3 => What::SwitchOut(pick(random, &Scheduling::ALL)),
@@ -95,9 +97,13 @@ fn anything(random: &mut Rng, sites: &[StackId]) -> What {
                 lock: Lock(random.u64(..4)),
             },
         },
-        20 => What::TaskCreate {
-            task: id,
-            site: site.into(),
+        20 => match random.u64(..5) {
+            0 => What::TaskDivide { task: id },
+            _ => What::TaskCreate {
+                task: id,
+                site: site.into(),
+                of: pick(random, &TASKS),
+            },
         },
         21 => What::TaskSchedule {
             next: id,
@@ -109,7 +115,28 @@ fn anything(random: &mut Rng, sites: &[StackId]) -> What {
             2 => What::OverheadBegin { call },
             _ => What::OverheadEnd,
         },
-        _ => What::Lost,
+        23 => What::ShortSync {
+            kind: pick(random, &SYNCS),
+            call,
+            waits: some_waits(random),
+        },
+        24 => What::ShortMutex {
+            kind: pick(random, &MUTEXES),
+            lock: Lock(random.u64(..4)),
+            call,
+            waits: some_waits(random),
+        },
+        _ => match random.u64(..4) {
+            0 => What::LostWaits,
+            _ => What::Lost,
+        },
+    }
+}
+
+fn some_waits(random: &mut Rng) -> Waits {
+    Waits {
+        count: random.u64(..5) as u32,
+        time: Nanos(random.u64(..2_000)),
     }
 }
 

@@ -151,10 +151,19 @@ fn a_league_of_teams() {
     driver.on(PRIMARY, implicit(7, 2, 0));
     driver.on(1, implicit(7, 2, 1));
     assert_eq!(driver.context(1).kind, ContextKind::Teams);
-    // Inside, each thread has a region of its own whose codeptr is NULL.
+    let league = driver.thread_state(PRIMARY).context;
+    let inner = driver.site(&[1, 2]);
+    // To make each thread a team, LLVM's runtimes fork a region without a call of the program.
     for (thread, id) in [(0, 8), (1, 9)] {
         driver.fork(id, StackId::EMPTY, &[thread]);
+        assert_eq!(driver.thread_state(thread).context, league);
+        // The program's own region in the team.
+        driver.fork(id + 10, inner, &[thread]);
         assert_eq!(driver.context(thread).kind, ContextKind::Region);
+        assert_eq!(driver.context(thread).parent, league);
+        driver.on(thread, late_end());
+        driver.on(thread, parallel_end(id + 10));
+        assert_eq!(driver.thread_state(thread).context, league);
         driver.on(thread, late_end());
         driver.on(thread, parallel_end(id));
         assert_eq!(driver.context(thread).kind, ContextKind::Teams);
@@ -163,6 +172,47 @@ fn a_league_of_teams() {
     assert_eq!(driver.states(), [TeamsBarrier, TeamsBarrier]);
     driver.join(7, PRIMARY, Sync::BarrierTeams);
     assert_eq!(driver.states(), [Serial, Idle]);
+    let rows = driver.finish(1_000);
+    // One instance of the league of two teams, and two of the region, each with a team of one.
+    let counts = rows
+        .region_sums
+        .iter()
+        .map(|sum| (sum.context == league, sum.instances, sum.team));
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(false, 1, 1), (false, 1, 1), (true, 1, 2)]);
+}
+
+#[test]
+fn a_league_of_one_team_is_entered_though_the_runtime_names_another_region() {
+    let mut driver = Driver::new(1);
+    let first = driver.site(&[1]);
+    driver.fork(6, first, &[PRIMARY]);
+    driver.on(PRIMARY, late_end());
+    driver.on(PRIMARY, parallel_end(6));
+    // LLVM's runtimes: none before the first such league, an ended region later.
+    for (id, stale, frame) in [(7, 0, 2), (9, 6, 3)] {
+        let site = driver.site(&[frame]);
+        let begin = What::ParallelBegin {
+            region: Instance(id),
+            site: site.into(),
+            teams: true,
+        };
+        driver.on(PRIMARY, begin);
+        driver.on(PRIMARY, implicit(stale, 1, 0));
+        driver.on(PRIMARY, parallel(id + 1, StackId::EMPTY));
+        driver.on(PRIMARY, implicit(id + 1, 2, 0));
+        assert_eq!(driver.states(), [Work]);
+        assert_eq!(driver.context(PRIMARY).stack, site);
+        driver.on(PRIMARY, late_end());
+        driver.on(PRIMARY, parallel_end(id + 1));
+        driver.on(PRIMARY, late_end());
+        driver.on(PRIMARY, parallel_end(id));
+        assert_eq!(driver.states(), [Serial]);
+    }
+    let rows = driver.finish(1_000);
+    let counts = rows.region_sums.iter().map(|sum| (sum.instances, sum.team));
+    assert_eq!(counts.collect::<Vec<_>>(), [(1, 1); 3]);
 }
 
 #[test]
@@ -176,7 +226,7 @@ fn kinds_of_threads_land_in_the_tables() {
         driver.on(thread, What::ThreadBegin(kind));
         assert_eq!(driver.tables.threads[thread as usize].kind, kind);
     }
-    assert_eq!(driver.states(), [Serial, Idle, Outside, Outside]);
+    assert_eq!(driver.states(), [Serial, Idle, Idle, Outside]);
     assert_eq!(
         driver.machine.thread_state_of(ThreadId(3)),
         ThreadStateId::OUTSIDE
@@ -281,17 +331,18 @@ fn instances_of_a_region_are_summed_and_long_ones_listed() {
     driver.accounting.finish(Nanos(driver.time));
     let rows = driver.accounting.take();
     let thread = ThreadId(PRIMARY);
-    assert_eq!(
-        rows.region_sums,
-        [RegionSum {
-            slice: 0,
-            context,
-            thread,
-            instances: 2,
-            elapsed: Nanos(6_000_000),
-            team: 3
-        }]
-    );
+    // Teams of different sizes are summed by themselves.
+    let mut sums = rows.region_sums;
+    sums.sort_by_key(|sum| sum.team);
+    let sum = |elapsed, team| RegionSum {
+        slice: 0,
+        context,
+        thread,
+        instances: 1,
+        elapsed: Nanos(elapsed),
+        team,
+    };
+    assert_eq!(sums, [sum(2_000_000, 2), sum(4_000_000, 3)]);
     let span = |start, length, team| RegionSpan {
         context,
         thread,

@@ -5,7 +5,7 @@ use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::driver::*;
-use crate::stream::{Instance, Sync, What};
+use crate::stream::{Instance, Sync, TaskOf, What};
 
 use State::*;
 
@@ -24,6 +24,7 @@ fn a_task_inside_a_barrier_is_work_of_the_task_and_not_waiting() {
         What::TaskCreate {
             task,
             site: create.into(),
+            of: TaskOf::Directive,
         },
     );
     assert_eq!(driver.state(PRIMARY), Work, "deferred");
@@ -57,6 +58,7 @@ fn a_task_that_waits_for_its_children_runs_them_on_top() {
     let create = |id, site: StackId| What::TaskCreate {
         task: Instance(id),
         site: site.into(),
+        of: TaskOf::Directive,
     };
     driver.on(PRIMARY, create(90, site));
     driver.on(PRIMARY, sync(Sync::TaskWait, 0));
@@ -107,6 +109,7 @@ fn an_untied_task_that_is_left_comes_back_at_work_on_any_thread() {
         What::TaskCreate {
             task,
             site: site.into(),
+            of: TaskOf::Directive,
         },
     );
     driver.on(PRIMARY, schedule(90, false));
@@ -152,6 +155,7 @@ fn tasks_in_serial_code() {
         What::TaskCreate {
             task,
             site: site.into(),
+            of: TaskOf::Directive,
         },
     );
     driver.on(PRIMARY, schedule(90, false));
@@ -178,6 +182,7 @@ fn tasks_of_a_recursion_have_the_context_of_the_first_of_their_construct() {
                 What::TaskCreate {
                     task,
                     site: site.into(),
+                    of: TaskOf::Directive,
                 },
             );
             driver.on(PRIMARY, sync(Sync::TaskWait, 0));

@@ -4,7 +4,7 @@ use experiment::ids::{FrameId, StackId};
 use experiment::state::{Scheduling, State};
 
 use super::driver::*;
-use crate::stream::{self, Instance, Mutex, Sync, What};
+use crate::stream::{self, Instance, Mutex, Sync, TaskOf, What};
 
 use State::*;
 
@@ -126,6 +126,7 @@ fn acquire_without_acquired_ends_with_any_other_event_of_the_thread() {
             What::TaskCreate {
                 task: Instance(90),
                 site: StackId::EMPTY.into(),
+                of: TaskOf::Directive,
             },
             Work,
         ),

@@ -6,7 +6,7 @@ use experiment::state::Scheduling;
 use experiment::tables::ContextKind;
 
 use super::driver::*;
-use crate::stream::{Instance, Sync, What};
+use crate::stream::{Instance, Sync, TaskOf, What};
 
 const JOIN: Sync = Sync::BarrierParallel;
 
@@ -43,6 +43,26 @@ fn one_of_four_threads_has_four_times_the_work() {
     assert_eq!(work.longest, Nanos(3 * 400));
     assert_eq!(work.mean, Nanos(3 * 175));
     assert_eq!(work.mean.seconds() / work.longest.seconds(), 0.4375);
+}
+
+#[test]
+fn teams_of_different_sizes_have_rows_of_their_own() {
+    let mut driver = Driver::new(4);
+    for (id, team, length) in [(7, &[0, 1, 2, 3][..], 20), (8, &[0, 1], 1_000)] {
+        driver.fork(id, StackId::EMPTY, team);
+        driver.time += length;
+        driver.join(id, PRIMARY, JOIN);
+    }
+    driver.accounting.finish(Nanos(driver.time));
+    let rows = driver.accounting.take();
+    let mut found: Vec<(u16, u64, u64)> = rows
+        .region_sums
+        .iter()
+        .zip(&rows.region_works)
+        .map(|(sum, work)| (sum.team, sum.elapsed.0, work.capacity.0))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [(2, 1_000, 2_000), (4, 20, 80)]);
 }
 
 #[test]
@@ -87,6 +107,7 @@ fn a_tasks_work_is_its_own_and_not_that_of_tasks_in_its_waits() {
     let create = |task, site: StackId| What::TaskCreate {
         task: Instance(task),
         site: site.into(),
+        of: TaskOf::Directive,
     };
     driver.on(PRIMARY, create(90, outer));
     driver.at(10, PRIMARY, schedule(90, false));
@@ -114,6 +135,7 @@ fn a_task_that_changes_its_thread_is_one_task_and_ran_elsewhere() {
         What::TaskCreate {
             task,
             site: site.into(),
+            of: TaskOf::Directive,
         },
     );
     driver.at(10, PRIMARY, schedule(90, false));
@@ -136,6 +158,7 @@ fn long_pieces_of_tasks_are_listed_where_they_ran() {
     let create = |task, site: StackId| What::TaskCreate {
         task: Instance(task),
         site: site.into(),
+        of: TaskOf::Directive,
     };
     driver.on(PRIMARY, create(90, outer));
     driver.at(MS, PRIMARY, schedule(90, false));
@@ -164,4 +187,46 @@ fn long_pieces_of_tasks_are_listed_where_they_ran() {
         spans.iter().map(of).collect::<Vec<_>>(),
         [(inner, 0, 3, 5), (outer, 0, 1, 9), (outer, 1, 12, 8)]
     );
+}
+
+#[test]
+fn the_parts_of_a_divided_taskloop_are_counted_at_its_directive() {
+    let mut driver = Driver::new(2);
+    driver.fork(7, StackId::EMPTY, &[0, 1]);
+    let site = driver.site(&[4]);
+    let create = What::TaskCreate {
+        task: Instance(90),
+        site: site.into(),
+        of: TaskOf::Taskloop,
+    };
+    driver.on(PRIMARY, create);
+    // The other thread takes the task, gives half of it away, and does the rest as two tasks.
+    driver.at(10, 1, schedule(90, false));
+    let directive = driver.thread_state(1).context;
+    for task in [91, 92, 93] {
+        let task = Instance(task);
+        driver.at(20, 1, What::TaskDivide { task });
+    }
+    driver.at(30, 1, schedule(0, true));
+    for (task, end) in [(91, 40), (92, 60), (93, 90)] {
+        driver.on(1, schedule(task, false));
+        assert_eq!(driver.thread_state(1).context, directive);
+        driver.at(end, 1, schedule(0, true));
+    }
+    let sums = tasks(&mut driver);
+    assert_eq!(sums.len(), 1);
+    let sum = &sums[0];
+    assert_eq!((sum.context, sum.instances), (directive, 3));
+    assert_eq!((sum.least, sum.most), (Nanos(10), Nanos(30)));
+}
+
+#[test]
+fn what_is_divided_outside_of_all_tasks_is_no_task() {
+    let mut driver = Driver::new(1);
+    driver.fork(7, StackId::EMPTY, &[0]);
+    let before = driver.thread_state(PRIMARY);
+    let task = Instance(90);
+    driver.at(10, PRIMARY, What::TaskDivide { task });
+    assert_eq!(driver.thread_state(PRIMARY), before);
+    assert_eq!(tasks(&mut driver), []);
 }

@@ -1,7 +1,8 @@
 //! How compilers translate constructs: two functions for one, none at all, tail calls, inlining,
 //! tasks and teams.
 
-use experiment::symbols::CodeFact;
+use experiment::ids::FrameId;
+use experiment::symbols::{CodeFact, Jump};
 use experiment::tables::ContextKind;
 
 use super::*;
@@ -347,22 +348,20 @@ fn teams_and_their_regions_nest() {
 }
 
 #[test]
-fn what_the_runtime_forks_for_each_team_is_the_league_itself() {
+fn the_teams_of_a_league_and_the_regions_in_them_nest() {
     let mut program = TestProgram::new();
     let site = format!("solve+5 {MAIN}");
     let league = program.context(ContextId::ROOT, ContextKind::Teams, &site);
-    let first = program.region(league, &site);
-    let second = program.region(league, "start_thread clone3");
     let fork = "step+7 solve.omp_outlined+6 R:__kmp_invoke_microtask R:?+4 start_thread clone3";
-    let inner = program.region(second, fork);
+    let inner = program.region(league, fork);
     check(
         program,
-        &[("first", first), ("second", second), ("inner", inner)],
+        &[("league", league), ("inner", inner)],
         &format!(
             "
-        Work first Initial: work solve.omp_outlined+6 R:__kmp_invoke_microtask R:__kmp_fork_call R:?+3 R:__kmpc_fork_teams {site}
+        Work league Initial: work solve.omp_outlined+6 R:__kmp_invoke_microtask R:__kmp_fork_call R:?+3 R:__kmpc_fork_teams {site}
             = work solve.omp_outlined solve main __libc_start_main _start
-        TeamsBarrier second Worker: R:?+6 R:?+4 start_thread clone3
+        TeamsBarrier league Worker: R:?+6 R:?+4 start_thread clone3
             = <ImplicitBarrier> solve.omp_outlined solve main __libc_start_main _start
         Work inner Worker: work step.omp_outlined+8 {TEAM}
             = work step.omp_outlined step solve.omp_outlined solve main __libc_start_main _start
@@ -510,4 +509,55 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
     };
     program.symbols.code.push((own, fact));
     assert_eq!(program.user(&samples[1..]), [combining, critical]);
+}
+
+#[test]
+fn functions_that_ended_in_jumps_stand_where_the_calls_name_them() {
+    let mut program = TestProgram::new();
+    // main calls outer, which jumps to middle, which jumps to inner, which jumps to the fork.
+    let r = program.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let call = program.frame("main+80");
+    let work = program.frame("inner.omp_outlined+7");
+    let jumps = ["outer+30", "middle+20", "inner+10"].map(|at| program.frame(at));
+    // The region's body calls helper, which jumps to leaf; main calls before, which jumps there, too.
+    let leaf = program.frame("leaf+1");
+    let before = program.frame("main+40");
+    let helper = program.frame("helper+5");
+    let jump = |caller, callee, frames: &[FrameId]| Jump {
+        caller,
+        callee,
+        frames: frames.to_vec(),
+    };
+    program.symbols.jumps = vec![
+        jump(call, FrameId::NONE, &jumps),
+        jump(work, leaf, &[helper]),
+        jump(before, leaf, &[helper]),
+    ];
+    let by_key = |jump: &Jump| (jump.caller, jump.callee);
+    program.symbols.jumps.sort_by_key(by_key);
+    let stack = "inner.omp_outlined inner middle outer main main __libc_start_main _start";
+    let serial = program.sample(
+        &format!("leaf+1 main+40 {MAIN}"),
+        (State::Work, ContextId::ROOT),
+        Initial,
+    );
+    let serial_stack = program.user(&[serial]);
+    assert_eq!(
+        serial_stack,
+        ["leaf helper main main __libc_start_main _start"]
+    );
+    check(
+        program,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: leaf+1 inner.omp_outlined+7 {TEAM}
+            = leaf helper {stack}
+        Work r Initial: leaf+1 inner.omp_outlined+7 {FORK} main+80 {MAIN}
+            = leaf helper {stack}
+        ImplicitBarrier r Worker: {SPIN} {TEAM}
+            = <ImplicitBarrier> {stack}
+        "
+        ),
+    );
 }

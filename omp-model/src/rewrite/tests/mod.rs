@@ -1,9 +1,12 @@
 //! Machine stacks as recorded (LLVM 14 and 22, -O0 and -O2), and the expected user stacks.
 
 mod compilers;
+mod folded;
+mod jumps;
 mod losses;
 mod states;
 mod stripped;
+mod waits;
 
 use experiment::ids::ContextId;
 use experiment::state::State;

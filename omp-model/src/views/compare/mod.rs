@@ -20,7 +20,7 @@ use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
 use crate::metrics::Metric;
-use crate::profile::{Callee, Profile, Pseudo};
+use crate::profile::{Callee, Path, Profile, Pseudo};
 use constructs::Lines;
 use experiment::ids::FrameId;
 use experiment::symbols::Construct;
@@ -52,6 +52,19 @@ struct Side<'a> {
     by_name: FxHashMap<String, NameId>,
     /// The code of each name: the lowest address if there are several.
     codes: FxHashMap<NameId, Code>,
+}
+
+impl Side<'_> {
+    /// The name of time without a stack.
+    fn unknown(&self) -> NameId {
+        self.ids[&Callee::Pseudo(Pseudo::Unknown)]
+    }
+
+    /// The name of a path's leaf.
+    fn ids(&self) -> impl FnMut(&Path) -> NameId {
+        let mut canonical = self.names.canonical();
+        move |path| self.ids[&canonical.of(path.frame.callee)]
+    }
 }
 
 /// The lines of constructs by kind and function.
@@ -137,11 +150,7 @@ impl<'a> Shared<'a> {
 
     /// The tree of a part of a side's profile.
     fn tree_of(&self, side: &Side<'a>, profile: &Profile, metrics: &[Metric]) -> Tree<NameId> {
-        let mut canonical = side.names.canonical();
-        let unknown = side.ids[&Callee::Pseudo(Pseudo::Unknown)];
-        Tree::new(profile, metrics, unknown, |path| {
-            side.ids[&canonical.of(path.frame.callee)]
-        })
+        Tree::new(profile, metrics, side.unknown(), side.ids())
     }
 
     /// The list of functions of an experiment.
@@ -152,8 +161,9 @@ impl<'a> Shared<'a> {
 
     /// The call tree of an experiment.
     pub fn calltree(&self, side: usize, request: &Request) -> Vec<TreeRow> {
-        let tree = self.tree(side, &request.metrics);
-        calltree::rows(&tree, request, |&id| self.describe(side, id))
+        let of = &self.sides[side];
+        let tree = Tree::folded(of.profile, &request.metrics, of.unknown(), of.ids());
+        calltree::rows(&tree, request, &[], |&id| self.describe(side, id))
     }
 
     /// The functions of an experiment with their callers and callees.
@@ -201,8 +211,8 @@ impl<'a> Shared<'a> {
             callee: Callee::Pseudo(Pseudo::Unknown),
             frame: FrameId::NONE,
         });
-        let tree = Tree::new(side.profile, &request.metrics, unknown, |path| {
-            row(Pc::of(names, &mut canonical, path.frame))
+        let tree = Tree::of_some(side.profile, &request.metrics, unknown, |path| {
+            Some(row(Pc::of(names, &mut canonical, path.frame)?))
         });
         functions::list(&tree, request, |&id| {
             let name = rows.get(id).cloned();

@@ -82,7 +82,7 @@ pub fn threads(region_sums: &[RegionSum], tables: &Tables) -> u32 {
     let teams = region_sums.iter().map(|sum| u32::from(sum.team));
     teams.max().unwrap_or_else(|| {
         let known = tables.threads.iter();
-        let known = known.filter(|thread| thread.kind != ThreadKind::Outside);
+        let known = known.filter(|thread| thread.kind.is_in_teams());
         known.count().max(1) as u32
     })
 }
@@ -116,7 +116,8 @@ pub fn functions(shared: &Shared<'_>, threads: &[u32]) -> Vec<ScalingRow> {
     rows.finish()
 }
 
-/// The cost of every region without nested regions, after `<Total>` and `<Serial code>`. A nested
+/// The cost of every region without nested regions, of serial code and of other threads,
+/// which add up to `<Total>`. A nested
 /// region has its own row, distinguished by its level of nesting.
 pub fn regions(
     shared: &Shared<'_>,
@@ -131,6 +132,8 @@ pub fn regions(
                 rows.add(number, part, TOTAL, item.seconds);
                 if part == CostPart::Serial {
                     rows.add(number, part, SERIAL, item.seconds);
+                } else if !in_region(side.names.tables, item.context) {
+                    rows.add(number, part, OTHERS, item.seconds);
                 }
             }
         }
@@ -147,6 +150,8 @@ pub fn regions(
 
 /// The row of code outside of regions.
 const SERIAL: &str = "<Serial code>";
+/// The row of threads that are in no team: of the program and of the runtime.
+const OTHERS: &str = "<Other threads>";
 
 /// The shared name of a region, with its level of nesting if that is not the first.
 pub fn region_name(shared: &Shared<'_>, side: usize, region: &RegionRow) -> String {
@@ -187,7 +192,7 @@ fn in_region(tables: &Tables, mut context: ContextId) -> bool {
             ContextKind::Root => return false,
             ContextKind::Region | ContextKind::Teams => return true,
             // A task outside of all regions has no region.
-            ContextKind::Task => context = row.parent,
+            ContextKind::Task | ContextKind::Taskloop => context = row.parent,
         }
     }
     false

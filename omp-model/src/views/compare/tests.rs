@@ -103,6 +103,7 @@ fn instructions_are_the_same_in_one_build_alone() {
             frame: crate::profile::DisplayFrame {
                 callee: Callee::Function(id),
                 frame,
+                kind: crate::profile::FrameKind::Called,
             },
         });
         run.add(&["main"], RefinedState::Serial, 3.0).path = crate::profile::PathId(path);

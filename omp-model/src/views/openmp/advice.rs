@@ -1,17 +1,17 @@
 //! What to do first: the largest losses of a run, each with its code location, size and a hint.
 
-use experiment::ids::FrameId;
+use experiment::ids::{ContextId, FrameId};
 use experiment::state::State;
 use experiment::tables::RuntimeKind;
 use rustc_hash::FxHashMap;
 
+use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
-use crate::metrics::Metric;
-use crate::profile::{Callee, Profile, RefinedState};
+use crate::profile::{Callee, Item, Profile, RefinedState};
 use crate::views::names::{Names, base_name};
 
 /// Why time is lost.
@@ -21,8 +21,14 @@ pub enum Reason {
     Region(Cause),
     /// Regions whose overhead is about as large as their work, whatever their threads wait in.
     Small,
+    /// Threads were in no team while others were in the region.
+    NoTeam,
     /// One thread works outside every region.
     Serial,
+    /// It is in the runtime outside every region.
+    SerialRuntime,
+    /// It is off the CPU outside every region.
+    SerialOffCpu,
 }
 
 impl Reason {
@@ -31,7 +37,10 @@ impl Reason {
         match self {
             Reason::Region(cause) => cause.id(),
             Reason::Small => "small",
+            Reason::NoTeam => "no_team",
             Reason::Serial => "serial",
+            Reason::SerialRuntime => "serial_runtime",
+            Reason::SerialOffCpu => "serial_offcpu",
         }
     }
 
@@ -40,7 +49,10 @@ impl Reason {
         match self {
             Reason::Region(cause) => cause.words(),
             Reason::Small => "forking and joining",
+            Reason::NoTeam => NO_TEAM,
             Reason::Serial => "serial code",
+            Reason::SerialRuntime => SERIAL_RUNTIME,
+            Reason::SerialOffCpu => SERIAL_OFF_CPU,
         }
     }
 }
@@ -52,7 +64,8 @@ pub struct Loss {
     pub location: ConstructLocation,
     /// The reason.
     pub reason: Reason,
-    /// Wall seconds that the run would save without it.
+    /// Thread seconds lost, divided by the number of threads: wall seconds that the run would save if
+    /// all threads shared what is left.
     pub seconds: f64,
     /// Its share of the run, 0 to 1.
     pub share: f64,
@@ -65,8 +78,9 @@ pub struct Loss {
 /// The smallest share of a run that is reported.
 pub const LEAST: f64 = 0.01;
 
-/// The losses of a run, largest first: one per cause and region, one for all regions that are too
-/// small, and one for serial code. Losses below [`LEAST`] of the run are left out.
+/// The losses of a run, largest first: one per cause and region, one per region for threads in no
+/// team, one for all regions that are too small, and up to three for serial code. All losses and the useful
+/// work add up to the run; losses below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
     names: &Names<'_>,
@@ -85,7 +99,7 @@ pub fn losses(
     );
     for row in large {
         for cause in Cause::ALL {
-            let seconds = row.of_run[cause as usize];
+            let seconds = row.lost[cause as usize] / run.threads as f64;
             if seconds < LEAST * run.wall {
                 continue;
             }
@@ -107,8 +121,20 @@ pub fn losses(
                 hint,
             });
         }
+        let seconds = without_team(row, run);
+        if seconds >= LEAST * run.wall {
+            let (finding, hint) = diagnosis::no_team(row, run.threads);
+            losses.push(Loss {
+                location: row.location.clone(),
+                reason: Reason::NoTeam,
+                seconds,
+                share: seconds / run.wall,
+                finding,
+                hint,
+            });
+        }
     }
-    losses.extend(serial(profile, names, run).filter(|loss| loss.seconds >= LEAST * run.wall));
+    losses.extend(serial(profile, names, run));
     losses.sort_by(|left, right| {
         let larger = right.seconds.total_cmp(&left.seconds);
         larger.then_with(|| left.location.cmp(&right.location))
@@ -116,53 +142,89 @@ pub fn losses(
     losses
 }
 
-fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
-    let serial = run.serial;
-    if serial.threads < 2 {
-        return None;
+/// Wall seconds lost to threads that are in no team while one is in the region or in one nested in
+/// it. Only where one thread encounters all regions, this is the time that its teams leave.
+fn without_team(row: &RegionRow, run: &Run) -> f64 {
+    match run.serial {
+        Some(serial) if row.nesting == 1 && run.processes == 1 => {
+            row.outermost - row.occupied / serial.threads as f64
+        }
+        _ => 0.0,
+    }
+}
+
+/// The losses outside of regions: the other threads have nothing to do, and the initial thread may be
+/// in the runtime or off the CPU.
+fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
+    let Some(serial) = run.serial else {
+        return Vec::new();
+    };
+    let threads = serial.threads as f64;
+    let reasons = [
+        (Reason::Serial, serial.useful * (threads - 1.0)),
+        (Reason::SerialRuntime, serial.runtime * threads),
+        (Reason::SerialOffCpu, serial.off_cpu * threads),
+    ];
+    let share = |(reason, lost): (Reason, f64)| (reason, lost / run.threads as f64);
+    let reasons = reasons.into_iter().map(share);
+    let reasons: Vec<_> = reasons
+        .filter(|(_, seconds)| *seconds >= LEAST * run.wall)
+        .collect();
+    if reasons.is_empty() {
+        return Vec::new();
     }
     let own = own_functions(profile, names);
-    let mut by_function = FxHashMap::<Option<Callee>, f64>::default();
-    for item in &profile.items {
-        if item.thread == serial.thread && item.state == RefinedState::Serial {
-            let function = own.get(item.path.0 as usize).copied().flatten();
-            *by_function.entry(function).or_default() += Metric::OmpWork.seconds(item);
-        }
-    }
-    let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
-        left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
+    let regions = super::innermost_regions(names.tables);
+    let of = |item: &Item| {
+        let region = regions.get(item.context.index());
+        let outside = region.is_none_or(|&region| region == ContextId::ROOT);
+        let user = matches!(item.state, RefinedState::Serial | RefinedState::Work);
+        (item.thread == serial.thread && outside).then_some(match (user, item.is_on_cpu()) {
+            (true, true) => Reason::Serial,
+            (true, false) => Reason::SerialOffCpu,
+            (false, _) => Reason::SerialRuntime,
+        })
     };
-    let heaviest = by_function.into_iter().max_by(larger);
-    let function = heaviest.and_then(|(callee, _)| callee).map(|callee| {
-        let source = names
-            .function_of(callee)
-            .and_then(|function| function.source);
-        let file = source.and_then(|at| names.symbols.files.get(at.file.0 as usize));
-        ConstructLocation {
-            file: file.cloned(),
-            line: source.map(|at| at.line),
-            function: Some(names.name(callee)),
+    let loss = |(reason, seconds): (Reason, f64)| {
+        let mut by_function = FxHashMap::<Option<Callee>, f64>::default();
+        for item in profile.items.iter().filter(|item| of(item) == Some(reason)) {
+            let function = own.get(item.path.0 as usize).copied().flatten();
+            *by_function.entry(function).or_default() += item.seconds;
         }
-    });
-    let most = function
-        .as_ref()
-        .and_then(|location| location.function.as_deref())
-        .map(|name| format!(", most of it in {name}"))
-        .unwrap_or_default();
-    let seconds = serial.useful * (1.0 - 1.0 / serial.threads as f64);
-    Some(Loss {
-        location: function.unwrap_or_default(),
-        reason: Reason::Serial,
-        seconds,
-        share: seconds / run.wall,
-        finding: format!(
-            "one of {} threads works outside every region for {:.3} s{most}",
-            serial.threads, serial.useful
-        ),
-        hint: "put its loops into a parallel region, or do it while the other threads work \
-               (a task, or nowait)"
-            .to_owned(),
-    })
+        let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
+            left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
+        };
+        let heaviest = by_function.into_iter().max_by(larger);
+        let function = heaviest.and_then(|(callee, _)| callee);
+        let location = function.map_or_else(ConstructLocation::default, |callee| {
+            location_of(names, callee)
+        });
+        let most = match &location.function {
+            Some(name) => format!(", most of it in {name}"),
+            None => String::new(),
+        };
+        let (finding, hint) = diagnosis::serial(reason, &serial);
+        Loss {
+            location,
+            reason,
+            seconds,
+            share: seconds / run.wall,
+            finding: format!("{finding}{most}"),
+            hint: hint.to_owned(),
+        }
+    };
+    reasons.into_iter().map(loss).collect()
+}
+
+fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
+    let function = names.function_of(callee);
+    let source = function.and_then(|function| function.source);
+    let file = source.and_then(|at| names.symbols.files.get(at.file.0 as usize));
+    ConstructLocation {
+        file: file.cloned(),
+        line: source.map(|at| at.line),
+        function: Some(names.name(callee)),
+    }
 }
 
 /// For each stack, the innermost function outside the kernel, the C library and the runtimes: they
@@ -197,7 +259,9 @@ fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
 
 /// The loss of all regions that are too small, reported at the one that loses most.
 fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
-    let lost = |row: &RegionRow| row.of_run.iter().sum::<f64>();
+    let lost = |row: &RegionRow| {
+        row.lost.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
+    };
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();

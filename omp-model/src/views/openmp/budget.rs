@@ -1,6 +1,6 @@
 //! How a run's wall time was used, and whether its threads got CPUs.
 
-use experiment::tables::{Tables, ThreadKind};
+use experiment::tables::Tables;
 
 use super::efficiency::Run;
 use super::gain::{Cause, Parts};
@@ -15,34 +15,36 @@ pub struct Budget {
     pub useful: f64,
     /// Inside regions: the loss to each cause.
     pub causes: Parts,
+    /// Inside regions: threads in no team.
+    pub no_team: f64,
     /// The other threads, while one thread ran serial code.
     pub serial: f64,
-    /// All threads, while serial code was off the CPU or in the runtime, and before the team
-    /// existed.
-    pub rest: f64,
+    /// All threads, while serial code was in the runtime.
+    pub serial_runtime: f64,
+    /// All threads, while serial code was off the CPU.
+    pub serial_off_cpu: f64,
 }
 
 impl Budget {
     /// The budget of a run with one process; `None` for several, which do not share their wall
     /// time.
-    pub fn of(run: &Run, regions: &[RegionRow], tables: &Tables) -> Option<Budget> {
-        let initial = |thread: &&experiment::tables::Thread| thread.kind == ThreadKind::Initial;
-        if tables.threads.iter().filter(initial).count() != 1 {
+    pub fn of(run: &Run, regions: &[RegionRow]) -> Option<Budget> {
+        if run.processes != 1 {
             return None;
         }
+        let share = |seconds: f64| seconds / run.threads as f64;
         let mut causes = Parts::default();
         for row in regions {
-            let parts = causes.iter_mut().zip(row.of_run);
-            parts.for_each(|(sum, part)| *sum += part);
+            let parts = causes.iter_mut().zip(row.lost);
+            parts.for_each(|(sum, part)| *sum += share(part));
         }
-        let useful = run.efficiency.value() * run.wall;
-        let serial = run.serial.useful * (1.0 - 1.0 / run.threads as f64);
-        let rest = run.wall - useful - serial - causes.iter().sum::<f64>();
         Some(Budget {
-            useful,
+            useful: share(run.spent.useful),
             causes,
-            serial,
-            rest,
+            no_team: share(run.spent.no_team),
+            serial: share(run.spent.serial),
+            serial_runtime: share(run.spent.serial_runtime),
+            serial_off_cpu: share(run.spent.serial_off_cpu),
         })
     }
 
@@ -52,20 +54,29 @@ impl Budget {
         let mut parts: Vec<_> = causes
             .map(|(cause, seconds)| (cause.words(), cause.id(), seconds))
             .collect();
-        parts.push(("serial code, others idle", "serial", self.serial));
-        parts.push(("serial code off the CPU", "serial_offcpu", self.rest));
+        parts.extend([
+            (NO_TEAM, "no_team", self.no_team),
+            ("serial code, others idle", "serial", self.serial),
+            (SERIAL_RUNTIME, "serial_runtime", self.serial_runtime),
+            (SERIAL_OFF_CPU, "serial_offcpu", self.serial_off_cpu),
+        ]);
         parts.sort_by(|left, right| right.2.total_cmp(&left.2));
         parts.insert(0, ("useful work", "useful", self.useful));
         parts
     }
 }
 
+/// Threads that are idle while their process is in a region.
+pub(super) const NO_TEAM: &str = "threads in no team";
+pub(super) const SERIAL_RUNTIME: &str = "serial code in the runtime";
+pub(super) const SERIAL_OFF_CPU: &str = "serial code off the CPU";
+
 /// Time of OpenMP's threads, and how much of it they were ready to run without a CPU, in seconds.
 pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
     let (mut all, mut ready) = (0.0, 0.0);
     for item in &profile.items {
         let thread = tables.threads.get(item.thread.index());
-        if thread.is_some_and(|thread| thread.kind != ThreadKind::Outside) {
+        if thread.is_some_and(|thread| thread.kind.is_in_teams()) {
             all += item.seconds;
             if item.scheduling.wants_cpu() {
                 ready += item.seconds;
@@ -85,12 +96,14 @@ mod tests {
     fn the_parts_of_the_wall_time_are_all_of_it() {
         let test = unbalanced();
         let run = run(&test);
-        let budget = Budget::of(&run, &rows(&test), &test.tables).unwrap();
+        let budget = Budget::of(&run, &rows(&test)).unwrap();
         // 100 ms of serial code and 700 ms of work on four threads.
         close(budget.useful, 0.2);
         close(budget.serial, 0.075);
         close(budget.causes[Cause::Imbalance as usize], 0.225);
-        close(budget.rest, 0.0);
+        close(budget.no_team, 0.0);
+        close(budget.serial_runtime, 0.0);
+        close(budget.serial_off_cpu, 0.0);
         let parts = budget.parts();
         close(parts.iter().map(|part| part.2).sum(), run.wall);
         assert_eq!(parts[0].1, "useful");

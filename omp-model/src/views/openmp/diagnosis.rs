@@ -2,6 +2,8 @@
 
 use experiment::ids::ThreadId;
 
+use super::advice::Reason;
+use super::efficiency::Serial;
 use super::gain::Cause;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
@@ -42,6 +44,47 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, Strin
     let hint = "make one region of several, put the parallel directive on an outer loop, or run \
                 small cases serially (an if clause)";
     (finding, hint.to_owned())
+}
+
+/// The finding and the hint for threads that are in no team, of a process with `threads` threads.
+pub(super) fn no_team(row: &RegionRow, threads: usize) -> (String, String) {
+    let finding = match row.threads {
+        1 => format!("it runs on one of {threads} threads"),
+        team if usize::from(team) < threads => format!("its team has {team} of {threads} threads"),
+        _ => format!(
+            "its teams have {:.1} of {threads} threads on average",
+            row.occupied / row.outermost
+        ),
+    };
+    let hint = "give its team all threads (num_threads, if, OMP_DYNAMIC and OMP_THREAD_LIMIT make \
+                teams smaller), or run the program on fewer";
+    (finding, hint.to_owned())
+}
+
+/// The finding and the hint for code outside of every region.
+pub(super) fn serial(reason: Reason, serial: &Serial) -> (String, &'static str) {
+    let does = |what: &str, seconds: f64| {
+        format!(
+            "one of {} threads {what} outside every region for {seconds:.3} s",
+            serial.threads
+        )
+    };
+    match reason {
+        Reason::SerialRuntime => (
+            does("is in the runtime", serial.runtime),
+            "let it work itself before it waits for tasks, and let it make its threads once",
+        ),
+        Reason::SerialOffCpu => (
+            does("is off the CPU", serial.off_cpu),
+            "do what blocks (input, output, sleeping, memory that is paged in) while the other \
+             threads work (a task, or nowait)",
+        ),
+        _ => (
+            does("works", serial.useful),
+            "put its loops into a parallel region, or do it while the other threads work (a \
+             task, or nowait)",
+        ),
+    }
 }
 
 /// The finding and the hint for a cause.

@@ -5,7 +5,6 @@ use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Tables, ThreadKind};
 
-use super::gain::Cause;
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
@@ -57,8 +56,12 @@ impl Efficiency {
 pub struct Serial {
     /// Wall seconds outside every region.
     pub seconds: f64,
-    /// Of these, the seconds on a CPU.
+    /// Of these, the seconds at useful work.
     pub useful: f64,
+    /// Of these, the seconds in the runtime.
+    pub runtime: f64,
+    /// Of these, the seconds off the CPU.
+    pub off_cpu: f64,
     /// Wall seconds of the process.
     pub wall: f64,
     /// Threads of the process.
@@ -79,11 +82,12 @@ impl Serial {
     pub fn limit(&self) -> f64 {
         self.wall / self.seconds
     }
+}
 
-    /// How many times faster the process would run if it saved `gain` seconds.
-    pub fn without(&self, gain: f64) -> f64 {
-        self.wall / (self.wall - gain).max(f64::MIN_POSITIVE)
-    }
+/// What is left of a sum of measured seconds, or of shares of one. Times are measured in nanoseconds;
+/// less than that is rounding of the sum.
+fn rest(value: f64) -> f64 {
+    if value.abs() < 1e-9 { 0.0 } else { value }
 }
 
 /// How well a run's threads used its time.
@@ -91,26 +95,112 @@ impl Serial {
 pub struct Run {
     /// Wall seconds from the begin of the first OpenMP thread to the end of the last one.
     pub wall: f64,
+    /// Number of processes that use OpenMP.
+    pub processes: usize,
     /// Threads of all processes: for each process, the most that OpenMP had at one time.
     pub threads: usize,
     /// The parallel efficiency with its components below it.
     pub efficiency: Efficiency,
-    /// Serial code of the process with most time.
-    pub serial: Serial,
+    /// What the threads did.
+    pub spent: Spent,
+    /// Serial code of the process with most time; `None` if several of its threads encounter
+    /// regions, so that none of its code is known to run alone.
+    pub serial: Option<Serial>,
+}
+
+impl Run {
+    /// How many times faster the run would be if it saved `gain` wall seconds.
+    pub fn without(&self, gain: f64) -> f64 {
+        self.wall / (self.wall - gain).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Thread seconds of a run: its wall time, once for each of its threads.
+///
+/// What regions lose to each cause ([`RegionRow::lost`]) is the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Useful work.
+    pub useful: f64,
+    /// The other threads, while the initial thread of their process did useful work outside of
+    /// regions.
+    pub serial: f64,
+    /// All threads, while the initial thread was in the runtime outside of regions.
+    pub serial_runtime: f64,
+    /// All threads, while the initial thread was off the CPU outside of regions, or not alive.
+    pub serial_off_cpu: f64,
+    /// Threads in no team, while their process was in a region.
+    pub no_team: f64,
 }
 
 /// A process that uses OpenMP.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     initial: ThreadId,
+    /// Whether only the initial thread encounters outermost regions. Else several threads that the
+    /// program created do, or a helper thread of the runtime does in a task.
+    alone: bool,
     start: u64,
     end: u64,
     threads: usize,
-    /// Seconds of the initial thread inside regions.
+    /// Seconds of initial threads inside regions.
     inside: f64,
-    /// Useful seconds of all threads in regions, and of the initial thread outside.
+    /// Useful seconds of its threads in regions.
     useful_inside: f64,
+    /// Seconds of initial threads outside regions: at useful work, in the runtime, and off the CPU.
     serial_useful: f64,
+    serial_runtime: f64,
+    serial_off_cpu: f64,
+}
+
+impl Process {
+    /// Its thread seconds in a run of `wall` seconds; what regions lose counts as
+    /// [`Spent::no_team`].
+    ///
+    /// If one thread encounters all regions, no other has anything to do while it is outside of
+    /// them. Else others may be in regions at that time, so only its own time is known to be
+    /// serial.
+    fn spent(&self, wall: f64) -> Spent {
+        let threads = self.threads as f64;
+        let lived = Nanos(self.end - self.start).seconds();
+        let (times, absent) = if self.alone {
+            let known = self.inside + self.serial_useful + self.serial_runtime;
+            let absent = rest(wall - known - self.serial_off_cpu);
+            (threads, threads * absent)
+        } else {
+            (1.0, threads * rest(wall - lived))
+        };
+        let useful = self.useful_inside + self.serial_useful;
+        let serial = (times - 1.0) * self.serial_useful;
+        let serial_runtime = times * self.serial_runtime;
+        let serial_off_cpu = times * self.serial_off_cpu + absent;
+        Spent {
+            useful,
+            serial,
+            serial_runtime,
+            serial_off_cpu,
+            no_team: rest(threads * wall - useful - serial - serial_runtime - serial_off_cpu),
+        }
+    }
+
+    /// Its thread seconds inside regions and at useful work outside of them.
+    fn busy(&self, wall: f64) -> f64 {
+        let spent = self.spent(wall);
+        self.threads as f64 * wall - spent.serial_runtime - spent.serial_off_cpu
+    }
+
+    fn serial(&self) -> Option<Serial> {
+        let wall = Nanos(self.end - self.start).seconds();
+        self.alone.then_some(Serial {
+            seconds: wall - self.inside,
+            useful: self.serial_useful,
+            runtime: self.serial_runtime,
+            off_cpu: self.serial_off_cpu,
+            wall,
+            threads: self.threads,
+            thread: self.initial,
+        })
+    }
 }
 
 /// The efficiencies of a run; `None` without OpenMP. `profile` is in user mode and unfiltered, and
@@ -129,35 +219,45 @@ pub fn efficiency(
     if wall <= 0.0 || threads == 0 {
         return None;
     }
+    let mut spent = Spent::default();
+    for process in &processes {
+        let more = process.spent(wall);
+        spent.useful += more.useful;
+        spent.serial += more.serial;
+        spent.serial_runtime += more.serial_runtime;
+        spent.serial_off_cpu += more.serial_off_cpu;
+        spent.no_team += more.no_team;
+    }
+    let inside_loss = spent.no_team;
+    let lost: f64 = regions.iter().flat_map(|row| row.lost).sum();
+    spent.no_team = rest(spent.no_team - lost);
+
     let room = wall * threads as f64;
-    let weighted = |value: &dyn Fn(&Process) -> f64| -> f64 {
-        let all = processes.iter();
-        all.map(|it| it.threads as f64 * value(it)).sum::<f64>() / room
-    };
-    let plain = |value: &dyn Fn(&Process) -> f64| processes.iter().map(value).sum::<f64>() / room;
-
-    let busiest = processes.iter().map(|it| it.inside + it.serial_useful);
-    let busiest = busiest.fold(0.0, f64::max) / wall;
-    let busy = weighted(&|it| it.inside + it.serial_useful);
-    let inside_loss = weighted(&|it| it.inside) - plain(&|it| it.useful_inside);
-    let serial_loss = weighted(&|it| it.serial_useful) - plain(&|it| it.serial_useful);
-
+    let busy: f64 = processes.iter().map(|process| process.busy(wall)).sum();
+    let busiest = processes
+        .iter()
+        .map(|process| process.busy(wall) / (process.threads as f64 * wall))
+        .fold(0.0, f64::max);
     let root = Efficiency::node(
         "parallel",
         "Parallel efficiency",
         vec![
-            Efficiency::leaf("process_balance", "Process load balance", busiest - busy),
+            Efficiency::leaf(
+                "process_balance",
+                "Process load balance",
+                rest(busiest - busy / room),
+            ),
             Efficiency::leaf(
                 "process_communication",
-                "Process communication (serial code off the CPU)",
-                1.0 - busiest,
+                "Process communication (serial code not at work)",
+                rest(1.0 - busiest),
             ),
             Efficiency::node(
                 "thread",
                 "Thread efficiency",
                 vec![
-                    inside_regions(inside_loss, room, &processes, regions),
-                    Efficiency::leaf("serial", "Serial region efficiency", serial_loss),
+                    inside_regions(inside_loss, spent.no_team, room, regions),
+                    Efficiency::leaf("serial", "Serial region efficiency", spent.serial / room),
                 ],
             ),
         ],
@@ -166,54 +266,38 @@ pub fn efficiency(
         let time = |it: &Process| it.useful_inside + it.serial_useful;
         time(left).total_cmp(&time(right))
     })?;
-    let wall_of_main = Nanos(main.end - main.start).seconds();
     Some(Run {
         wall,
+        processes: processes.len(),
         threads,
         efficiency: root,
-        serial: Serial {
-            seconds: (wall_of_main - main.inside).max(0.0),
-            useful: main.serial_useful,
-            wall: wall_of_main,
-            threads: main.threads,
-            thread: main.initial,
-        },
+        spent,
+        serial: main.serial(),
     })
 }
 
-/// The loss inside regions and its three parts. Imbalance and overhead may overlap (a thread with
-/// less work may spend the difference in the runtime), so each takes at most what is left.
-fn inside_regions(
-    loss: f64,
-    room: f64,
-    processes: &[Process],
-    regions: &[RegionRow],
-) -> Efficiency {
-    // Region rows keep no weights by process: the result is exact for one process only.
-    let threads: usize = processes.iter().map(|it| it.threads).sum();
-    let share = threads as f64 / processes.len().max(1) as f64 / room;
-    let imbalance: f64 = regions
-        .iter()
-        .filter(|row| row.nesting == 1)
-        .map(|row| match row.spread {
-            Some(spread) => spread.longest - spread.mean,
-            None => row.own.part(Cause::Imbalance),
-        })
-        .sum();
+/// The loss inside regions and its parts, of `loss` thread seconds, of which threads in no team have
+/// `no_team`. Uneven work and overhead may overlap (a thread with less work may spend the difference
+/// in the runtime): such time counts as uneven work.
+fn inside_regions(loss: f64, no_team: f64, room: f64, regions: &[RegionRow]) -> Efficiency {
+    let uneven: f64 = regions.iter().map(|row| row.uneven).sum();
     let overhead: f64 = regions
         .iter()
         .map(|row| row.time(Metric::Overhead) + row.time(Metric::Reduction))
         .sum();
-    let balance = (imbalance * share).clamp(0.0, loss.max(0.0));
-    let overhead = (overhead / room).clamp(0.0, (loss - balance).max(0.0));
-    let rest = loss - balance - overhead;
+    // The sum of nothing is -0.
+    let (uneven, overhead) = (rest(uneven), rest(overhead));
+    let overhead = overhead.min(rest(loss - no_team - uneven));
+    let others = rest(loss - no_team - uneven - overhead);
+    let leaf = |id, label, seconds: f64| Efficiency::leaf(id, label, seconds / room);
     Efficiency::node(
         "omp_region",
         "OpenMP region efficiency",
         vec![
-            Efficiency::leaf("load_balance", "Load balance", balance),
-            Efficiency::leaf("overhead", "Runtime overhead", overhead),
-            Efficiency::leaf("scheduling", "Scheduling and waits", rest),
+            leaf("load_balance", "Load balance", uneven),
+            leaf("overhead", "Runtime overhead", overhead),
+            leaf("scheduling", "Scheduling and waits", others),
+            leaf("no_team", "Threads in no team", no_team),
         ],
     )
 }
@@ -226,29 +310,36 @@ fn openmp_processes(tables: &Tables, duration: Nanos) -> Vec<(ProcessId, Process
         if thread.kind != ThreadKind::Initial {
             continue;
         }
-        // The first initial thread is that of the process; later ones are helper threads.
-        if found.iter().all(|(process, _)| *process != thread.process) {
-            let process = Process {
-                initial: id,
-                start: thread.birth.0,
-                end: end_of(thread.death),
-                threads: 0,
-                inside: 0.0,
-                useful_inside: 0.0,
-                serial_useful: 0.0,
-            };
-            found.push((thread.process, process));
+        match found.iter_mut().find(|(it, _)| *it == thread.process) {
+            Some((_, process)) => process.alone = false,
+            None => {
+                let process = Process {
+                    initial: id,
+                    alone: true,
+                    start: thread.birth.0,
+                    end: end_of(thread.death),
+                    threads: 0,
+                    inside: 0.0,
+                    useful_inside: 0.0,
+                    serial_useful: 0.0,
+                    serial_runtime: 0.0,
+                    serial_off_cpu: 0.0,
+                };
+                found.push((thread.process, process));
+            }
         }
     }
     for (id, process) in &mut found {
         let mut changes: Vec<(u64, i32)> = Vec::new();
-        for thread in tables.threads.iter().filter(|it| it.process == *id) {
+        let of_process = tables.threads.iter().filter(|it| it.process == *id);
+        for thread in of_process.filter(|it| it.kind.is_in_teams()) {
             let end = end_of(thread.death);
+            if end <= thread.birth.0 {
+                continue;
+            }
             process.start = process.start.min(thread.birth.0);
             process.end = process.end.max(end);
-            if matches!(thread.kind, ThreadKind::Initial | ThreadKind::Worker) {
-                changes.extend([(thread.birth.0, 1), (end, -1)]);
-            }
+            changes.extend([(thread.birth.0, 1), (end, -1)]);
         }
         // An end sorts before a begin at the same time.
         changes.sort_unstable();
@@ -258,14 +349,15 @@ fn openmp_processes(tables: &Tables, duration: Nanos) -> Vec<(ProcessId, Process
             process.threads = process.threads.max(alive as usize);
         }
     }
+    found.retain(|(_, process)| process.threads > 0);
     found
 }
 
 /// The processes with an initial thread, and their times.
 fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>) -> Vec<Process> {
     let mut found = openmp_processes(tables, measured.duration);
-    // The initial thread is in a region from the region's begin to its end, so its time there is
-    // the union of the outermost regions, those without an end included.
+    // An initial thread is in a region from the region's begin to its end, so its time there is the
+    // union of its outermost regions, those without an end included.
     let regions = innermost_regions(tables);
     let in_region = |context: ContextId| {
         let region = regions.get(context.index());
@@ -278,14 +370,22 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         let Some((_, process)) = found.iter_mut().find(|(id, _)| *id == thread.process) else {
             continue;
         };
-        let initial = process.initial == item.thread;
-        let useful = matches!(item.state, RefinedState::Work | RefinedState::Serial)
-            && item.scheduling == Scheduling::Running;
+        if !thread.kind.is_in_teams() {
+            process.alone &= thread.kind != ThreadKind::Other || !in_region(item.context);
+            continue;
+        }
+        let initial = thread.kind == ThreadKind::Initial;
+        let user = matches!(item.state, RefinedState::Work | RefinedState::Serial);
+        let useful = user && item.scheduling == Scheduling::Running;
         if in_region(item.context) {
             process.inside += if initial { item.seconds } else { 0.0 };
             process.useful_inside += if useful { item.seconds } else { 0.0 };
         } else if initial && useful {
             process.serial_useful += item.seconds;
+        } else if initial && user {
+            process.serial_off_cpu += item.seconds;
+        } else if initial {
+            process.serial_runtime += item.seconds;
         }
     }
     found.into_iter().map(|(_, process)| process).collect()

@@ -48,7 +48,7 @@ impl First {
         let run = efficiency(profile, names.tables, measured, regions)?;
         Some(First {
             losses: losses(profile, names, measured, regions, &run),
-            budget: Budget::of(&run, regions, names.tables),
+            budget: Budget::of(&run, regions),
             ready: ready(profile, names.tables),
             cpus,
             spins: Spins::of(profile, names),

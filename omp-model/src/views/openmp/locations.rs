@@ -1,5 +1,7 @@
 //! Code locations of constructs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use experiment::ids::{ContextId, FrameId};
 use experiment::symbols::{Construct, SourceLine};
 use experiment::tables::ContextKind;
@@ -20,21 +22,19 @@ pub struct ConstructLocation {
 }
 
 impl ConstructLocation {
-    /// The key that distinguishes constructs: the line, if known; else the name.
+    /// The key that distinguishes calls: the line, if known; else the name.
     pub(super) fn key(&self, name: &str) -> (ConstructLocation, String) {
         match self.line {
             // A call into the runtime may name the function differently than a body does.
-            Some(_) => {
-                let function = None;
-                (
-                    ConstructLocation {
-                        function,
-                        ..self.clone()
-                    },
-                    String::new(),
-                )
-            }
+            Some(_) => (self.without_function(), String::new()),
             None => (self.clone(), name.to_owned()),
+        }
+    }
+
+    fn without_function(&self) -> ConstructLocation {
+        ConstructLocation {
+            function: None,
+            ..self.clone()
         }
     }
 
@@ -124,6 +124,17 @@ impl ConstructLocation {
     }
 }
 
+/// The directive of a construct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Directive {
+    /// The name shown.
+    pub(super) name: String,
+    /// Its code location.
+    pub(super) location: ConstructLocation,
+    /// What is the same for all constructs of the directive.
+    pub(super) key: (ConstructLocation, String),
+}
+
 /// The outlined functions of constructs, found from the user-mode stacks of time in them.
 #[derive(Debug)]
 pub(super) struct Bodies(FxHashMap<ContextId, Callee>);
@@ -161,6 +172,54 @@ impl Bodies {
         Bodies(best.into_iter().map(|(id, (_, body))| (id, body)).collect())
     }
 
+    /// The directives of constructs. Instantiations of a template are directives of their own.
+    pub(super) fn directives(
+        &self,
+        names: &Names<'_>,
+        contexts: impl Iterator<Item = ContextId>,
+    ) -> BTreeMap<ContextId, Directive> {
+        let mut directives: BTreeMap<ContextId, Directive> = contexts
+            .map(|context| {
+                let (name, location) = self.of(names, context);
+                let key = location.key(&name);
+                let directive = Directive {
+                    name,
+                    location,
+                    key,
+                };
+                (context, directive)
+            })
+            .collect();
+        let mut functions = BTreeMap::<ConstructLocation, BTreeSet<String>>::new();
+        for (&context, directive) in &directives {
+            if let Some(function) = self.holder(names, context) {
+                let known = functions.entry(directive.key.0.clone()).or_default();
+                known.insert(function.to_owned());
+            }
+        }
+        for (&context, directive) in &mut directives {
+            let location = &mut directive.key.0;
+            let Some(known) = functions.get(location).filter(|_| location.line.is_some()) else {
+                continue;
+            };
+            let own = self.holder(names, context).map(str::to_owned);
+            let named = || directive.location.function.clone();
+            location.function = match (own, known.len()) {
+                (Some(own), _) => Some(own),
+                // The call may name the function differently than the body.
+                (None, 1) => known.first().cloned(),
+                (None, _) => named().filter(|function| known.contains(function)),
+            };
+        }
+        directives
+    }
+
+    /// The function that holds the directive, according to the construct's body.
+    fn holder<'a>(&self, names: &Names<'a>, context: ContextId) -> Option<&'a str> {
+        let body = names.function_of(*self.0.get(&context)?)?;
+        body.outlined.as_ref()?.parent.as_deref()
+    }
+
     /// The construct's name and code location.
     pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, ConstructLocation) {
         let body = self.0.get(&context).copied();
@@ -185,7 +244,9 @@ fn body(names: &Names<'_>, path: &Path, kinds: &[ContextKind]) -> Option<Callee>
         _ => match names.function_of(callee)?.outlined.as_ref()?.construct {
             Construct::Parallel => ContextKind::Region,
             Construct::Teams => ContextKind::Teams,
-            Construct::Task => ContextKind::Task,
+            // clang makes a task of some target constructs.
+            Construct::Task | Construct::Target => ContextKind::Task,
+            Construct::Taskloop => ContextKind::Taskloop,
             Construct::Reduction => return None,
         },
     };

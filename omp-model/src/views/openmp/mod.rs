@@ -47,7 +47,7 @@ fn innermost_regions(tables: &Tables) -> Vec<ContextId> {
         regions.push(match context.kind {
             ContextKind::Root => ContextId::ROOT,
             ContextKind::Region | ContextKind::Teams => ContextId(id),
-            ContextKind::Task => regions[context.parent.index()],
+            ContextKind::Task | ContextKind::Taskloop => regions[context.parent.index()],
         });
     }
     regions

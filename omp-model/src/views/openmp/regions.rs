@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::{ContextId, ThreadId};
-use experiment::tables::{ContextKind, Tables};
+use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
-use super::locations::{Bodies, ConstructLocation};
+use super::locations::{Bodies, ConstructLocation, Directive};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::Profile;
@@ -42,8 +42,17 @@ pub struct RegionRow {
     pub own: Gain,
     /// The same, nested regions included: each of their seconds occupies one thread of this team.
     pub whole: Gain,
-    /// [`RegionRow::own`]'s gain by cause, in wall seconds of the run.
-    pub of_run: Parts,
+    /// Seconds of thread time lost to each cause in its teams, nested regions left out.
+    pub lost: Parts,
+    /// Seconds of thread time lost to uneven work: in each instance, what the other threads would
+    /// have worked as long as the one that worked longest. 0 for a nested region, whose work counts
+    /// for the outermost one.
+    pub uneven: f64,
+    /// Wall seconds of the initial threads in it, if it is not nested, else 0.
+    pub outermost: f64,
+    /// Seconds of thread time of its teams and of those of nested regions, threads that have not
+    /// arrived included.
+    pub occupied: f64,
     /// Seconds of thread time lost to each cause in which threads were ready to run but another
     /// thread had taken their CPU. In the rest of the lost time they spun or slept.
     pub ready: Parts,
@@ -113,7 +122,10 @@ impl RegionRow {
         add(&mut self.inclusive, &other.inclusive);
         self.own.add(&other.own, 1.0);
         self.whole.add(&other.whole, 1.0);
-        sum(&mut self.of_run, other.of_run);
+        sum(&mut self.lost, other.lost);
+        self.uneven += other.uneven;
+        self.outermost += other.outermost;
+        self.occupied += other.occupied;
         sum(&mut self.ready, other.ready);
         self.tasks.add(other.tasks);
         add_work(&mut self.work, other.work.into_iter());
@@ -123,9 +135,11 @@ impl RegionRow {
     pub fn load_balance(&self) -> f64 {
         let spread = self.spread.unwrap_or_else(|| {
             let total: f64 = self.work.iter().map(|(_, seconds)| seconds).sum();
+            // Teams of different threads may have been in it.
+            let threads = self.work.len().max(usize::from(self.threads)).max(1);
             Spread {
                 longest: self.work.first().map_or(0.0, |&(_, seconds)| seconds),
-                mean: total / f64::from(self.threads.max(1)),
+                mean: total / threads as f64,
             }
         });
         spread.load_balance()
@@ -141,6 +155,9 @@ struct ContextTotals {
     capacity: f64,
     elapsed: f64,
     spread: Option<Spread>,
+    uneven: f64,
+    /// Seconds of initial threads in it and in nested regions, if it is not nested.
+    outermost: f64,
     seconds: Vec<f64>,
     useful: f64,
     ready: Parts,
@@ -166,16 +183,26 @@ impl ContextTotals {
         }
     }
 
-    /// The gain without nested regions. A region that never ended has no more thread time than was
-    /// accounted to it.
-    fn gain(&self) -> Gain {
-        let capacity = (self.capacity - self.nested).max(self.accounted());
+    /// Thread time of the teams without nested regions. A region that never ended has no more than
+    /// was accounted to it.
+    fn room(&self) -> f64 {
+        (self.capacity - self.nested).max(self.accounted())
+    }
+
+    /// Thread time lost to each cause without nested regions. Threads that have not arrived yet are
+    /// lost to scheduling.
+    fn lost(&self) -> Parts {
         let mut parts = self.lost;
-        parts[Cause::Scheduling as usize] += capacity - self.accounted();
+        parts[Cause::Scheduling as usize] += self.room() - self.accounted();
+        parts
+    }
+
+    /// The gain without nested regions.
+    fn gain(&self) -> Gain {
         let team = self.team();
         Gain {
-            elapsed: capacity / team,
-            parts: parts.map(|part| part / team),
+            elapsed: self.room() / team,
+            parts: self.lost().map(|part| part / team),
         }
     }
 }
@@ -194,14 +221,20 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
     let levels = Levels::new(tables, &innermost, &accounts);
 
     let mut rows = BTreeMap::<(u32, ConstructLocation, bool, String), RegionRow>::new();
-    for (at, account) in accounts.iter().enumerate() {
-        let Some(account) = account else { continue };
-        let context = ContextId(at as u32);
-        let (name, location) = bodies.of(names, context);
+    let known = (0..accounts.len()).filter(|&at| accounts[at].is_some());
+    let directives = bodies.directives(names, known.map(|at| ContextId(at as u32)));
+    for (context, directive) in directives {
+        let at = context.index();
+        let Some(account) = &accounts[at] else {
+            continue;
+        };
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
-        // Two bodies of one directive (of a template, for instance) make one row.
-        let (shared_location, distinct) = location.key(&name);
+        let Directive {
+            name,
+            location,
+            key: (shared_location, distinct),
+        } = directive;
         let key = (nesting, shared_location, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
             name,
@@ -216,7 +249,10 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             inclusive: vec![0.0; REGION_METRICS.len()].into(),
             own: Gain::default(),
             whole: Gain::default(),
-            of_run: Parts::default(),
+            lost: Parts::default(),
+            uneven: 0.0,
+            outermost: 0.0,
+            occupied: 0.0,
             ready: Parts::default(),
             tasks: Tasks::default(),
             work: Vec::new(),
@@ -251,10 +287,15 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, level
     add(&mut row.inclusive, &levels.inclusive[at]);
     row.own.add(&levels.own[at], 1.0);
     row.whole.add(&levels.whole[at], 1.0);
-    sum(
-        &mut row.of_run,
-        levels.own[at].parts.map(|part| part * levels.scale[at]),
-    );
+    sum(&mut row.lost, account.lost());
+    if row.nesting == 1 {
+        row.uneven += match account.spread {
+            Some(_) => account.uneven,
+            None => account.lost[Cause::Imbalance as usize],
+        };
+        row.outermost += account.outermost;
+    }
+    row.occupied += levels.occupied[at];
     sum(&mut row.ready, account.ready);
     row.tasks.add(account.tasks);
     add_work(
@@ -300,9 +341,21 @@ fn accounts(
             );
         }
     };
+    let outermost = outermost(tables, innermost);
+    let kind_of = |thread: ThreadId| tables.threads.get(thread.index()).map(|it| it.kind);
     for item in &profile.items {
+        let kind = kind_of(item.thread);
+        if kind == Some(ThreadKind::Initial) {
+            let region = outermost.get(item.context.index());
+            let region = region.copied().unwrap_or(ContextId::ROOT);
+            add_to(region, &mut |account| account.outermost += item.seconds);
+        }
         add_to(item.context, &mut |account| {
             add_item(&mut account.seconds, item, &REGION_METRICS);
+            // A helper of the runtime that executes a task of the region is not in its team.
+            if kind == Some(ThreadKind::Other) {
+                return;
+            }
             let work = account.work.entry(item.thread).or_default();
             match Cause::of(item) {
                 Some(cause) => {
@@ -325,6 +378,10 @@ fn accounts(
             account.instances += u64::from(sum.instances);
             account.threads = account.threads.max(sum.team);
             account.elapsed += elapsed;
+            // A helper of the runtime that encounters a region in a task is not of the team.
+            if kind_of(sum.thread) == Some(ThreadKind::Other) {
+                account.capacity -= elapsed;
+            }
             if !recorded {
                 account.capacity += elapsed * f64::from(sum.team.max(1));
             }
@@ -340,25 +397,40 @@ fn accounts(
         };
         add_to(sum.context, &mut |account| account.tasks.add(more));
     }
-    for work in measured.region_works {
+    for (work, sum) in measured.region_works.iter().zip(measured.region_sums) {
+        let spread = Spread {
+            longest: work.longest.seconds(),
+            mean: work.mean.seconds(),
+        };
         add_to(work.context, &mut |account| {
             account.capacity += work.capacity.seconds();
-            account.spread.get_or_insert_default().add(Spread {
-                longest: work.longest.seconds(),
-                mean: work.mean.seconds(),
-            });
+            account.spread.get_or_insert_default().add(spread);
+            account.uneven += f64::from(sum.team.max(1)) * (spread.longest - spread.mean);
         });
     }
     accounts
 }
 
+/// For each context, the outermost region that it is or lies in; the root if there is none.
+fn outermost(tables: &Tables, innermost: &[ContextId]) -> Vec<ContextId> {
+    let contexts = tables.contexts.rows().iter().zip(innermost);
+    let mut regions: Vec<ContextId> = Vec::with_capacity(innermost.len());
+    for (context, &inner) in contexts {
+        // A context's parent precedes it.
+        let outer = regions.get(context.parent.index()).copied();
+        let outer = outer.filter(|&outer| outer != ContextId::ROOT);
+        regions.push(outer.unwrap_or(inner));
+    }
+    regions
+}
+
 /// Values that follow from the nesting of regions, by context.
 struct Levels {
     nesting: Vec<u32>,
-    /// Wall seconds of the run for each wall second of this region.
-    scale: Vec<f64>,
     own: Vec<Gain>,
     whole: Vec<Gain>,
+    /// Thread time of teams, nested regions included.
+    occupied: Vec<f64>,
     inclusive: Vec<Vec<f64>>,
 }
 
@@ -373,7 +445,7 @@ impl Levels {
         let own: Vec<Gain> = (0..count).map(|at| account(at).gain()).collect();
         let mut levels = Levels {
             nesting: vec![0; count],
-            scale: vec![1.0; count],
+            occupied: (0..count).map(|at| account(at).room()).collect(),
             whole: own.clone(),
             own,
             inclusive: (0..count).map(|at| account(at).seconds.clone()).collect(),
@@ -385,17 +457,14 @@ impl Levels {
         let is_region = |at: usize| at > 0 && innermost[at].index() == at;
         // Outer regions precede inner ones.
         for at in (1..count).filter(|&at| is_region(at)) {
-            let outer = outer_of(at);
-            levels.nesting[at] = levels.nesting[outer] + 1;
-            if outer > 0 {
-                levels.scale[at] = levels.scale[outer] / account(outer).team();
-            }
+            levels.nesting[at] = levels.nesting[outer_of(at)] + 1;
         }
         for at in (1..count).rev().filter(|&at| is_region(at)) {
             let outer = outer_of(at);
             if outer > 0 {
                 let inner = levels.whole[at];
                 levels.whole[outer].add(&inner, 1.0 / account(outer).team());
+                levels.occupied[outer] += levels.occupied[at];
                 let (outers, inners) = levels.inclusive.split_at_mut(at);
                 add(&mut outers[outer], &inners[0]);
             }

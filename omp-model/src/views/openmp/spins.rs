@@ -2,7 +2,6 @@
 //! as work, so without this view the advice would be misleading.
 
 use experiment::ids::FrameId;
-use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
 use super::advice::LEAST;
@@ -29,7 +28,7 @@ impl Spins {
         let (mut all, mut seconds) = (0.0, 0.0);
         for item in &profile.items {
             let thread = names.tables.threads.get(item.thread.index());
-            if thread.is_none_or(|thread| thread.kind == ThreadKind::Outside) {
+            if thread.is_none_or(|thread| !thread.kind.is_in_teams()) {
                 continue;
             }
             all += item.seconds;

@@ -7,7 +7,7 @@ use experiment::state::State;
 use experiment::tables::ContextKind;
 
 use super::gain::REGION_METRICS;
-use super::locations::{Bodies, ConstructLocation};
+use super::locations::{Bodies, ConstructLocation, Directive};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::Profile;
@@ -61,6 +61,8 @@ impl TaskRow {
 pub struct Runs {
     /// Number of tasks.
     pub instances: u64,
+    /// Number of others that began, and did not complete while the program was recorded.
+    pub unfinished: u64,
     /// Number of tasks completed by a thread other than their creator.
     pub elsewhere: u64,
     /// Their sum.
@@ -74,6 +76,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// The number of tasks that began.
+    pub fn begun(&self) -> u64 {
+        self.instances + self.unfinished
+    }
+
     /// The mean; 0 without tasks.
     pub fn mean(&self) -> f64 {
         match self.instances {
@@ -96,12 +103,14 @@ impl Runs {
 
     fn add(&mut self, sum: &experiment::rows::TaskSum) {
         let least = sum.least.seconds();
-        self.least = match self.instances {
-            0 => least,
+        self.least = match (self.instances, sum.instances) {
+            (_, 0) => self.least,
+            (0, _) => least,
             _ => self.least.min(least),
         };
         self.most = self.most.max(sum.most.seconds());
         self.instances += u64::from(sum.instances);
+        self.unfinished += u64::from(sum.unfinished);
         self.elsewhere += u64::from(sum.elsewhere);
         self.work += sum.work.seconds();
         self.squares += sum.squares as f64 * 1e-18;
@@ -122,7 +131,7 @@ pub struct Waited {
 /// Every task directive, most time first. `profile` is in user mode.
 pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<TaskRow> {
     let contexts = names.tables.contexts.rows();
-    let is_task = |at: usize| contexts[at].kind == ContextKind::Task;
+    let is_task = |at: usize| contexts[at].kind.is_task();
     let mut seconds: Vec<Option<Vec<f64>>> = vec![None; contexts.len()];
     for item in &profile.items {
         let at = item.context.index();
@@ -137,17 +146,26 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
             runs.get_or_insert_default().add(sum);
         }
     }
-    let task_bodies = Bodies::learn(profile, names, &[ContextKind::Task], |context| context);
+    let task_bodies = Bodies::learn(
+        profile,
+        names,
+        &[ContextKind::Task, ContextKind::Taskloop],
+        |context| context,
+    );
     let creators = Creators::new(profile, names, measured);
 
     let mut rows = BTreeMap::<(ConstructLocation, String), TaskRow>::new();
-    for at in (1..contexts.len()).filter(|&at| is_task(at)) {
-        if seconds[at].is_none() && runs[at].is_none() {
-            continue;
-        }
-        let context = ContextId(at as u32);
-        let (name, location) = task_bodies.of(names, context);
-        let row = rows.entry(location.key(&name)).or_insert_with(|| TaskRow {
+    let known = (1..contexts.len())
+        .filter(|&at| is_task(at) && (seconds[at].is_some() || runs[at].is_some()));
+    let directives = task_bodies.directives(names, known.map(|at| ContextId(at as u32)));
+    for (context, directive) in directives {
+        let at = context.index();
+        let Directive {
+            name,
+            location,
+            key,
+        } = directive;
+        let row = rows.entry(key).or_insert_with(|| TaskRow {
             name,
             location,
             contexts: Vec::new(),
@@ -163,7 +181,7 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
         if let Some(more) = runs[at] {
             merge_runs(row.runs.get_or_insert_default(), &more);
         }
-        let count = runs[at].map_or(0, |runs| runs.instances);
+        let count = runs[at].map_or(0, |runs| runs.begun());
         let creator = creators.name(names, &task_bodies, contexts[at].parent);
         add_created(&mut row.created, creator, count);
     }
@@ -186,12 +204,14 @@ fn add_created(created: &mut Vec<(String, u64)>, creator: String, count: u64) {
 }
 
 fn merge_runs(runs: &mut Runs, more: &Runs) {
-    runs.least = match runs.instances {
-        0 => more.least,
+    runs.least = match (runs.instances, more.instances) {
+        (_, 0) => runs.least,
+        (0, _) => more.least,
         _ => runs.least.min(more.least),
     };
     runs.most = runs.most.max(more.most);
     runs.instances += more.instances;
+    runs.unfinished += more.unfinished;
     runs.elsewhere += more.elsewhere;
     runs.work += more.work;
     runs.squares += more.squares;
@@ -236,7 +256,7 @@ impl Creators {
     fn name(&self, names: &Names<'_>, tasks: &Bodies, context: ContextId) -> String {
         match names.tables.contexts.get(context.0).map(|it| it.kind) {
             Some(ContextKind::Region | ContextKind::Teams) => self.regions.of(names, context).0,
-            Some(ContextKind::Task) => tasks.of(names, context).0,
+            Some(ContextKind::Task | ContextKind::Taskloop) => tasks.of(names, context).0,
             Some(ContextKind::Root) | None => "serial code".to_owned(),
         }
     }
@@ -342,6 +362,7 @@ mod tests {
             context: task,
             thread: ThreadId(thread),
             instances,
+            unfinished: 0,
             elsewhere,
             work: Nanos((least + most) * MS),
             least: Nanos(least * MS),

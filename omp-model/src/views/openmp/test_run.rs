@@ -184,8 +184,13 @@ impl TestRun {
         }
     }
 
-    /// The profile, with blame.
+    /// The profile in user mode, with blame.
     pub(crate) fn profile(&self) -> Profile {
+        self.profile_in(ViewMode::User)
+    }
+
+    /// The profile in a mode.
+    pub(crate) fn profile_in(&self, mode: ViewMode) -> Profile {
         let header = Header::default();
         let source = Source {
             tables: &self.tables,
@@ -196,7 +201,7 @@ impl TestRun {
             header: &header,
         };
         let attribution = Attribution::new(&source, &Samples::default(), Slices::Apart);
-        attribution.profile(&source, ViewMode::User)
+        attribution.profile(&source, mode)
     }
 }
 

@@ -1,3 +1,5 @@
 //! Invariants that need several of these views.
 
+mod parts;
+mod program;
 mod random;

@@ -3,7 +3,7 @@ use experiment::Samples;
 use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadStateId};
 use experiment::rows::{Sample, SampleKind};
 use experiment::state::State;
-use experiment::tables::{Module, Thread, ThreadState};
+use experiment::tables::{Module, Thread, ThreadKind, ThreadState};
 
 fn tables() -> Tables {
     let mut tables = Tables::default();

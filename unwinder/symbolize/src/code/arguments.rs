@@ -34,7 +34,7 @@ impl<'a> BodyArguments<'a> {
         }
     }
 
-    /// The body that the call instruction whose last byte is at `last` passes to the runtime, and its
+    /// The body that the call (or jump) whose last byte is at `last` passes to the runtime, and its
     /// construct. Only if it is certain ([`Caller::value`]).
     pub(crate) fn at(&mut self, last: u64) -> Option<(ElfFunction, Body)> {
         let symbols = self.symbols;
@@ -46,9 +46,10 @@ impl<'a> BodyArguments<'a> {
         let entry = reached(symbols, &caller.code[call])?;
         // The body of a task is passed by the call before, which allocates the task.
         let call = match entry.as_str() {
-            "__kmpc_omp_task" | "__kmpc_omp_task_with_deps" | "__kmpc_taskloop" => {
-                caller.call_before(call)?
-            }
+            "__kmpc_omp_task"
+            | "__kmpc_omp_task_with_deps"
+            | "__kmpc_taskloop"
+            | "__kmpc_taskloop_5" => caller.call_before(call)?,
             _ => call,
         };
         let entry = reached(symbols, &caller.code[call])?;
@@ -56,8 +57,11 @@ impl<'a> BodyArguments<'a> {
             GIVEN.iter().find(|(start, ..)| entry.starts_with(start))?;
         let target = caller.value(call, register)?;
         let body = symbols.code(target)?;
-        let parent = caller.function.clone();
-        (body.start == target).then_some((body, Body { construct, parent }))
+        let given = Body {
+            construct,
+            calls: vec![(caller.function.clone(), last)],
+        };
+        (body.start == target).then_some((body, given))
     }
 
     fn caller(&mut self, last: u64) -> Option<&Caller> {
@@ -131,7 +135,7 @@ impl Caller {
 }
 
 /// Callee-saved registers (System V ABI for AMD64, 3.2.1).
-const CALLEE_SAVED: [Register; 6] = [
+pub(super) const CALLEE_SAVED: [Register; 6] = [
     Register::RBX,
     Register::RBP,
     Register::R12,
@@ -141,7 +145,7 @@ const CALLEE_SAVED: [Register; 6] = [
 ];
 
 /// Whether an instruction writes a register, other than restoring it for the caller.
-fn writes(instruction: &Instruction, register: Register) -> bool {
+pub(super) fn writes(instruction: &Instruction, register: Register) -> bool {
     if instruction.mnemonic() == Mnemonic::Pop {
         return false;
     }

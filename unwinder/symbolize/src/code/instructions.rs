@@ -5,20 +5,19 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use crate::symbols::Symbols;
 
 /// Longer functions are not examined: 64 KiB.
-pub(super) const LARGEST: u64 = 1 << 16;
+pub(crate) const LARGEST: u64 = 1 << 16;
 
-/// The function that the call instruction whose last byte is at `last` leads to.
-pub(super) fn callee(symbols: &Symbols, last: u64) -> Option<String> {
-    let function = symbols.code(last)?;
-    let bytes = symbols.bytes(&function);
-    let end = usize::try_from(last.checked_sub(function.start)? + 1).ok()?;
-    // `E8 rel32` and `FF 15 rel32`: the call instructions that name their function.
-    [5, 6].into_iter().find_map(|length| {
-        let code = bytes.get(end.checked_sub(length)?..end)?;
+/// The call instructions that name their function and whose last byte is at `last`: `E8 rel32` and
+/// `FF 15 rel32`. At most one of the two is an instruction of the program.
+pub(crate) fn calls_ending_at(symbols: &Symbols, last: u64) -> impl Iterator<Item = Instruction> {
+    let function = symbols.code(last);
+    [5, 6].into_iter().filter_map(move |length| {
+        let function = function.as_ref()?;
+        let end = usize::try_from(last.checked_sub(function.start)? + 1).ok()?;
+        let code = symbols.bytes(function).get(end.checked_sub(length)?..end)?;
         let ip = last + 1 - length as u64;
-        let mut decoder = Decoder::with_ip(64, code, ip, DecoderOptions::NONE);
-        let call = decoder.decode();
-        (call.len() == length).then(|| reached(symbols, &call))?
+        let call = Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode();
+        (is_call(&call) && call.len() == length).then_some(call)
     })
 }
 

@@ -17,10 +17,10 @@ use experiment::symbols::CodeFact;
 use crate::symbols::Symbols;
 
 pub(crate) use arguments::BodyArguments;
-pub(crate) use bodies::{Body, bodies};
+pub(crate) use bodies::{Body, bodies, folded_into};
 pub(crate) use frames::UserFrames;
-use instructions::callee;
-pub(crate) use instructions::decode;
+use instructions::reached;
+pub(crate) use instructions::{LARGEST, calls_ending_at, decode};
 use spins::SpinLoops;
 
 /// What is known of the frames of one load object.
@@ -32,8 +32,8 @@ pub(crate) fn facts(
     let mut spins = SpinLoops::default();
     let mut facts = BTreeMap::new();
     for (frame, address) in frames {
-        let calls = if user.is_call(frame) {
-            callee(symbols, address)
+        let calls = if user.is_call(frame) || user.is_fork(frame) {
+            calls_ending_at(symbols, address).find_map(|call| reached(symbols, &call))
         } else {
             None
         };

@@ -1,4 +1,5 @@
-! Procedures within others: of a module's procedure, of the main program, and of one outside.
+! Procedures within others: of a module's procedure, of the main program, and of one outside. The last
+! has constructs within constructs.
 module host
 contains
   subroutine outer(n)
@@ -43,7 +44,11 @@ contains
     integer :: i
     !$omp parallel do
     do i = 1, n
+      !$omp task
+      !$omp parallel
       call use(i)
+      !$omp end parallel
+      !$omp end task
     end do
   end subroutine
 end program

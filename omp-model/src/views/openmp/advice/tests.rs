@@ -132,6 +132,7 @@ fn causes_of_other_losses_are_distinguished() {
             context: task,
             thread: ThreadId(1),
             instances: count,
+            unfinished: 0,
             elsewhere: count,
             work: Nanos(work * MS),
             least: Nanos(0),

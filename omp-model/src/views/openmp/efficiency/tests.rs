@@ -1,7 +1,7 @@
 //! Efficiencies of runs whose values are known by construction.
 
 use experiment::state::{Scheduling, State};
-use experiment::tables::ContextKind;
+use experiment::tables::{ContextKind, Thread, ThreadKind};
 
 use super::*;
 use crate::metrics::Metric;
@@ -22,10 +22,11 @@ fn loss(run: &Run, id: &str) -> f64 {
 #[test]
 fn a_serial_share_bounds_the_speed_up() {
     let run = run(&unbalanced());
-    close(run.serial.seconds, 0.1);
-    close(run.serial.bound(4.0), 0.5 / (0.1 + 0.4 / 4.0));
-    close(run.serial.limit(), 5.0);
-    close(run.serial.without(0.225), 0.5 / 0.275);
+    let serial = run.serial.unwrap();
+    close(serial.seconds, 0.1);
+    close(serial.bound(4.0), 0.5 / (0.1 + 0.4 / 4.0));
+    close(serial.limit(), 5.0);
+    close(run.without(0.225), 0.5 / 0.275);
 }
 
 #[test]
@@ -105,5 +106,71 @@ fn a_region_that_never_ended_has_the_time_accounted_for() {
     close(run.efficiency.value(), 0.4);
     close(loss(&run, "omp_region"), 0.9 / 2.0);
     close(loss(&run, "load_balance"), 0.9 / 4.0 / 0.5);
-    close(run.serial.seconds, 0.1);
+    close(run.serial.unwrap().seconds, 0.1);
+}
+
+/// A team of four for 20 ms, then one of two for 980 ms.
+fn small_team() -> TestRun {
+    let mut test = TestRun::new(4, 1_000);
+    let [large, small] = [0x40, 0x50].map(|at| test.construct(ROOT, ContextKind::Region, at));
+    for thread in 0..4 {
+        test.run(thread, State::Work, large, 20);
+        match thread {
+            0 | 1 => test.run(thread, State::Work, small, 980),
+            _ => test.run(thread, State::Idle, ROOT, 980),
+        }
+    }
+    test.instance(large, 0, 20, &[20; 4]);
+    test.instance(small, 0, 980, &[980; 2]);
+    test
+}
+
+#[test]
+fn threads_in_no_team_are_lost_to_the_region_that_leaves_them_out() {
+    let test = small_team();
+    let run = run(&test);
+    close(loss(&run, "no_team"), 0.49);
+    close(loss(&run, "process_communication"), 0.0);
+    close(loss(&run, "scheduling"), 0.0);
+    close(run.efficiency.value(), 0.51);
+    let rows = rows(&test);
+    let budget = crate::views::openmp::budget::Budget::of(&run, &rows).unwrap();
+    close(budget.no_team, 0.49);
+    close(budget.serial_off_cpu, 0.0);
+    let (profile, measured) = (test.profile(), test.measured());
+    let losses = super::super::advice::losses(&profile, &test.names(), &measured, &rows, &run);
+    let [loss] = &losses[..] else {
+        panic!("one loss: {losses:?}");
+    };
+    assert_eq!(loss.reason.id(), "no_team");
+    close(loss.seconds, 0.49);
+    // Regions without a line or a name are one row: 80 + 1960 ms of teams in 1 s.
+    assert_eq!(loss.finding, "its teams have 2.0 of 4 threads on average");
+}
+
+#[test]
+fn waits_of_serial_code_are_lost_to_the_runtime() {
+    let mut test = TestRun::new(1, 1_000);
+    test.run(0, State::Serial, ROOT, 100);
+    test.run(0, State::TaskWait, ROOT, 600);
+    test.be(0, (State::Serial, Scheduling::Blocked), ROOT, 300);
+    // A helper of the runtime executes the task.
+    let task = test.construct(ROOT, ContextKind::Task, 0x40);
+    test.tables.threads.push(Thread {
+        kind: ThreadKind::Other,
+        ..test.tables.threads[0].clone()
+    });
+    test.at.push(0);
+    test.run(1, State::Idle, ROOT, 100);
+    test.run(1, State::Work, task, 600);
+    test.run(1, State::Idle, ROOT, 300);
+    let run = run(&test);
+    assert_eq!(run.threads, 1);
+    close(run.efficiency.value(), 0.1);
+    close(run.spent.serial_runtime, 0.6);
+    close(run.spent.serial_off_cpu, 0.3);
+    let (profile, measured) = (test.profile(), test.measured());
+    let losses = super::super::advice::losses(&profile, &test.names(), &measured, &[], &run);
+    let found: Vec<(&str, f64)> = losses.iter().map(|it| (it.reason.id(), it.share)).collect();
+    assert_eq!(found, [("serial_runtime", 0.6), ("serial_offcpu", 0.3)]);
 }

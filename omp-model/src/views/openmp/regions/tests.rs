@@ -85,9 +85,11 @@ fn nested_regions_are_exclusive_and_inclusive() {
     close(outer.whole.total(), 0.01 + 0.02 / 2.0);
     close(outer.inclusive[0], 0.14 + 0.12);
     close(outer.exclusive[0], 0.14);
-    // A second of the inner region is half a second of the run.
-    close(inner.of_run[Cause::Imbalance as usize], 0.01);
-    close(outer.of_run[Cause::Imbalance as usize], 0.01);
+    close(inner.lost[Cause::Imbalance as usize], 0.04);
+    close(outer.lost[Cause::Imbalance as usize], 0.02);
+    close(outer.occupied, 0.14 + 0.12);
+    close(outer.outermost, 0.1);
+    close(inner.outermost, 0.0);
 }
 
 /// Two directives of one function whose lines and bodies are unknown.

@@ -1,0 +1,75 @@
+//! The construct, function and line of each outlined function, by machine code and debug information.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+#[path = "../../tests/compile/mod.rs"]
+mod compile;
+
+use std::collections::BTreeSet;
+
+use experiment::linkage::is_outlined;
+use experiment::symbols::Construct::{self, Parallel, Target, Task};
+use experiment::tables::{Frame, Module, RuntimeKind, Tables};
+use symbolize::{Symbols, from_files};
+
+type Row = (Construct, String, Option<u32>);
+
+/// (construct, function, line) of each outlined function in a shared library.
+fn found(compiler: &str, words: &str) -> BTreeSet<(u8, String, Option<u32>)> {
+    let library = compile::build(compiler, "constructs.c", &format!("-fopenmp {words}"));
+    let symbols = Symbols::open(&library, None).expect("symbols");
+    let mut tables = Tables::default();
+    let module = tables.module(Module {
+        path: library.to_str().expect("a plain path").to_owned(),
+        build_id: String::new(),
+        runtime: RuntimeKind::None,
+    });
+    for function in symbols.functions().filter(|it| is_outlined(&it.name)) {
+        tables.frame(Frame {
+            module,
+            address: function.start,
+        });
+    }
+    let table = from_files(&tables);
+    let outlined = table.functions.iter().filter_map(|it| it.outlined.clone());
+    outlined
+        .map(|it| (it.construct as u8, it.parent.unwrap_or_default(), it.line))
+        .collect()
+}
+
+fn rows(lines: bool) -> BTreeSet<(u8, String, Option<u32>)> {
+    let expected: [Row; 5] = [
+        (Parallel, "regions".to_owned(), Some(8)),
+        (Task, "tasks".to_owned(), Some(14)),
+        (Target, "targets".to_owned(), Some(26)),
+        (Target, "combined".to_owned(), Some(32)),
+        (Parallel, "combined".to_owned(), Some(32)),
+    ];
+    let rows = expected.into_iter();
+    rows.map(|(construct, parent, line)| (construct as u8, parent, line.filter(|_| lines)))
+        .collect()
+}
+
+const LIBRARY: &str = "-shared -fPIC";
+
+#[test]
+fn bodies_of_gcc_are_told_apart_by_the_calls_that_pass_them() {
+    for words in ["-O0 -g", "-O2 -g", "-O2 -g -gsplit-dwarf", "-O3 -g1"] {
+        let words = format!("{words} {LIBRARY}");
+        assert_eq!(found("gcc", &words), rows(true), "{words}");
+    }
+}
+
+#[test]
+fn without_debug_information_bodies_of_gcc_have_no_line() {
+    let words = format!("-O2 -g0 {LIBRARY}");
+    assert_eq!(found("gcc", &words), rows(false));
+}
+
+#[test]
+fn bodies_of_clang_have_their_function_and_line_at_every_level_of_debug_information() {
+    // A target region that is inlined everywhere has no function.
+    for words in ["-O0 -g", "-O0 -g1", "-O0 -g -gsplit-dwarf"] {
+        let words = format!("{words} {LIBRARY} -nostdlib");
+        assert_eq!(found("clang", &words), rows(true), "{words}");
+    }
+}
