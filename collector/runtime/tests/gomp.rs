@@ -6,11 +6,15 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omp_ring::layout::RuntimeKind;
-use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, MutexPayload};
+use omp_ring::record::{
+    CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, TASK_ALL, TaskPayload,
+};
 use support::{Recording, check_sums, compile_gnu, preloaded, record_preloaded};
 
 const THREAD_INITIAL: u64 = 1;
 const THREAD_WORKER: u64 = 2;
+/// `ompt_task_complete`
+const COMPLETE: u32 = 1;
 
 /// Properties of every recording: nothing is lost, each thread has one kind, regions nest, each
 /// implicit task of a team of two or more ends in its join barrier, tasks belong to this process.
@@ -166,21 +170,31 @@ fn constructs_are_what_the_program_did() {
 fn check_tasks(recording: &Recording) {
     check(recording);
     let mut created = BTreeSet::new();
+    let mut whole = BTreeSet::new();
     for event in recording.all(Kind::TaskCreate) {
-        assert!(
-            created.insert(event.origin().instance),
-            "a task's id is used twice"
-        );
+        let origin = event.origin();
+        assert!(created.insert(origin.instance), "a task's id is used twice");
+        if origin.info & TASK_ALL != 0 {
+            whole.insert(origin.instance);
+        }
         let site = recording.site(event);
         assert_eq!(site.frames[0], site.code);
     }
     let mut started = BTreeSet::new();
+    let mut ended = BTreeSet::new();
     for thread in &recording.threads {
         let mut stack = vec![InstanceId::NONE];
         for event in thread.of(Kind::TaskSchedule) {
-            let task = event.task().task;
+            let TaskPayload { task, status } = event.task();
+            let is_whole = whole.contains(&task);
+            let ends_another = status == COMPLETE;
+            if is_whole && ends_another && !stack.contains(&task) {
+                assert!(ended.insert(task), "{event:?}: the taskloop has ended");
+                continue;
+            }
+            let begins = is_whole && !ends_another;
             // Either a task begins on top of the current one, or the one below it resumes.
-            if stack.len() > 1 && stack[stack.len() - 2] == task {
+            if !begins && stack.len() > 1 && stack[stack.len() - 2] == task {
                 stack.pop();
             } else {
                 assert!(created.contains(&task), "{event:?} of no known task");
@@ -190,6 +204,7 @@ fn check_tasks(recording: &Recording) {
         }
         assert_eq!(stack, [InstanceId::NONE]);
     }
+    assert!(ended.is_subset(&whole));
     assert_eq!(started, created, "every task runs");
 }
 

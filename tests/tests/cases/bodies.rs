@@ -122,8 +122,8 @@ pub(crate) fn first_directives(run: &Run) -> Result<(), String> {
     faults.note(just(&constructs(&experiment, REGIONS), &regions));
     let tasks = constructs(&experiment, TASKS);
     let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
-    faults.unless(names == ["loops -- OMP task from line 22"], || {
-        format!("the tasks are {names:?}, and the taskloop is at line 22")
+    faults.unless(names == ["loops -- OMP taskloop from line 22"], || {
+        format!("{names:?} instead of one taskloop at line 22")
     });
     let target = "league -- OMP target region from line 32";
     let paths: [&[&str]; 1] = [&["league", target, regions[2].0]];

@@ -85,7 +85,7 @@ pub(crate) fn taskloops(run: &Run) -> Result<(), String> {
         ("main -- OMP taskloop from line 8", 30),
         ("main -- OMP taskloop from line 10", 20),
         ("main -- OMP taskloop from line 12", 100),
-        ("main -- OMP taskloop from line 16", 70),
+        ("main -- OMP taskloop from line 15", 70),
     ];
     just(&constructs(&experiment, TASKS), &tasks)
 }

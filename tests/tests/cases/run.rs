@@ -179,6 +179,8 @@ impl<'a> Run<'a> {
             &self.compiler.path
         };
         let mut build = Command::new(compiler);
+        // The compilers of Fortran write modules into the current directory.
+        build.current_dir(&self.place);
         build.args(["-O2", "-g", "-pthread"]).args(words);
         if let Some(header) = &self.compiler.omp_header {
             build

@@ -36,12 +36,15 @@ pub fn build(compiler: &str, source: &str, words: &str) -> PathBuf {
         .get_or_insert_with(HashMap::new)
         .entry(key.clone())
         .or_insert_with(|| {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-            let program = fresh_path("program");
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+            // Some compilers write files of split debug information into the current directory.
+            let folder = fresh_path("build");
+            fs::create_dir(&folder).expect("a fresh folder");
+            let program = folder.join("program");
             let output = Command::new(compiler)
                 .current_dir(folder)
                 .args(words.split_whitespace())
-                .arg(source)
+                .arg(sources.join(source))
                 .arg("-o")
                 .arg(&program)
                 .args(["-lm", "-pthread"])
