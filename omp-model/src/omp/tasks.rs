@@ -146,31 +146,47 @@ impl Machine {
     }
 
     /// The thread will not come back to what it is in, unless records were lost: counts the instances
-    /// that it has not ended.
+    /// that it has not ended, and those that the teams of its regions have not ended. The threads of a
+    /// process that ends die in any order.
     pub(super) fn leave_open(&mut self, now: &mut Step<'_>) {
-        loop {
-            let levels = self.threads[now.thread.index()].levels().iter();
-            let known = levels.rev().take_while(|level| level.cause != Cause::Lost);
-            let is_left = |level: &&Level| match level.cause {
-                Cause::Task => true,
-                Cause::Fork(slot) => self.regions.open(slot, level.id).is_some(),
-                _ => false,
+        let mut leaving = vec![now.thread];
+        while let Some(thread) = leaving.pop() {
+            let now = &mut Step {
+                tables: now.tables,
+                accounting: now.accounting,
+                time: now.time,
+                thread,
             };
-            let inner = known
-                .copied()
-                .enumerate()
-                .find(|(_, level)| is_left(&level));
-            let Some((from_top, level)) = inner else {
-                return;
-            };
-            let at = self.threads[now.thread.index()].depth() - 1 - from_top;
-            if let Cause::Fork(slot) = level.cause {
-                self.count_region(now, slot);
-            } else {
-                self.complete_task(now, true);
+            while let Some((at, cause)) = self.innermost_open(thread) {
+                if let Cause::Fork(slot) = cause {
+                    self.count_region(now, slot);
+                    let members = self.regions.at(slot).members.iter();
+                    let is_in = |thread: &ThreadId| {
+                        let in_it = |level: &Level| level.cause == Cause::Implicit(slot);
+                        self.threads[thread.index()].find(in_it).is_some()
+                    };
+                    leaving.extend(members.map(|member| member.thread).filter(is_in));
+                } else {
+                    self.complete_task(now, true);
+                }
+                self.unwind(thread, at);
             }
-            self.unwind(now.thread, at);
         }
+    }
+
+    /// The innermost instance that the thread has not ended, if no records were lost since it began:
+    /// its depth, and whether it is a task or a region.
+    fn innermost_open(&self, thread: ThreadId) -> Option<(usize, Cause)> {
+        let levels = self.threads[thread.index()].levels();
+        let lost = levels.iter().rposition(|level| level.cause == Cause::Lost);
+        let known = lost.map_or(0, |at| at + 1);
+        let is_open = |level: &Level| match level.cause {
+            Cause::Task => true,
+            Cause::Fork(slot) => self.regions.open(slot, level.id).is_some(),
+            _ => false,
+        };
+        let at = known + levels[known..].iter().rposition(is_open)?;
+        Some((at, levels[at].cause))
     }
 
     /// The thread's current explicit task, if it is in one, is complete, or `unfinished` for ever.
