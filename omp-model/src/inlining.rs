@@ -44,11 +44,16 @@ pub fn expand_paths(
         let mut frame = path.frame;
         if let Callee::ParentOf(body) = frame.callee {
             let caller = expanded.get(at.0).map(|path: &Path| path.frame);
+            let is_inlined = |caller: &DisplayFrame| caller.kind != FrameKind::Called;
+            let caller = caller.filter(is_inlined);
             if caller.is_some_and(|caller| functions.is_parent(caller, body)) {
                 moved.push(at);
                 continue;
             }
             frame.callee = functions.restored(body).unwrap_or(frame.callee);
+        }
+        if let Callee::Function(body) = frame.callee {
+            at = functions.fork_of(&expanded, at, body);
         }
         let mut push = |callers, frame| PathId(expanded.intern(Path { callers, frame }));
         at = push(at, frame);
@@ -215,11 +220,25 @@ impl<'a> Functions<'a> {
         callee
     }
 
-    /// Whether an inlined frame is of the function that holds a body's directive.
+    /// The caller of a body: without the functions that debug information says are inlined around the
+    /// call, inside of the function that holds the directive. Compilers move code of a function that
+    /// was inlined beside a construct around the construct's call.
+    fn fork_of(&self, paths: &Interner<Path>, caller: PathId, body: FunctionId) -> PathId {
+        let mut at = caller;
+        while let Some(path) = paths.get(at.0) {
+            if self.is_parent(path.frame, body) {
+                return at;
+            }
+            let FrameKind::Inlined(_) = path.frame.kind else {
+                return caller;
+            };
+            at = path.callers;
+        }
+        caller
+    }
+
+    /// Whether a frame is of the function that holds a body's directive.
     fn is_parent(&self, caller: DisplayFrame, body: FunctionId) -> bool {
-        let FrameKind::Inlined(_) = caller.kind else {
-            return false;
-        };
         let name = match caller.callee {
             Callee::Function(id) => self.function(id).map(|function| function.name.as_str()),
             Callee::Inlined(frame, line) => {

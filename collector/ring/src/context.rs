@@ -5,25 +5,17 @@
 //! in a record position:
 //!
 //! ```text
-//! code, body │ ip, sp │ bp, end │ word, word │ word, word │ …
+//! code, body │ ip, sp │ bp, end │ bytes, value │ bytes, value │ …
 //! ```
 //!
 //! From the stack between `sp` and `end`, only words that unwinding can need are sent: those that
 //! point into code (return addresses), and those that point into this part of the stack (saved
-//! frame pointers). All other words read as 0.
+//! frame pointers). Each has its distance from `sp`. All other words read as 0.
 
 use crate::record::ContextPayload;
 
 /// The maximum number of stack words sent.
 pub const MAX_WORDS: usize = 4000;
-/// The maximum size of the part of a stack that a context covers, in bytes.
-pub const MAX_BYTES: u64 = 8 << OFFSET_BITS;
-
-/// Width of a word's distance from `sp`, counted in words.
-const OFFSET_BITS: u32 = 17;
-/// Width of user addresses on x86-64 with four-level page tables.
-const VALUE_BITS: u32 = 64 - OFFSET_BITS;
-
 /// Pairs that precede the stack words.
 pub(crate) const HEAD_PAIRS: usize = 3;
 
@@ -63,31 +55,14 @@ impl Head {
     }
 }
 
-/// A stack word with its distance from the stack pointer, packed.
+/// A word of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Word(u64);
-
-impl Word {
-    /// The word `value` at `bytes` above the stack pointer: a multiple of 8 below [`MAX_BYTES`].
-    /// Keeps 47 bits of the value: no address has more.
-    #[inline]
-    pub const fn new(bytes: u64, value: u64) -> Word {
-        Word((bytes / 8) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
-    }
-
-    /// The packed form.
-    #[inline]
-    pub(crate) const fn packed(self) -> u64 {
-        self.0
-    }
-
-    /// The word's address, given the stack pointer, and its value.
-    #[inline]
-    pub const fn unpack(self, sp: u64) -> (u64, u64) {
-        let offset = (self.0 >> VALUE_BITS) * 8;
-        (sp.wrapping_add(offset), self.0 & ((1 << VALUE_BITS) - 1))
-    }
+#[repr(C)]
+pub struct Word {
+    /// Its distance above a known address of the stack, in bytes.
+    pub bytes: u64,
+    /// The word.
+    pub value: u64,
 }
 
 /// A context read from a ring.
@@ -141,9 +116,10 @@ impl PartialContext {
         }
         let (head, rest) = self.pairs.split_first_chunk::<HEAD_PAIRS>()?;
         let [[code, body], [ip, sp], [bp, end]] = *head;
-        let words = rest.as_flattened().iter();
-        let words = words.take(self.payload.words as usize);
-        let mut words: Vec<_> = words.map(|word| Word(*word).unpack(sp)).collect();
+        let words = rest
+            .iter()
+            .map(|[bytes, value]| (sp.wrapping_add(*bytes), *value));
+        let mut words: Vec<_> = words.collect();
         // They are sent in order. Overwritten ones may be in any order.
         words.sort_unstable_by_key(|(at, _)| *at);
         Some(Context {
@@ -161,19 +137,12 @@ impl PartialContext {
 
 /// Number of record positions that a context of `words` words takes, without its first record.
 pub(crate) const fn pairs(words: usize) -> usize {
-    HEAD_PAIRS + words.div_ceil(2)
+    HEAD_PAIRS + words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_word_keeps_its_address_and_value() {
-        let sp = 0x7ffd_1234_5000;
-        let word = Word::new(MAX_BYTES - 8, 0x7fff_ffff_ffff);
-        assert_eq!(word.unpack(sp), (sp + MAX_BYTES - 8, 0x7fff_ffff_ffff));
-    }
 
     #[test]
     fn what_was_not_sent_reads_as_zero_up_to_the_end() {

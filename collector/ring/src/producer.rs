@@ -419,11 +419,10 @@ impl<'a> Producer<'a> {
         for [head, payload] in head.pairs() {
             self.put(Record { head, payload });
         }
-        for pair in words.chunks(2) {
-            let word = |at: usize| pair.get(at).map_or(0, |word| word.packed());
+        for &Word { bytes, value } in words {
             self.put(Record {
-                head: word(0),
-                payload: word(1),
+                head: bytes,
+                payload: value,
             });
         }
         // Publishes the context as a whole.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use omp_ring::consumer::{ArenaOptions, Consumer, Held, Item, Unreadable};
-use omp_ring::context::{Context, Head, MAX_BYTES, MAX_WORDS, Registers, Word};
+use omp_ring::context::{Context, Head, MAX_WORDS, Registers, Word};
 use omp_ring::layout::{Control, RuntimeKind};
 use omp_ring::producer::Producer;
 use omp_ring::record::{CallingContextId, InstanceId, Kind, Record};
@@ -309,10 +309,13 @@ fn stack(words: usize) -> (Head, Vec<Word>) {
             sp: 0x7fff_0000,
             bp: 0x7fff_0040,
         },
-        end: 0x7fff_0000 + MAX_BYTES,
+        end: 0x7fff_0000 + (1 << 20),
         in_task: true,
     };
-    let word = |at: u64| Word::new(at * 8, at + 1);
+    let word = |at: u64| Word {
+        bytes: at * 8,
+        value: at + 1,
+    };
     (head, (0..words as u64).map(word).collect())
 }
 
@@ -353,7 +356,7 @@ fn a_context_comes_whole_also_over_the_ends_of_parts() {
 fn a_context_without_room_leaves_the_ring_as_it_was() {
     let (mut consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
-    let (head, words) = stack(100);
+    let (head, words) = stack(50);
     for payload in 0..20 {
         producer.push(Kind::TaskSchedule, payload);
     }

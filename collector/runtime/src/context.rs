@@ -15,7 +15,7 @@
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
 
-use omp_ring::context::{Head, MAX_BYTES, MAX_WORDS, Word};
+use omp_ring::context::{Head, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
 use omp_ring::record::CallingContextId;
 
@@ -48,12 +48,21 @@ pub(crate) struct Contexts {
     code: Code,
     found: Found,
     copied: Copied,
+    /// Bytes that may still be examined beyond [`NEAR`].
+    far_left: u64,
 }
+
+/// A stack is always examined up to this distance, in bytes. Most frames lie within it.
+const NEAR: u64 = 1 << 20;
+/// Bytes that a thread examines beyond that, all contexts together: a function with an array of 8 MB
+/// costs a millisecond, and a program may have thousands of contexts.
+const FAR: u64 = 256 << 20;
 
 impl Contexts {
     /// Called once, on the thread whose contexts these are.
     pub(crate) fn begin(&mut self, is_initial: bool) {
         self.own_stack = OwnStack::of_thread(is_initial);
+        self.far_left = FAR;
     }
 
     /// The id of the context of `call`, which the thread is in now. [`CallingContextId::NONE`] if the
@@ -85,8 +94,11 @@ impl Contexts {
             return CallingContextId::NONE;
         }
         let bounds = (registers.sp, call.task_end);
-        let part = Part::of(&mut self.own_stack, &mut self.copied, bounds, MAX_BYTES);
+        let most = NEAR + self.far_left;
+        let part = Part::of(&mut self.own_stack, &mut self.copied, bounds, most);
         let end = self.found.fill(&part, &self.code);
+        let far = (end - registers.sp).saturating_sub(NEAR);
+        self.far_left = self.far_left.saturating_sub(far);
         let frames = of_program(self.found.frames(), call);
         let leaf = frames.first().map_or(0, |frame| frame.slot);
         let depth = match call.frame {
@@ -147,7 +159,10 @@ impl Found {
                 end = at;
                 return false;
             };
-            *entry = Word::new(at - range.start, word);
+            *entry = Word {
+                bytes: at - range.start,
+                value: word,
+            };
             self.word_count += 1;
             if is_code
                 && code.may_be_returned_to(word)
@@ -185,7 +200,7 @@ fn of_program<'a>(frames: &'a [Frame], call: &Call) -> &'a [Frame] {
 /// Entries with the same hash. Contexts that differ only in their outer frames share a hash.
 const WAYS: usize = 4;
 const BUCKETS: usize = 1024;
-/// Words of all cached contexts together: 512 KiB, touched as it fills.
+/// Words of all cached contexts together: 1 MiB, touched as it fills.
 const POOL: usize = 1 << 16;
 
 /// Contexts that were sent, with the words that identify them. Valid when zeroed.
@@ -280,7 +295,10 @@ impl Cache {
 /// A frame as the cache stores it.
 #[inline]
 fn word_of(frame: &Frame, depth: u64) -> Word {
-    Word::new(frame.slot.wrapping_sub(depth), frame.ip)
+    Word {
+        bytes: frame.slot.wrapping_sub(depth),
+        value: frame.ip,
+    }
 }
 
 /// Whether the stored words of a context at a depth are these frames.

@@ -36,6 +36,11 @@ impl Module {
         (!handle.is_null()).then(|| Scope(handle))
     }
 
+    /// Whether it is the executable, which the loader lists first.
+    pub(crate) fn is_executable(&self) -> bool {
+        nth(0).is_some_and(|first| first.range == self.range)
+    }
+
     /// Whether it is this library.
     pub(crate) fn is_own(&self) -> bool {
         let own: fn(&Module) -> bool = Module::is_own;

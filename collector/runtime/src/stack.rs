@@ -6,7 +6,6 @@
 #![allow(unsafe_code)]
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use omp_ring::context::{Registers, Word};
 
@@ -37,13 +36,13 @@ pub(crate) const GROUP: usize = 4;
 pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
-    let is_live = |first: &Word| first.unpack(base).0 > here;
+    let is_live = |first: &Word| base.wrapping_add(first.bytes) > here;
     let is_own = base.is_multiple_of(8) && own.known.contains(&here) && own.known.contains(&base);
     if !is_own || !words.first().is_some_and(is_live) {
         return false;
     }
     let differs = |word: &Word| {
-        let (slot, value) = word.unpack(base);
+        let (slot, value) = (base.wrapping_add(word.bytes), word.value);
         // SAFETY: the word was read from this address before, when it lay on this stack: the same
         // `base` and distance give the same address. The stack's upper end does not move, so the
         // address is still below it. It is above the live end: the first word is above `here`, and
@@ -77,10 +76,10 @@ impl OwnStack {
         /// `PTHREAD_STACK_MIN` without the control block: no thread has a smaller stack.
         const LEAST: u64 = 12 << 10;
         // The thread register points to the control block, which the C library puts at the upper
-        // end of a thread's stack. The initial thread's control block is elsewhere; the loader
+        // end of a thread's stack. The initial thread's control block is elsewhere; the kernel
         // tells the end of that stack.
         let (top, size) = if is_initial {
-            (INITIAL_TOP.load(Relaxed), GAP)
+            (initial_top(), GAP)
         } else {
             (thread_register(), LEAST)
         };
@@ -313,17 +312,11 @@ fn thread_register() -> u64 {
     0
 }
 
-/// The upper end of the initial thread's stack; 0 if the loader does not tell.
-static INITIAL_TOP: AtomicU64 = AtomicU64::new(0);
-
-/// Finds the initial thread's stack. Called before the first callback.
-pub(crate) fn prepare() {
-    // SAFETY: the name is a C string; the call looks up a variable of glibc's loader.
-    let end = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr()) };
-    if !end.is_null() {
-        // SAFETY: glibc defines the variable as a pointer in the loader's data, which stays mapped.
-        INITIAL_TOP.store(unsafe { *end.cast::<u64>() }, Relaxed);
-    }
+/// The upper end of the frames on the initial thread's stack: the kernel puts random bytes there, and
+/// the strings of arguments and environment above them (fs/binfmt_elf.c).
+fn initial_top() -> u64 {
+    // SAFETY: the call takes a number, returns a number and touches no memory of ours.
+    unsafe { libc::getauxval(libc::AT_RANDOM) / 8 * 8 }
 }
 
 #[cfg(test)]
@@ -390,7 +383,10 @@ mod tests {
             // Of zeros, which are the same at an odd address, too.
             let mut room = [0u64; GROUP + 1];
             let base = room.as_ptr() as u64;
-            let words = [0, 1, 2, 3].map(|at| Word::new(8 * at, 0));
+            let words = [0, 1, 2, 3].map(|at| Word {
+                bytes: 8 * at,
+                value: 0,
+            });
             assert!(own.end_above((&raw const own) as u64).is_some());
             let unchanged = are_same(&words, base, &own);
             // The mark of words that lay on another stack.

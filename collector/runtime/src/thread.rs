@@ -20,6 +20,8 @@ pub(crate) struct Thread {
     contexts: &'static mut Contexts,
     /// A runtime has announced the thread, with its kind.
     is_announced: bool,
+    /// It has forked a region or created a task.
+    has_instances: bool,
     /// The thread has come to a join barrier, and has not begun an implicit task since.
     is_joining: bool,
     /// Something is to be pushed before the next record: one of the following.
@@ -77,6 +79,7 @@ impl Thread {
         Some(Thread {
             contexts,
             is_announced: false,
+            has_instances: false,
             is_joining: false,
             is_unsettled: false,
             is_end_pending: false,
@@ -95,6 +98,12 @@ impl Thread {
     #[inline]
     pub(crate) fn is_announced(&self) -> bool {
         self.is_announced
+    }
+
+    /// Whether [`instance`](Self::instance) has been called.
+    #[inline]
+    pub(crate) fn has_instances(&self) -> bool {
+        self.has_instances
     }
 
     /// Distinguishes this state from a later one of the same thread, such as that of a fork's child.
@@ -183,6 +192,7 @@ impl Thread {
     /// An id for a region or task that the thread is about to create.
     #[inline]
     pub(crate) fn instance(&mut self) -> InstanceId {
+        self.has_instances = true;
         self.producer.instance()
     }
 

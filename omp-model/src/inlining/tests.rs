@@ -247,3 +247,23 @@ fn a_parent_that_a_jump_removed_is_the_row_of_its_inlined_copies() {
     let path = test.push(path, Callee::ParentOf(body), FrameId::NONE);
     assert_eq!(test.expanded(path), ["main:21", "foo:0"]);
 }
+
+#[test]
+fn a_function_inlined_beside_a_construct_is_not_its_caller() {
+    let mut test = Program::new();
+    let main = test.function("main", 0, None);
+    let body = test.function("foo._omp_fn.0", 0, Some("foo"));
+    // The code of `init`, called before the directive in `foo`, goes on around the fork.
+    let fork = test.frame(main, &[("init", 0, 3), ("foo", 0, 8), ("main", 0, 20)]);
+    let path = test.push(PathId::EMPTY, Callee::Function(main), fork);
+    let inside = test.frame(body, &[("foo._omp_fn.0", 0, 9)]);
+    let region = test.push(path, Callee::Function(body), inside);
+    let name = "foo -- OMP parallel region from line 5 [foo._omp_fn.0]:9";
+    assert_eq!(test.expanded(region), ["main:20", "!foo:8", name]);
+    // Where no caller is the directive's function, all of them stay.
+    let other = test.function("bar._omp_fn.0", 0, Some("bar"));
+    let inside = test.frame(other, &[("bar._omp_fn.0", 0, 9)]);
+    let region = test.push(path, Callee::Function(other), inside);
+    let callers = test.expanded(region).len() - 1;
+    assert_eq!(callers, 3);
+}

@@ -17,7 +17,7 @@ pub(crate) enum Directive {
 /// continue a line by a backslash, Fortran by an ampersand.
 pub(crate) fn directive_at(text: &str, line: u32) -> Option<Directive> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let continues = |line: &str| line.ends_with('\\') || line.ends_with('&');
+    let continues = |line: &str| line.ends_with('\\') || without_comment(line).ends_with('&');
     let at = (line as usize)
         .checked_sub(1)
         .filter(|&at| at < lines.len())?;
@@ -117,7 +117,20 @@ fn continues(above: &str, below: &str) -> bool {
             .chars()
             .nth(5)
             .is_some_and(|mark| !mark.is_whitespace() && mark != '0');
-    is_directive(above) && (marked || above.trim_end().ends_with('&'))
+    is_directive(above) && (marked || without_comment(above).ends_with('&'))
+}
+
+/// A line of a Fortran directive without the comment that may follow it. Any other line as it is.
+fn without_comment(line: &str) -> &str {
+    let line = line.trim();
+    let comment = line
+        .char_indices()
+        .skip(1)
+        .find(|(_, letter)| *letter == '!');
+    match comment {
+        Some((at, _)) if is_directive(line) => line[..at].trim_end(),
+        _ => line,
+    }
 }
 
 /// Whether a directive, as its words, has one of a construct whose body is outlined.
@@ -180,6 +193,8 @@ mod tests {
         let free =
             "x = 1\n!$omp parallel do &\n!$omp& private(i) &\n!$omp shared(x)\ndo i = 1, 9\n";
         assert_eq!([2, 3, 4].map(|line| first_line(free, line)), [2, 2, 2]);
+        let commented = "!$omp parallel do & ! all\n!$omp private(i) ! of it\ndo i = 1, 9\n";
+        assert_eq!([2, 3].map(|line| first_line(commented, line)), [1, 1]);
         let fixed = "      x = 1\n!$omp parallel default(shared)\nC$OMP& private(i)\n      y = 1\n";
         assert_eq!([2, 3].map(|line| first_line(fixed, line)), [2, 2]);
         let two = "!$omp parallel\n!$omp parallel\n      y = 1\n";

@@ -172,7 +172,6 @@ static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
 /// Prepares for threads. Called before the first event of the process.
 fn prepare() {
-    crate::stack::prepare();
     let mut key = 0;
     // SAFETY: creates a key whose destructor lives as long as the library, which is not unloaded.
     let made = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } == 0;

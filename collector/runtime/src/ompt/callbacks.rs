@@ -20,6 +20,7 @@ use super::types::{
 };
 use crate::context::Call;
 use crate::passed::Current;
+use crate::thread::Thread;
 use crate::{process, tls};
 
 /// Marks the word of an explicit task.
@@ -125,12 +126,20 @@ unsafe extern "C" fn thread_end(_thread: *mut Data) {
 /// `ompt_thread_other`.
 const THREAD_OTHER: c_uint = 3;
 
-/// Whether the calling thread is not the process's first.
+/// Whether the thread, which forks now by the call that returns to `code`, is the root of the
+/// runtime's hidden helper threads.
 ///
-/// LLVM's and Intel's runtimes announce every thread of the program before its first region. The
-/// root of their hidden helper threads is created by the runtime and never announced. Nor is the
-/// first thread of a fork's child.
+/// The runtime creates it, and it runs no code of the program. libomp 14 and 16 do not announce it,
+/// but every thread of the program before its first region; later ones announce it as an initial
+/// thread. The first fork of another thread is a call of the program; a later one may seem to be
+/// the runtime's, where a task ended in a jump to the fork.
 #[cold]
+fn is_helpers_root(thread: &Thread, code: u64) -> bool {
+    is_created() && (!thread.is_announced() || super::runtime_holds(code))
+}
+
+/// Whether the calling thread is not the process's first, nor the first of a fork's child, which is
+/// never announced.
 fn is_created() -> bool {
     let (pid, tid) = process::numbers();
     pid != tid
@@ -149,7 +158,7 @@ unsafe extern "C" fn parallel_begin(
         let mut call = call(task, frame, code);
         let league = flags & PARALLEL_LEAGUE != 0;
         let region = tls::with(|thread| {
-            if !thread.is_announced() && is_created() {
+            if !thread.has_instances() && is_helpers_root(thread, call.code) {
                 thread.thread_begin(THREAD_OTHER);
             }
             thread.passed.complete(&mut call);

@@ -9,11 +9,12 @@ mod types;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
+use crate::loader::Module;
 use crate::process::{self, Runtime};
-use crate::stack;
 use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
 
 /// The version string of the runtime that is about to initialize us. A runtime initializes its tool
@@ -47,7 +48,6 @@ pub(crate) unsafe extern "C" fn ompt_start_tool(
     if process::arena().is_none() {
         return std::ptr::null_mut();
     }
-    stack::prepare();
     if let Ok(mut version) = VERSION.lock() {
         version.fill(0);
         if !runtime_version.is_null() {
@@ -86,10 +86,27 @@ unsafe extern "C" fn initialize(
         .lock()
         .map_or([0; VERSION_BYTES], |version| *version);
     let address = lookup as usize as u64;
+    note_runtime(address);
     process::register(Runtime::new(RuntimeKind::Ompt, address, refused, version));
     #[cfg(target_arch = "x86_64")]
     crate::gomp::stand_back(address);
     1
+}
+
+/// The addresses of the load object of the runtime, begin and end; of the last one of several. Empty
+/// for a runtime in the executable, where its code is not distinguished from the program's.
+static RUNTIME: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+fn note_runtime(address: u64) {
+    let module = Module::at(address).filter(|module| !module.is_executable());
+    let range = module.map_or(0..0, |module| module.range);
+    RUNTIME[0].store(range.start, Relaxed);
+    RUNTIME[1].store(range.end, Relaxed);
+}
+
+/// Whether `address` is in the runtime's load object.
+fn runtime_holds(address: u64) -> bool {
+    (RUNTIME[0].load(Relaxed)..RUNTIME[1].load(Relaxed)).contains(&address)
 }
 
 /// `ompt_finalize_t`. Nothing to do: all records are already in the arena.
