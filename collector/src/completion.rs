@@ -1,8 +1,9 @@
-//! Completes truncated stacks from other samples of the same batch.
+//! Completes truncated stacks from other stacks of their thread.
 //!
 //! A truncated stack whose outer frames could be read from memory ([`crate::truncated`]) tells the
 //! callers of its outermost copied frame, and through which frames a runtime calls the code of
-//! regions. Other stacks of the thread that were cut in the same frame get the same callers. A stack
+//! regions. Other stacks of the thread that were cut in the same frame get the same callers. A calling
+//! context ([`crate::contexts`]) tells the callers of its large frames, in which stacks are cut. A stack
 //! in a region ends like the stack of the region's fork point ([`crate::fork_points`]).
 
 use experiment::ids::{ContextId, Nanos, ProcessId, StackId, ThreadId};
@@ -102,6 +103,14 @@ impl Completion {
         }
     }
 
+    /// Notes the callers of a function on a thread's stack, as another stack has them.
+    pub fn learn_callers(&mut self, thread: ThreadId, activation: Activation, callers: StackId) {
+        if self.callers.len() >= MOST {
+            self.callers.clear();
+        }
+        self.callers.insert((thread, activation), callers);
+    }
+
     fn learn(&mut self, tables: &Tables, thread: ThreadId, truncated: Truncated) {
         let Some(callers) = truncated.callers else {
             return;
@@ -109,10 +118,7 @@ impl Completion {
         if truncated.trust == Trust::Doubtful {
             return;
         }
-        if self.callers.len() >= MOST {
-            self.callers.clear();
-        }
-        self.callers.insert((thread, truncated.activation), callers);
+        self.learn_callers(thread, truncated.activation, callers);
         let entries = || tables.walk(callers);
         if !entries()
             .next()

@@ -1,7 +1,9 @@
 //! Calling contexts: unwinds the stacks of forks and task creations from the stack words that the
 //! program's threads sent.
 
-use experiment::ids::FrameId;
+use std::cell::RefCell;
+
+use experiment::ids::{FrameId, StackId};
 use experiment::tables::{RuntimeKind, Tables};
 use omp_model::stream::Site;
 use omp_ring::context::Context;
@@ -9,6 +11,10 @@ use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
 use crate::processes::Processes;
 use crate::stacks::{call_of, outer_of};
+use crate::truncated::Activation;
+
+/// A frame of more bytes may reach beyond the piece that is copied with a sample.
+const LARGE: u64 = 4096;
 
 /// Unwinds calling contexts, with caches that are kept from one to the next.
 #[derive(Default)]
@@ -16,14 +22,20 @@ pub struct ContextUnwinder {
     cache: UnwindCache,
     addresses: Vec<u64>,
     kinds: Vec<RuntimeKind>,
+    /// The words that were read from the stack: addresses and values.
+    reads: RefCell<Vec<(u64, u64)>>,
+    /// The large frames of the contexts, and their callers.
+    large: Vec<(Activation, StackId)>,
 }
 
-/// The part of a stack that a thread sent.
-struct SentStack<'a>(&'a Context);
+/// The part of a stack that a thread sent. Notes what is read.
+struct SentStack<'a>(&'a Context, &'a RefCell<Vec<(u64, u64)>>);
 
 impl StackMemory for SentStack<'_> {
     fn read(&self, address: u64) -> Option<u64> {
-        self.0.read(address)
+        let value = self.0.read(address)?;
+        self.1.borrow_mut().push((address, value));
+        Some(value)
     }
 }
 
@@ -40,7 +52,8 @@ impl ContextUnwinder {
         let (program, objects) = processes.program_at(pid, time)?;
         let head = context.head;
         let regs = Regs::new(head.registers.ip, head.registers.sp, head.registers.bp);
-        let sent = SentStack(context);
+        self.reads.borrow_mut().clear();
+        let sent = SentStack(context, &self.reads);
         let bytes = StackBytes {
             sp: regs.sp(),
             bytes: &[],
@@ -69,12 +82,48 @@ impl ContextUnwinder {
         let outer = outer_of(tables, ending);
         let calls: Vec<u64> = frames.iter().copied().map(call_of).collect();
         let stack = program.stack(tables, objects, (outer, &calls));
+        if ending == Ending::Complete && !head.in_task {
+            for (at, slot) in large_frames(&self.addresses, &self.reads.borrow()) {
+                let call = self.addresses[at] - u64::from(at > 0);
+                let function = program.space().function_at(call);
+                let outward = at.checked_sub(first).map(|inner| inner + 1);
+                if let (Some(function), Some(outward)) = (function, outward) {
+                    let callers = tables.callers(stack, outward);
+                    self.large.push((Activation { function, slot }, callers));
+                }
+            }
+        }
         let body = match head.body {
             0 => FrameId::NONE,
             body => program.frame(tables, objects, body),
         };
         Some(Site { stack, body })
     }
+
+    /// The large frames of the contexts that were unwound since the last call, and their callers.
+    pub fn take_large_frames(&mut self) -> impl Iterator<Item = (Activation, StackId)> + '_ {
+        self.large.drain(..)
+    }
+}
+
+/// The large frames of a stack, given its frames, leaf first, and what was read to unwind it: the
+/// number of each, and the first of its slots that was read.
+fn large_frames(addresses: &[u64], reads: &[(u64, u64)]) -> Vec<(usize, u64)> {
+    let mut found = Vec::new();
+    let mut reads = reads.iter();
+    let mut below = None;
+    for (at, caller) in addresses.iter().skip(1).enumerate() {
+        let first = reads.clone().next();
+        let returns = reads.find(|(_, value)| value == caller);
+        let (Some((first, _)), Some((slot, _))) = (first, returns) else {
+            break;
+        };
+        if below.is_some_and(|below| slot.saturating_sub(below) > LARGE) {
+            found.push((at, *first));
+        }
+        below = Some(*slot);
+    }
+    found
 }
 
 /// The index of the program's innermost frame: the call into the runtime. If that is unknown, or in
@@ -114,6 +163,16 @@ mod tests {
         assert_eq!(part_of_program(&addresses, &kinds, 2), Some(2));
         assert_eq!(part_of_program(&addresses[..2], &kinds[..2], 0), None);
         assert_eq!(part_of_program(&addresses[..2], &kinds[..2], 2), Some(1));
+    }
+
+    #[test]
+    fn a_large_frame_is_known_by_the_first_slot_that_is_read_of_it() {
+        let addresses = [0x10, 0x20, 0x30, 0x40];
+        // The second function saved a register below its return address.
+        let reads = [(0x1008, 0x20), (0x9000, 7), (0x9008, 0x30), (0x9018, 0x40)];
+        assert_eq!(large_frames(&addresses, &reads), [(1, 0x9000)]);
+        assert_eq!(large_frames(&addresses, &reads[..2]), []);
+        assert_eq!(large_frames(&addresses[..1], &reads), []);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl References {
 /// What the conversion of all threads' records shares.
 #[derive(Default)]
 pub(super) struct Shared {
-    unwinder: ContextUnwinder,
+    pub(super) unwinder: ContextUnwinder,
     /// Records that the program could not push, as counted so far.
     pub(super) records_lost: u64,
     /// Those of them that tell of waits.

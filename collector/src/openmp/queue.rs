@@ -1,6 +1,6 @@
 //! The OpenMP records of a thread between its ring and the merge.
 
-use experiment::ids::ThreadId;
+use experiment::ids::{StackId, ThreadId};
 use experiment::tables::Tables;
 use omp_model::stream::What;
 use omp_ring::consumer::{Held, Item, SlotView};
@@ -9,6 +9,7 @@ use omp_ring::record::{Kind, Record, ShortPayload, TIME_BITS};
 use super::events::{Conversion, References, Shared};
 use crate::clock::Line;
 use crate::processes::Processes;
+use crate::truncated::Activation;
 
 /// By how much a record's time may precede the record before it, or exceed now, in nanoseconds. It
 /// covers the offset between the clocks of two CPUs, and the error of the fitted line between the
@@ -239,6 +240,12 @@ impl ThreadEvents<'_> {
     /// The kernel's process id and thread id.
     pub fn numbers(&self) -> (i32, i32) {
         (self.queue.pid, self.queue.tid)
+    }
+
+    /// The large frames of calling contexts that the last events had, and their callers.
+    #[inline]
+    pub fn take_large_frames(&mut self) -> impl Iterator<Item = (Activation, StackId)> + '_ {
+        self.shared.unwinder.take_large_frames()
     }
 
     /// Time of the next record, in nanoseconds since the start.

@@ -274,6 +274,14 @@ impl Tables {
         ThreadStateId(self.thread_states.intern(thread_state))
     }
 
+    /// The stack without its innermost `count` entries.
+    pub fn callers(&self, stack: StackId, count: usize) -> StackId {
+        (0..count).fold(stack, |at, _| {
+            let node = self.stacks.get(at.0);
+            node.map_or(StackId::EMPTY, |node| node.callers)
+        })
+    }
+
     /// The entries of a stack, leaf first.
     pub fn walk(&self, stack: StackId) -> impl Iterator<Item = StackEntry> + '_ {
         let mut at = stack;
