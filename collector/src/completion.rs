@@ -47,7 +47,7 @@ impl Truncated {
 pub enum Completed {
     /// It was truncated, and ends like its region's fork point.
     ByForkPoint,
-    /// It was truncated, and ends like another sample.
+    /// It was truncated, and ends like another stack of its thread.
     BySample,
     /// Its outer frames had been read from memory, and others are more certain.
     Corrected,
@@ -59,6 +59,8 @@ pub struct Completion {
     /// By thread and time.
     waiting: FxHashMap<(ThreadId, Nanos), Truncated>,
     callers: FxHashMap<(ThreadId, Activation), StackId>,
+    /// The callers that large frames had in calling contexts, by time.
+    at_contexts: FxHashMap<(ThreadId, Activation), Vec<(Nanos, StackId)>>,
     /// The start addresses of functions that a runtime called.
     called: FxHashSet<(ProcessId, u64)>,
     /// The frames through which a runtime called them, with counts, by process and by whether the
@@ -82,9 +84,6 @@ impl Completion {
         samples: &mut [Sample],
         mut changed: impl FnMut(&Sample, Completed),
     ) {
-        if self.waiting.is_empty() {
-            return;
-        }
         for sample in &*samples {
             if let Some(&truncated) = self.waiting.get(&(sample.thread, sample.time)) {
                 self.learn(tables, sample.thread, truncated);
@@ -101,14 +100,43 @@ impl Completion {
                 changed(sample, how);
             }
         }
+        for known in self.at_contexts.values_mut() {
+            known.drain(..known.len() - 1);
+        }
     }
 
-    /// Notes the callers of a function on a thread's stack, as another stack has them.
-    pub fn learn_callers(&mut self, thread: ThreadId, activation: Activation, callers: StackId) {
-        if self.callers.len() >= MOST {
-            self.callers.clear();
+    /// Notes the callers that a function on a thread's stack has at a time, by a calling context.
+    pub fn at_context(
+        &mut self,
+        (thread, time): (ThreadId, Nanos),
+        activation: Activation,
+        callers: StackId,
+    ) {
+        if self.at_contexts.len() >= MOST {
+            self.at_contexts.clear();
         }
-        self.callers.insert((thread, activation), callers);
+        let known = self.at_contexts.entry((thread, activation)).or_default();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        // Of equal ones in a row the first and the last are enough.
+        if let [.., (_, one), (last, other)] = known.as_mut_slice()
+            && *one == callers
+            && *other == callers
+        {
+            *last = time;
+        } else {
+            known.push((time, callers));
+        }
+    }
+
+    /// The callers in the calling context that is nearest to a time.
+    fn nearest_context(&self, sample: &Sample, activation: Activation) -> Option<StackId> {
+        let known = self.at_contexts.get(&(sample.thread, activation))?;
+        let after = known.partition_point(|(time, _)| *time < sample.time);
+        let beside = known.get(after.saturating_sub(1)..)?.iter().take(2);
+        let nearest = beside.min_by_key(|(time, _)| time.0.abs_diff(sample.time.0));
+        nearest.map(|(_, callers)| *callers)
     }
 
     fn learn(&mut self, tables: &Tables, thread: ThreadId, truncated: Truncated) {
@@ -118,7 +146,10 @@ impl Completion {
         if truncated.trust == Trust::Doubtful {
             return;
         }
-        self.learn_callers(thread, truncated.activation, callers);
+        if self.callers.len() >= MOST {
+            self.callers.clear();
+        }
+        self.callers.insert((thread, truncated.activation), callers);
         let entries = || tables.walk(callers);
         if !entries()
             .next()
@@ -152,11 +183,21 @@ impl Completion {
         sample: &Sample,
         truncated: Truncated,
     ) -> Option<(StackId, Completed)> {
+        let thread_state = *tables.thread_states.get(sample.thread_state.0)?;
+        let inner: Vec<StackEntry> = tables.walk(sample.stack).take(truncated.inner).collect();
+        // Before those that were read a moment later: the function may have had another caller then.
+        if thread_state.context == ContextId::ROOT
+            && let Some(callers) = self.nearest_context(sample, truncated.activation)
+        {
+            let how = match truncated.callers {
+                Some(_) => Completed::Corrected,
+                None => Completed::BySample,
+            };
+            return Some((with_callers(tables, &inner, callers), how));
+        }
         if truncated.trust == Trust::Proven && truncated.callers.is_some() {
             return None;
         }
-        let thread_state = *tables.thread_states.get(sample.thread_state.0)?;
-        let inner: Vec<StackEntry> = tables.walk(sample.stack).take(truncated.inner).collect();
         let in_region = self.in_region(
             tables,
             (sample.thread, thread_state.context),

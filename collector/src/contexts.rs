@@ -100,9 +100,9 @@ impl ContextUnwinder {
         Some(Site { stack, body })
     }
 
-    /// The large frames of the contexts that were unwound since the last call, and their callers.
-    pub fn take_large_frames(&mut self) -> impl Iterator<Item = (Activation, StackId)> + '_ {
-        self.large.drain(..)
+    /// The large frames of all contexts that were unwound, and their callers.
+    pub fn large_frames(&self) -> &[(Activation, StackId)] {
+        &self.large
     }
 }
 

@@ -365,8 +365,9 @@ impl Merge {
                     what,
                 };
                 self.machine.apply(tables, &mut self.accounting, &event);
-                for (activation, callers) in events.take_large_frames() {
-                    self.completion.learn_callers(thread, activation, callers);
+                for &(activation, callers) in events.take_large_frames() {
+                    self.completion
+                        .at_context((thread, event.time), activation, callers);
                 }
             }
         }

@@ -407,3 +407,23 @@ fn what_a_killed_program_sent_is_there() {
         "{begun} begun, {ended} ended"
     );
 }
+
+#[test]
+fn the_root_of_a_runtime_s_helpers_is_no_thread_of_the_program() {
+    const INITIAL: u64 = 1;
+    const OTHER: u64 = 3;
+    let runtime = compile_gnu("fake_runtime.c", &["-fPIC", "-shared"]);
+    let program = compile_gnu("roots.c", &[runtime.to_str().unwrap()]);
+    let recording = record_preloaded(&program, &[]);
+    assert!(recording.status.success(), "{}", recording.stderr);
+    let kinds = |thread: &support::ThreadLog| -> Vec<u64> {
+        let begins = thread.of(Kind::ThreadBegin);
+        begins.map(|event| event.payload).collect()
+    };
+    assert_eq!(kinds(recording.initial()), [INITIAL]);
+    let created = recording.threads.iter().filter(|it| !it.is_initial());
+    let mut created: Vec<_> = created.map(kinds).collect();
+    created.sort();
+    // A thread of the program's own, and two roots, of which one is announced.
+    assert_eq!(created, [vec![INITIAL], vec![INITIAL, OTHER], vec![OTHER]]);
+}

@@ -172,6 +172,40 @@ fn a_stack_goes_on_as_another_of_its_thread_in_the_same_frame() {
 }
 
 #[test]
+fn serial_code_goes_on_as_the_nearest_calling_context_in_the_same_frame() {
+    let mut w = setup();
+    let out = ThreadStateId::OUTSIDE;
+    let [one, other] = [0x21, 0x22].map(|caller| stack(&mut w.tables, &[caller, 0x10], None));
+    let activation = Activation {
+        function: 0x40,
+        slot: 1,
+    };
+    let mut samples = Vec::new();
+    let mut sample = |w: &mut Setup, callers| samples.push(w.sample((0, out), 0x40, 1, callers));
+    // Each of two callers forks twice.
+    for callers in [one, other] {
+        sample(&mut w, None);
+        for _ in 0..3 {
+            w.time += 1;
+            let when = (ThreadId(0), Nanos(w.time));
+            w.completion.at_context(when, activation, callers);
+        }
+    }
+    // What was read a moment later is that of a later call.
+    sample(&mut w, Some(&[0x21, 0x10]));
+    let (hows, stacks) = w.complete(samples);
+    use Completed::{BySample, Corrected};
+    assert_eq!(hows, [BySample, BySample, Corrected]);
+    assert_eq!(
+        stacks,
+        [0x21, 0x21, 0x22].map(|caller| [0x44, caller, 0x10])
+    );
+    // The last one is kept for later samples.
+    let later = w.sample((0, out), 0x40, 1, None);
+    assert_eq!(w.complete(vec![later]).1, [[0x44, 0x22, 0x10]]);
+}
+
+#[test]
 fn code_of_regions_is_called_as_all_of_it_below_the_fork_point() {
     let mut w = setup();
     let region = w.region;

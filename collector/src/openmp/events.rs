@@ -1,5 +1,7 @@
 //! Turns the OpenMP records of a thread into events.
 
+use std::ops::Range;
+
 use experiment::ids::{FrameId, Nanos, StackId};
 use experiment::tables::{Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
@@ -13,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::contexts::ContextUnwinder;
 use crate::processes::Processes;
 use crate::stacks;
+use crate::truncated::Activation;
 
 /// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t` (OpenMP
 /// 5.2, section 19.4.4.20): the prior task does not resume.
@@ -44,8 +47,8 @@ pub(super) struct References {
 enum CallingContext {
     /// As sent by the thread. It can be unwound once the side band is known up to its first use.
     Sent(Box<Context>),
-    /// The unwound call path.
-    Unwound(Site),
+    /// The unwound call path, and where its large frames are among those of all contexts.
+    Unwound(Site, Range<usize>),
 }
 
 impl References {
@@ -75,13 +78,24 @@ impl References {
 /// What the conversion of all threads' records shares.
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) unwinder: ContextUnwinder,
+    unwinder: ContextUnwinder,
+    /// Where the large frames of the last event's context are among those of all contexts.
+    last_large: Range<usize>,
     /// Records that the program could not push, as counted so far.
     pub(super) records_lost: u64,
     /// Those of them that tell of waits.
     pub(super) waits_lost: u64,
     /// Calling contexts that were lost or could not be unwound.
     pub(super) contexts_lost: u64,
+}
+
+impl Shared {
+    /// The large frames of the last event's context, and their callers. The next call has none.
+    #[inline]
+    pub(super) fn take_large_frames(&mut self) -> &[(Activation, StackId)] {
+        let last = std::mem::take(&mut self.last_large);
+        self.unwinder.large_frames().get(last).unwrap_or_default()
+    }
 }
 
 /// Converts a record to an event.
@@ -262,12 +276,18 @@ impl Conversion<'_> {
     /// stack of one frame; without a prefix, no stack.
     fn site(&mut self, id: CallingContextId) -> Site {
         let code = match self.references.contexts.get(&id) {
-            Some(CallingContext::Unwound(site)) => return *site,
+            Some(CallingContext::Unwound(site, large)) => {
+                self.shared.last_large = large.clone();
+                return *site;
+            }
             Some(CallingContext::Sent(context)) => {
                 let unwinder = &mut self.shared.unwinder;
                 let when = (self.pid, self.time);
+                let before = unwinder.large_frames().len();
                 if let Some(site) = unwinder.site(self.tables, self.processes, context, when) {
-                    let unwound = CallingContext::Unwound(site);
+                    let large = before..unwinder.large_frames().len();
+                    self.shared.last_large = large.clone();
+                    let unwound = CallingContext::Unwound(site, large);
                     self.references.contexts.insert(id, unwound);
                     return site;
                 }

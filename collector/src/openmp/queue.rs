@@ -242,10 +242,10 @@ impl ThreadEvents<'_> {
         (self.queue.pid, self.queue.tid)
     }
 
-    /// The large frames of calling contexts that the last events had, and their callers.
+    /// The large frames of the calling context of the event taken last, and their callers.
     #[inline]
-    pub fn take_large_frames(&mut self) -> impl Iterator<Item = (Activation, StackId)> + '_ {
-        self.shared.unwinder.take_large_frames()
+    pub fn take_large_frames(&mut self) -> &[(Activation, StackId)] {
+        self.shared.take_large_frames()
     }
 
     /// Time of the next record, in nanoseconds since the start.

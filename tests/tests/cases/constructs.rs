@@ -385,6 +385,29 @@ pub(crate) fn function_ends(run: &Run) -> Result<(), String> {
     faults.found()
 }
 
+/// The callers of a function with a large frame are known, by each of its two ways, in its serial code
+/// as in its region.
+pub(crate) fn large_frame(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    let region = "large -- OMP parallel region from line 18";
+    faults.note(just(&constructs(&experiment, REGIONS), &[(region, 50)]));
+    let tree = Tree::of(&experiment);
+    for way in ["one_way", "other_way"] {
+        for inside in ["fill", region] {
+            let path = ["main", way, "large", inside];
+            faults.unless(tree.seconds(&path, "total") > 0.0, || {
+                format!("no time under {}", path.join(" / "))
+            });
+        }
+    }
+    let [all, cut] = [["<Total>"], ["<Truncated-stack>"]].map(|path| tree.seconds(&path, "total"));
+    faults.unless(cut < 0.02 * all, || {
+        format!("{cut:.3} s of {all:.3} s have truncated stacks")
+    });
+    faults.found()
+}
+
 /// Each instantiation of a template has rows of its own.
 pub(crate) fn templates(run: &Run) -> Result<(), String> {
     let experiment = run.record().experiment;
