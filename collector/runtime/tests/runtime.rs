@@ -412,10 +412,7 @@ fn what_a_killed_program_sent_is_there() {
 fn the_root_of_a_runtime_s_helpers_is_no_thread_of_the_program() {
     const INITIAL: u64 = 1;
     const OTHER: u64 = 3;
-    let runtime = compile_gnu("fake_runtime.c", &["-fPIC", "-shared"]);
-    let program = compile_gnu("roots.c", &[runtime.to_str().unwrap()]);
-    let recording = record_preloaded(&program, &[]);
-    assert!(recording.status.success(), "{}", recording.stderr);
+    let recording = with_fake_runtime("roots.c");
     let kinds = |thread: &support::ThreadLog| -> Vec<u64> {
         let begins = thread.of(Kind::ThreadBegin);
         begins.map(|event| event.payload).collect()
@@ -426,4 +423,45 @@ fn the_root_of_a_runtime_s_helpers_is_no_thread_of_the_program() {
     created.sort();
     // A thread of the program's own, and two roots, of which one is announced.
     assert_eq!(created, [vec![INITIAL], vec![INITIAL, OTHER], vec![OTHER]]);
+}
+
+#[test]
+fn a_thread_that_silently_leaves_an_untied_task_is_back_in_the_task_before() {
+    const COMPLETE: u32 = 1;
+    const SWITCH: u32 = 7;
+    let recording = with_fake_runtime("untied.c");
+    let created = recording.initial().of(Kind::TaskCreate);
+    let ids: Vec<InstanceId> = created.map(|event| event.origin().instance).collect();
+    let [untied, next] = ids[..] else {
+        panic!("{ids:?}")
+    };
+    let switches = |thread: &support::ThreadLog| -> Vec<(InstanceId, u32)> {
+        let events = thread.of(Kind::TaskSchedule).map(support::Event::task);
+        events.map(|to| (to.task, to.status)).collect()
+    };
+    let none = InstanceId::NONE;
+    let first = [
+        (untied, SWITCH),
+        (none, SWITCH),
+        (untied, SWITCH),
+        (none, COMPLETE),
+    ];
+    assert_eq!(switches(recording.initial()), first);
+    let mut others = recording.threads.iter().filter(|it| !it.is_initial());
+    let other = [
+        (untied, SWITCH),
+        (none, SWITCH),
+        (next, SWITCH),
+        (none, COMPLETE),
+    ];
+    assert_eq!(others.next().map(switches), Some(other.to_vec()));
+}
+
+/// The records of a program that is linked to a runtime which calls tools as LLVM's does.
+fn with_fake_runtime(source: &str) -> Recording {
+    let runtime = compile_gnu("fake_runtime.c", &["-fPIC", "-shared"]);
+    let program = compile_gnu(source, &[runtime.to_str().unwrap()]);
+    let recording = record_preloaded(&program, &[]);
+    assert!(recording.status.success(), "{}", recording.stderr);
+    recording
 }

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use omp_ring::record::InstanceId;
 
 use super::types::{
-    Data, FRAME_APPLICATION, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END,
+    Data, FRAME_APPLICATION, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, STATUS_SWITCH,
     STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
 };
 use crate::context::Call;
@@ -284,8 +284,13 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut 
     if next.is_null() || next_word == TASKWAIT {
         return;
     }
-    let next = current(next_word);
+    let (prior, next) = (current(prior), current(next_word));
     tls::with(|thread| {
+        // LLVM's runtime does not tell that a thread leaves an untied task that other threads have
+        // continued. The last thread to leave it completes it, whichever task it was in.
+        if prior.id != thread.passed.current.id {
+            thread.task_schedule(InstanceId(prior.id), STATUS_SWITCH);
+        }
         thread.passed.current = next;
         thread.task_schedule(InstanceId(next.id), status);
     });

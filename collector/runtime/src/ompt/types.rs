@@ -58,6 +58,8 @@ pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
 
 /// `ompt_task_taskwait`: stands for a `taskwait` with dependences.
 pub(crate) const TASK_TASKWAIT: c_int = 0x10;
+/// `ompt_task_switch` of `ompt_task_status_t`.
+pub(crate) const STATUS_SWITCH: c_uint = 7;
 /// `ompt_taskwait_complete` of `ompt_task_status_t`.
 pub(crate) const STATUS_TASKWAIT_COMPLETE: c_uint = 8;
 /// `ompt_sync_region_taskwait` of `ompt_sync_region_t`.

@@ -1,4 +1,5 @@
-// A library that calls an OMPT tool as LLVM's runtime does around its hidden helper threads.
+// A library that calls an OMPT tool as LLVM's runtime does around its hidden helper threads and untied
+// tasks.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +15,8 @@ typedef struct {
     data tool;
 } start_result;
 
-enum { THREAD_BEGIN = 1, PARALLEL_BEGIN = 3, PARALLEL_END = 4, ALWAYS = 5, INITIAL = 1 };
+enum { THREAD_BEGIN = 1, PARALLEL_BEGIN = 3, PARALLEL_END = 4, TASK_CREATE = 5, TASK_SCHEDULE = 6 };
+enum { ALWAYS = 5, INITIAL = 1, EXPLICIT = 4, UNTIED = 0x10000000, COMPLETE = 1, SWITCH = 7 };
 
 static function callbacks[64];
 
@@ -68,4 +70,41 @@ void runtime_make_helpers(int announced)
     pthread_t thread;
     pthread_create(&thread, NULL, root, announced ? &thread : NULL);
     pthread_join(thread, NULL);
+}
+
+static data implicit, untied, next;
+
+static void create(data *task)
+{
+    frame at = {0};
+    ((void (*)(data *, frame *, data *, int, int, const void *))callbacks[TASK_CREATE])(
+        &implicit, &at, task, EXPLICIT | UNTIED, 0, __builtin_return_address(0));
+}
+
+static void schedule(data *prior, int status, data *task)
+{
+    ((void (*)(data *, int, data *))callbacks[TASK_SCHEDULE])(prior, status, task);
+}
+
+// It continues the task to its end, and is not the last to leave it: no event. Then it executes the
+// next one.
+static void *other(void *unused)
+{
+    schedule(&implicit, SWITCH, &untied);
+    schedule(&implicit, SWITCH, &next);
+    schedule(&next, COMPLETE, &implicit);
+    return unused;
+}
+
+// The calling thread begins an untied task, which another continues, and is the last to leave it.
+void runtime_untied(void)
+{
+    create(&untied);
+    create(&next);
+    schedule(&implicit, SWITCH, &untied);
+    schedule(&untied, SWITCH, &implicit);
+    pthread_t thread;
+    pthread_create(&thread, NULL, other, NULL);
+    pthread_join(thread, NULL);
+    schedule(&untied, COMPLETE, &implicit);
 }

@@ -135,7 +135,8 @@ pub(super) struct Directive {
     pub(super) key: (ConstructLocation, String),
 }
 
-/// The outlined functions of constructs, found from the user-mode stacks of time in them.
+/// The outlined functions of constructs: those that their events tell, else found from the user-mode
+/// stacks of time in them.
 #[derive(Debug)]
 pub(super) struct Bodies(FxHashMap<ContextId, Callee>);
 
@@ -169,7 +170,17 @@ impl Bodies {
                 *known = (seconds, callee);
             }
         }
-        Bodies(best.into_iter().map(|(id, (_, body))| (id, body)).collect())
+        let mut bodies: FxHashMap<_, _> = best.into_iter().map(|(id, (_, it))| (id, it)).collect();
+        let contexts = names.tables.contexts.rows().iter();
+        for (context, row) in (0..).map(ContextId).zip(contexts) {
+            if kinds.contains(&row.kind)
+                && let Some((body, function)) = names.symbols.function_of(row.body)
+                && function.outlined.is_some()
+            {
+                bodies.insert(context, Callee::Function(body));
+            }
+        }
+        Bodies(bodies)
     }
 
     /// The directives of constructs. Instantiations of a template are directives of their own.
