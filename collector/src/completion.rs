@@ -84,20 +84,22 @@ impl Completion {
         samples: &mut [Sample],
         mut changed: impl FnMut(&Sample, Completed),
     ) {
-        for sample in &*samples {
-            if let Some(&truncated) = self.waiting.get(&(sample.thread, sample.time)) {
-                self.learn(tables, sample.thread, truncated);
+        if !self.waiting.is_empty() {
+            for sample in &*samples {
+                if let Some(&truncated) = self.waiting.get(&(sample.thread, sample.time)) {
+                    self.learn(tables, sample.thread, truncated);
+                }
             }
-        }
-        for sample in samples {
-            let Some(truncated) = self.waiting.remove(&(sample.thread, sample.time)) else {
-                continue;
-            };
-            if let Some((whole, how)) = self.whole(tables, sample, truncated)
-                && whole != sample.stack
-            {
-                sample.stack = whole;
-                changed(sample, how);
+            for sample in samples {
+                let Some(truncated) = self.waiting.remove(&(sample.thread, sample.time)) else {
+                    continue;
+                };
+                if let Some((whole, how)) = self.whole(tables, sample, truncated)
+                    && whole != sample.stack
+                {
+                    sample.stack = whole;
+                    changed(sample, how);
+                }
             }
         }
         for known in self.at_contexts.values_mut() {
@@ -130,9 +132,16 @@ impl Completion {
         }
     }
 
-    /// The callers in the calling context that is nearest to a time.
-    fn nearest_context(&self, sample: &Sample, activation: Activation) -> Option<StackId> {
-        let known = self.at_contexts.get(&(sample.thread, activation))?;
+    /// The callers in the calling context that is nearest to a sample. `None` if it has callers that no
+    /// context has: then the function does not fork each time that it is called.
+    fn nearest_context(&self, sample: &Sample, truncated: Truncated) -> Option<StackId> {
+        let known = self
+            .at_contexts
+            .get(&(sample.thread, truncated.activation))?;
+        let is_known = |read: StackId| known.iter().any(|(_, callers)| *callers == read);
+        if !truncated.callers.is_none_or(is_known) {
+            return None;
+        }
         let after = known.partition_point(|(time, _)| *time < sample.time);
         let beside = known.get(after.saturating_sub(1)..)?.iter().take(2);
         let nearest = beside.min_by_key(|(time, _)| time.0.abs_diff(sample.time.0));
@@ -187,7 +196,7 @@ impl Completion {
         let inner: Vec<StackEntry> = tables.walk(sample.stack).take(truncated.inner).collect();
         // Before those that were read a moment later: the function may have had another caller then.
         if thread_state.context == ContextId::ROOT
-            && let Some(callers) = self.nearest_context(sample, truncated.activation)
+            && let Some(callers) = self.nearest_context(sample, truncated)
         {
             let how = match truncated.callers {
                 Some(_) => Completed::Corrected,

@@ -191,14 +191,16 @@ fn serial_code_goes_on_as_the_nearest_calling_context_in_the_same_frame() {
             w.completion.at_context(when, activation, callers);
         }
     }
-    // What was read a moment later is that of a later call.
+    // What was read a moment later is that of another call.
     sample(&mut w, Some(&[0x21, 0x10]));
+    // This caller's calls do not fork.
+    sample(&mut w, Some(&[0x23, 0x10]));
     let (hows, stacks) = w.complete(samples);
     use Completed::{BySample, Corrected};
     assert_eq!(hows, [BySample, BySample, Corrected]);
     assert_eq!(
         stacks,
-        [0x21, 0x21, 0x22].map(|caller| [0x44, caller, 0x10])
+        [0x21, 0x21, 0x22, 0x23].map(|caller| [0x44, caller, 0x10])
     );
     // The last one is kept for later samples.
     let later = w.sample((0, out), 0x40, 1, None);

@@ -273,7 +273,7 @@ fn stacks(header: &Header, lines: &mut Vec<Line>) {
         ),
         (
             losses.stacks_remembered,
-            "their outer frames are inferred from other samples",
+            "their outer frames are inferred from other stacks",
         ),
         (
             losses.stacks_joined,
