@@ -9,6 +9,10 @@ use crate::names;
 #[derive(Default)]
 pub(crate) struct TableBuilder {
     pub(crate) table: SymbolTable,
+    /// Other lines of constructs, for where the source has no directive at their own. flang records no
+    /// directive but the first statement, whose code may be moved: the call that passes the body may
+    /// have its line. g++ gives a construct that is combined with the one around it a line of the loop.
+    pub(crate) other_lines: FxHashMap<FunctionId, u32>,
     files: FxHashMap<String, FileId>,
     /// By linkage name. Inlined functions have the same names many times.
     demangled: FxHashMap<String, String>,

@@ -4,6 +4,8 @@
 //! statement or directive, or of the first statement in its loop. The source has the line of the
 //! directive.
 
+use experiment::symbols::Construct;
+
 /// A directive in a line of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Directive {
@@ -26,6 +28,17 @@ pub(crate) fn directive_at(text: &str, line: u32) -> Option<Directive> {
     let last = (at..lines.len()).find(|&at| !continues(lines[at]));
     let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
     directive(&whole.to_ascii_lowercase())
+}
+
+/// Whether a line of C or C++ holds the first code below a directive, and no directive itself.
+pub(crate) fn is_first_below(text: &str, directive: u32, line: u32) -> bool {
+    let is_directive = |at: u32| directive_at(text, at).is_some();
+    let mut between = (directive + 1..).zip(text.lines().skip(directive as usize));
+    let first = between.find(|(at, line)| {
+        let line = line.trim_start();
+        !(line.is_empty() || line.starts_with("//") || is_directive(*at))
+    });
+    is_directive(directive) && first.is_some_and(|(at, _)| at == line)
 }
 
 /// The directive in a whole line of lower case: `#pragma omp x`, `_Pragma("omp x")`,
@@ -54,16 +67,24 @@ fn directive(line: &str) -> Option<Directive> {
     found
 }
 
-/// The first line of the directive of a construct that debug information puts at `line` (from 1) of a
-/// Fortran source: the directive there, or the one above. Between the two are at most the beginnings of
-/// loops and of constructs without a body of their own (`do`, `single`). `line` itself if there is no
-/// such directive.
-pub(crate) fn first_line(text: &str, line: u32) -> u32 {
-    let lines: Vec<&str> = text.lines().collect();
-    found(&lines, line).unwrap_or(line)
+/// The line of the directive of a construct below a line: flang gives the initial value of a reduction
+/// variable the line of the statement before the directive. `None` if there is anything else.
+pub(crate) fn line_below(text: &str, line: u32, construct: Construct) -> Option<u32> {
+    let mut below = (line + 1..).zip(text.lines().skip(line as usize));
+    let (at, directive) = below.find(|(_, line)| !is_blank_or_comment(line))?;
+    let directive = directive.to_ascii_lowercase();
+    let mut words = words(&directive);
+    words.retain(|word| !is_sentinel(word));
+    let is_it = is_directive(&directive) && is_outlining(&words) && is_of(construct, &words);
+    is_it.then_some(at)
 }
 
-fn found(lines: &[&str], line: u32) -> Option<u32> {
+/// The first line of the directive of a construct that debug information puts at `line` (from 1) of a
+/// Fortran source: the directive there, or the one above. Between the two are at most the beginnings of
+/// loops and of constructs without a body of their own (`do`, `single`), or of other constructs than
+/// `construct`, if that is known. `None` if there is no such directive.
+pub(crate) fn first_line(text: &str, line: u32, construct: Option<Construct>) -> Option<u32> {
+    let lines: Vec<&str> = text.lines().collect();
     let given = (line as usize).checked_sub(1)?;
     let mut at = given;
     loop {
@@ -75,10 +96,11 @@ fn found(lines: &[&str], line: u32) -> Option<u32> {
             let directive = lines[at..=last].join(" ").to_ascii_lowercase();
             let mut words = words(&directive);
             words.retain(|word| !is_sentinel(word));
-            if is_outlining(&words) {
+            let is_outlining = is_outlining(&words);
+            if is_outlining && construct.is_none_or(|construct| is_of(construct, &words)) {
                 return Some(at as u32 + 1);
             }
-            if !begins_block(&words) {
+            if !is_outlining && !begins_block(&words) {
                 return None;
             }
         } else if at != given && !begins_loop(lines[at]) {
@@ -105,8 +127,13 @@ fn is_directive(line: &str) -> bool {
 }
 
 fn is_blank_or_comment(line: &str) -> bool {
+    // In fixed form a letter in the first column begins a comment. It may be a name in free form.
+    let lettered = line.strip_prefix(['c', 'C']).is_some_and(|rest| {
+        !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || "_%$".contains(next))
+            && !rest.trim_start().starts_with(['=', '('])
+    });
     let line = line.trim_start();
-    line.is_empty() || line.starts_with(['!', '*']) && !is_directive(line)
+    (line.is_empty() || lettered || line.starts_with(['!', '*'])) && !is_directive(line)
 }
 
 /// Whether a directive's line is continued by the next: by an ampersand at its end, or in fixed form by
@@ -140,6 +167,19 @@ fn is_outlining(words: &[&str]) -> bool {
         word.starts_with("parallel") || matches!(*word, "task" | "taskloop" | "teams")
     };
     !ends && words.iter().any(makes)
+}
+
+/// Whether a directive, as its words, is that of a construct of this kind, alone or combined.
+fn is_of(construct: Construct, words: &[&str]) -> bool {
+    let name = match construct {
+        Construct::Parallel => "parallel",
+        Construct::Task => "task",
+        Construct::Taskloop => "taskloop",
+        Construct::Teams => "teams",
+        Construct::Target => "target",
+        Construct::Reduction => return false,
+    };
+    words.iter().any(|word| word.starts_with(name))
 }
 
 /// Whether a directive, as its words, is that of a construct whose body is not outlined.
@@ -188,30 +228,34 @@ fn is_sentinel(word: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn line_of(text: &str, line: u32) -> u32 {
+        first_line(text, line, None).unwrap_or(line)
+    }
+
     #[test]
     fn a_directive_that_is_continued_stands_where_it_begins() {
         let free =
             "x = 1\n!$omp parallel do &\n!$omp& private(i) &\n!$omp shared(x)\ndo i = 1, 9\n";
-        assert_eq!([2, 3, 4].map(|line| first_line(free, line)), [2, 2, 2]);
+        assert_eq!([2, 3, 4].map(|line| line_of(free, line)), [2, 2, 2]);
         let commented = "!$omp parallel do & ! all\n!$omp private(i) ! of it\ndo i = 1, 9\n";
-        assert_eq!([2, 3].map(|line| first_line(commented, line)), [1, 1]);
+        assert_eq!([2, 3].map(|line| line_of(commented, line)), [1, 1]);
         let fixed = "      x = 1\n!$omp parallel default(shared)\nC$OMP& private(i)\n      y = 1\n";
-        assert_eq!([2, 3].map(|line| first_line(fixed, line)), [2, 2]);
+        assert_eq!([2, 3].map(|line| line_of(fixed, line)), [2, 2]);
         let two = "!$omp parallel\n!$omp parallel\n      y = 1\n";
-        assert_eq!([1, 2].map(|line| first_line(two, line)), [1, 2]);
+        assert_eq!([1, 2].map(|line| line_of(two, line)), [1, 2]);
     }
 
     #[test]
     fn a_first_statement_stands_for_the_directive_above_it() {
         let text = "  !$omp parallel if(n > 9) &\n  !$omp& shared(n)\n\n  ! Much.\n  call w(n)\n\
                     \x20 call w(n)\n  !$omp end parallel\n  call w(n)\n";
-        assert_eq!(first_line(text, 5), 1);
+        assert_eq!(line_of(text, 5), 1);
         for line in [0, 6, 7, 8, 99] {
-            assert_eq!(first_line(text, line), line, "{line}");
+            assert_eq!(line_of(text, line), line, "{line}");
         }
         // No construct with a body, whatever its variables are called.
         let text = "!$omp do private(task_id)\ndo i = 1, 9\n";
-        assert_eq!(first_line(text, 2), 2);
+        assert_eq!(line_of(text, 2), 2);
     }
 
     #[test]
@@ -219,22 +263,48 @@ mod tests {
         let loops = "!$omp target teams loop\ndo i = 1, n\n  a: DO j = 1, n\n10 do k = 1, n\n\
                      x = 1\ny = 1\nend do\n";
         for line in 1..=5 {
-            assert_eq!(first_line(loops, line), 1, "{line}");
+            assert_eq!(line_of(loops, line), 1, "{line}");
         }
         for line in [6, 7] {
-            assert_eq!(first_line(loops, line), line);
+            assert_eq!(line_of(loops, line), line);
         }
         let fixed = "      call w(1)\n*$omp parallel\n*$omp& num_threads(nt)\n* more\n\
                      c$omp do\nc$omp& private(i)\n      do i = 1, nt\n        call w(i)\n";
         for line in 2..=8 {
-            assert_eq!(first_line(fixed, line), 2, "{line}");
+            assert_eq!(line_of(fixed, line), 2, "{line}");
         }
+        let other = "!$omp parallel\n!$omp master taskloop\ndo i = 1, 9\n";
+        let of = |construct| [2, 3].map(|line| first_line(other, line, construct));
+        assert_eq!(of(Some(Construct::Parallel)), [Some(1); 2]);
+        assert_eq!(of(Some(Construct::Taskloop)), [Some(2); 2]);
+        assert_eq!(of(None), [Some(2); 2]);
+        let before = "t = 0\n\n!$omp parallel do reduction(+: t)\ndo i = 1, 9\nt = t + i\n";
+        let parallel = |line| line_below(before, line, Construct::Parallel);
+        assert_eq!([1, 3, 5, 99].map(parallel), [Some(3), None, None, None]);
+        assert_eq!(line_below(before, 1, Construct::Task), None);
+        let lettered = "!$omp parallel\nc-----\nC\nc  More.\n      call w(1)\n";
+        assert_eq!(line_of(lettered, 5), 1);
+        let named = "!$omp parallel\nc = 1\ncall w(1)\nd = 1\n";
+        assert_eq!([2, 3, 4].map(|line| line_of(named, line)), [1, 3, 4]);
         // A directive that has no block is a statement.
         let barrier = "!$omp parallel\n!$omp barrier\ncall w(1)\n";
-        assert_eq!([2, 3].map(|line| first_line(barrier, line)), [2, 3]);
+        assert_eq!([2, 3].map(|line| line_of(barrier, line)), [2, 3]);
         // The loop of another construct.
         let inner = "!$omp parallel\n!$omp do\ndo i = 1, 9\n!$omp task\ncall w(1)\n";
-        assert_eq!([3, 4, 5].map(|line| first_line(inner, line)), [1, 4, 4]);
+        assert_eq!([3, 4, 5].map(|line| line_of(inner, line)), [1, 4, 4]);
+    }
+
+    #[test]
+    fn the_loop_of_a_combined_construct_is_the_first_code_below_its_directive() {
+        let c =
+            "w(1);\n#pragma omp target teams loop \\\n  map(to: x)\n// all\nfor (;;)\n  w(2);\n";
+        let is_first = |line| is_first_below(c, 2, line);
+        assert_eq!(
+            [2, 3, 4, 5, 6].map(is_first),
+            [false, false, false, true, false]
+        );
+        assert!(!is_first_below(c, 1, 5));
+        assert!(!is_first_below(c, 9, 10));
     }
 
     #[test]

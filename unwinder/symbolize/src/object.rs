@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use experiment::ids::{FrameId, ModuleId};
-use experiment::linkage::{cold_part_of, construct_of, is_outlined, parent_of, target_of};
+use experiment::linkage::{
+    Compiler, cold_part_of, construct_of, is_outlined, outlining_compiler, parent_of, target_of,
+};
 use experiment::symbols::{
     Construct, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, static_name,
 };
@@ -105,9 +107,14 @@ impl<'a> ObjectResolver<'a> {
         if let Some(&known) = self.functions.get(&function.start) {
             return known;
         }
-        let first = self.locations(function.start).pop();
-        let source = first.and_then(|first| Some(self.builder.line(first.file?, first.line?)));
         let (mut outlined, parent) = self.outlined(function);
+        let first = self.locations(function.start).pop();
+        // flang gives the first instruction of an outlined function no line.
+        let line = outlined.as_ref().and_then(|it| it.line);
+        let source = first.and_then(|first| {
+            let line = first.line.filter(|&line| line > 0).or(line)?;
+            Some(self.builder.line(first.file?, line))
+        });
         let mut name = self.name_of(function);
         if let Some(internal) = self.internal(function) {
             match &mut outlined {
@@ -125,6 +132,10 @@ impl<'a> ObjectResolver<'a> {
             outlined,
         });
         self.functions.insert(function.start, id);
+        let other = self.other_line(function).filter(|&line| line > 0);
+        self.builder
+            .other_lines
+            .extend(other.map(|line| (id, line)));
         // A tail call may have removed the parent from every stack, and only a part of a function may
         // be on one. The symbols are kept, so that the rewriting can show them.
         let whole = cold_part_of(&function.name).and_then(|name| self.symbols.named(name));
@@ -228,15 +239,26 @@ impl<'a> ObjectResolver<'a> {
         })
     }
 
+    /// Another line for the construct of an outlined function: flang's has that of the call that passes
+    /// it to the runtime, gcc's that of the construct around it.
+    fn other_line(&self, function: &ElfFunction) -> Option<u32> {
+        let (around, call) = self.bodies.get(&function.start)?.calls.first()?;
+        match outlining_compiler(&function.name)? {
+            Compiler::Flang => self.locations(*call).first()?.line,
+            Compiler::Gcc => self.symbols.origin(around.start)?.line,
+            Compiler::Clang => None,
+        }
+    }
+
     /// The line of the directive of a construct that g++ combined with the one around it
     /// (`target parallel for`). It gives the inner construct the line at which the loop ends. No
-    /// directive is below a line of its body.
+    /// directive is below a line of its body, or at the last one.
     fn combined(&self, function: &ElfFunction) -> Option<u32> {
         let line = self.symbols.origin(function.start)?.line?;
         let (around, _) = self.bodies.get(&function.start)?.calls.first()?;
         let outer = self.symbols.origin(around.start)?.line?;
-        let least = self.symbols.least_line(function, outer)?;
-        (least < line).then_some(outer)
+        let (least, greatest) = self.symbols.own_lines(function, outer)?;
+        (least < line || greatest <= line).then_some(outer)
     }
 
     /// Makes the body of a target region a function, although it is inlined where it is called.

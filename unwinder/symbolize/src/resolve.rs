@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::{FrameId, ModuleId};
+use experiment::linkage::{Compiler, outlining_compiler};
 use experiment::state::State;
 use experiment::symbols::Barrier;
 use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
@@ -77,32 +78,53 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
         builder.table.misses.extend(missed);
     }
     let mut table = builder.table;
-    find_directives(&mut table, source);
+    find_directives(&mut table, &builder.other_lines, source);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);
     table
 }
 
-/// Finds in the sources where the directives of Fortran's constructs begin.
-fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
+/// Finds in the sources where the directives of Fortran's constructs begin, and those of others that
+/// have another line and no directive at their own.
+fn find_directives(
+    table: &mut SymbolTable,
+    other_lines: &FxHashMap<FunctionId, u32>,
+    source: &mut impl SymbolSource,
+) {
     let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
-    for function in &mut table.functions {
-        let outlined = function.outlined.as_mut();
-        let Some((line, source_line)) = outlined
-            .and_then(|it| it.line.as_mut())
-            .zip(function.source.as_ref())
-        else {
+    for (id, function) in (0..).map(FunctionId).zip(&mut table.functions) {
+        // flang's line may be that of another directive which the construct begins with.
+        let is_flang = outlining_compiler(&function.linkage) == Some(Compiler::Flang);
+        let Some((outlined, source_line)) = function.outlined.as_mut().zip(function.source) else {
+            continue;
+        };
+        let construct = is_flang.then_some(outlined.construct);
+        let Some(line) = outlined.line.as_mut() else {
             continue;
         };
         let path = &table.files[source_line.file.0 as usize];
-        if !is_fortran(path) {
+        let other = other_lines.get(&id).copied();
+        if !is_fortran(path) && other.is_none() {
             continue;
         }
         let text = texts
             .entry(source_line.file)
             .or_insert_with(|| source.source(path));
-        if let Some(text) = text {
-            *line = directives::first_line(text, *line);
+        let Some(text) = text else {
+            continue;
+        };
+        if is_fortran(path) {
+            let lines = [Some(*line), other.filter(|_| is_flang)];
+            let mut found = lines
+                .iter()
+                .flatten()
+                .filter_map(|&line| directives::first_line(text, line, construct));
+            let below = || directives::line_below(text, *line, construct?);
+            *line = found.next().or_else(below).unwrap_or(*line);
+        } else if let Some(other) = other
+            && directives::is_first_below(text, other, *line)
+        {
+            *line = other;
         }
     }
 }
