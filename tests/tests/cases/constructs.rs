@@ -385,6 +385,49 @@ pub(crate) fn function_ends(run: &Run) -> Result<(), String> {
     faults.found()
 }
 
+/// Untied tasks are counted exactly, each under its creator.
+pub(crate) fn untied(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    let region = "start -- OMP parallel region from line 30";
+    faults.note(just(&constructs(&experiment, REGIONS), &[(region, 1)]));
+    // Three children of each node of 50 trees with five levels.
+    let (inner, first) = (
+        "tree -- OMP task from line 21",
+        "start -- OMP task from line 32",
+    );
+    let all = 50 * (3 + 9 + 27 + 81 + 243);
+    let tasks = constructs(&experiment, TASKS);
+    faults.note(just(&tasks, &[(inner, all), (first, 1)]));
+    for task in tasks.iter().filter(|task| task.name == inner) {
+        let created = task.row["created"].as_array().into_iter().flatten();
+        let mut created: Vec<_> = created
+            .map(|by| (name(by), by["instances"].as_u64()))
+            .collect();
+        created.sort();
+        let expected = [(first, 150), (inner, all - 150)].map(|(by, n)| (by.to_owned(), Some(n)));
+        faults.unless(created == expected, || {
+            format!("{inner} is created by {created:?}")
+        });
+    }
+    faults.found()
+}
+
+/// Combined constructs stand at their directive, however short their loops are.
+pub(crate) fn target_loops(run: &Run) -> Result<(), String> {
+    let experiment = run.record().experiment;
+    let mut faults = Faults::default();
+    let regions = constructs(&experiment, REGIONS);
+    let at = |region: &Construct| region.row["line"].as_u64();
+    let mut lines: Vec<_> = regions.iter().map(at).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    faults.unless(lines == [Some(5), Some(12)], || {
+        format!("the directives are at the lines {lines:?}")
+    });
+    faults.found()
+}
+
 /// The callers of a function with a large frame are known, by each of its two ways, in its serial code
 /// as in its region.
 pub(crate) fn large_frame(run: &Run) -> Result<(), String> {

@@ -101,6 +101,11 @@ cases! {
     main_jumps_clang: case("main_jumps.c", Clang, PASSIVE_4, constructs::main_jumps);
     function_ends_gcc: case("function_ends.c", Gcc, PASSIVE_2, constructs::function_ends);
     function_ends_clang: case("function_ends.c", Clang, PASSIVE_2, constructs::function_ends);
+    target_loops_gcc: case("target_loops.cpp", Gcc, PASSIVE_4, constructs::target_loops);
+    target_loops_clang:
+        case("target_loops.cpp", Clang, PASSIVE_4, constructs::target_loops);
+    untied_gcc: case("untied.c", Gcc, PASSIVE_4, constructs::untied);
+    untied_clang: case("untied.c", Clang, PASSIVE_4, constructs::untied);
     large_frame_gcc: case("large_frame.c", Gcc, PASSIVE_4, constructs::large_frame);
     large_frame_clang: case("large_frame.c", Clang, PASSIVE_4, constructs::large_frame);
     templates_gcc: case("templates.cpp", Gcc, PASSIVE_4, constructs::templates);

@@ -30,15 +30,24 @@ pub(crate) fn directive_at(text: &str, line: u32) -> Option<Directive> {
     directive(&whole.to_ascii_lowercase())
 }
 
-/// Whether a line of C or C++ holds the first code below a directive, and no directive itself.
-pub(crate) fn is_first_below(text: &str, directive: u32, line: u32) -> bool {
+/// Whether a line of C or C++ is of the loop below a directive, or of the statement in it, and holds no
+/// directive itself.
+pub(crate) fn is_loop_of(text: &str, directive: u32, line: u32) -> bool {
     let is_directive = |at: u32| directive_at(text, at).is_some();
-    let mut between = (directive + 1..).zip(text.lines().skip(directive as usize));
-    let first = between.find(|(at, line)| {
+    let below = (directive + 1..).zip(text.lines().skip(directive as usize));
+    let mut code = below.filter(|(at, line)| {
         let line = line.trim_start();
         !(line.is_empty() || line.starts_with("//") || is_directive(*at))
     });
-    is_directive(directive) && first.is_some_and(|(at, _)| at == line)
+    let mut found = code.next();
+    while let Some((at, text)) = found {
+        let loops = text.trim_start().starts_with("for");
+        if at == line || !loops {
+            return at == line && is_directive(directive);
+        }
+        found = code.next();
+    }
+    false
 }
 
 /// The directive in a whole line of lower case: `#pragma omp x`, `_Pragma("omp x")`,
@@ -295,16 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_of_a_combined_construct_is_the_first_code_below_its_directive() {
+    fn the_loop_of_a_combined_construct_is_below_its_directive() {
         let c =
             "w(1);\n#pragma omp target teams loop \\\n  map(to: x)\n// all\nfor (;;)\n  w(2);\n";
-        let is_first = |line| is_first_below(c, 2, line);
-        assert_eq!(
-            [2, 3, 4, 5, 6].map(is_first),
-            [false, false, false, true, false]
-        );
-        assert!(!is_first_below(c, 1, 5));
-        assert!(!is_first_below(c, 9, 10));
+        let is_loop = |line| is_loop_of(c, 2, line);
+        let expected = [false, false, false, true, true, false];
+        assert_eq!([2, 3, 4, 5, 6, 7].map(is_loop), expected);
+        assert!(!is_loop_of(c, 1, 5));
+        assert!(!is_loop_of(c, 9, 10));
     }
 
     #[test]

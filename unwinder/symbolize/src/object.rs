@@ -240,25 +240,29 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// Another line for the construct of an outlined function: flang's has that of the call that passes
-    /// it to the runtime, gcc's that of the construct around it.
+    /// it to the runtime, gcc's in a target region that of the region.
     fn other_line(&self, function: &ElfFunction) -> Option<u32> {
         let (around, call) = self.bodies.get(&function.start)?.calls.first()?;
         match outlining_compiler(&function.name)? {
             Compiler::Flang => self.locations(*call).first()?.line,
-            Compiler::Gcc => self.symbols.origin(around.start)?.line,
+            Compiler::Gcc => {
+                let outer = self.bodies.get(&around.start)?;
+                let is_target = outer.construct == Construct::Target;
+                is_target.then(|| self.symbols.origin(around.start)?.line)?
+            }
             Compiler::Clang => None,
         }
     }
 
     /// The line of the directive of a construct that g++ combined with the one around it
     /// (`target parallel for`). It gives the inner construct the line at which the loop ends. No
-    /// directive is below a line of its body, or at the last one.
+    /// directive is below a line of its body.
     fn combined(&self, function: &ElfFunction) -> Option<u32> {
         let line = self.symbols.origin(function.start)?.line?;
         let (around, _) = self.bodies.get(&function.start)?.calls.first()?;
         let outer = self.symbols.origin(around.start)?.line?;
-        let (least, greatest) = self.symbols.own_lines(function, outer)?;
-        (least < line || greatest <= line).then_some(outer)
+        let least = self.symbols.least_line(function, outer)?;
+        (least < line).then_some(outer)
     }
 
     /// Makes the body of a target region a function, although it is inlined where it is called.

@@ -72,10 +72,9 @@ impl Symbols {
 }
 
 impl Symbols {
-    /// The least and the greatest line of the own code of a function that gcc outlined from C or C++,
-    /// from `first` on; a call stands for what is inlined. Not all inlined code is marked as such: it may
-    /// be above.
-    pub(crate) fn own_lines(&self, function: &ElfFunction, first: u32) -> Option<(u32, u32)> {
+    /// The least line of the own code of a function that gcc outlined from C or C++, from `first` on; a
+    /// call stands for what is inlined. Not all inlined code is marked as such: it may be above.
+    pub(crate) fn least_line(&self, function: &ElfFunction, first: u32) -> Option<u32> {
         let debug = self.debug_info().ok()?;
         let home = own_file(debug, function.start)?;
         let gcc = outlining_compiler(&function.name) == Some(Compiler::Gcc);
@@ -83,12 +82,9 @@ impl Symbols {
             return None;
         }
         let rows = debug.rows(function.start, end(function)).into_iter();
-        let lines = rows.filter_map(|row| own_line(debug, row.svma, &home));
-        let lines = lines.filter(|&line| line >= first);
-        lines.fold(None, |range, line| match range {
-            None => Some((line, line)),
-            Some((least, greatest)) => Some((line.min(least), line.max(greatest))),
-        })
+        rows.filter_map(|row| own_line(debug, row.svma, &home))
+            .filter(|&line| line >= first)
+            .min()
     }
 }
 

@@ -122,7 +122,7 @@ fn find_directives(
             let below = || directives::line_below(text, *line, construct?);
             *line = found.next().or_else(below).unwrap_or(*line);
         } else if let Some(other) = other
-            && directives::is_first_below(text, other, *line)
+            && directives::is_loop_of(text, other, *line)
         {
             *line = other;
         }
