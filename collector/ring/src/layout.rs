@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.

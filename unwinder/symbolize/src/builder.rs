@@ -9,9 +9,10 @@ use crate::names;
 #[derive(Default)]
 pub(crate) struct TableBuilder {
     pub(crate) table: SymbolTable,
-    /// Other lines of constructs, for where the source has no directive at their own. flang records no
-    /// directive but the first statement, whose code may be moved: the call that passes the body may
-    /// have its line. g++ gives a construct that is combined with the one around it a line of the loop.
+    /// Second candidates for the lines of constructs, used where the source has no directive at the
+    /// first. For flang's: the line of the call that passes the body, since flang records no directive
+    /// but the first statement, which may be moved. For g++'s in a target region: the region's line,
+    /// since g++ gives the inner one of two combined constructs a line of the loop.
     pub(crate) other_lines: FxHashMap<FunctionId, u32>,
     files: FxHashMap<String, FileId>,
     /// By linkage name. Inlined functions have the same names many times.

@@ -5,18 +5,19 @@
 mod compile;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use experiment::linkage::is_outlined;
 use experiment::symbols::Construct::{self, Parallel, Target, Task};
+use experiment::symbols::SymbolTable;
 use experiment::tables::{Frame, Module, RuntimeKind, Tables};
 use symbolize::{Symbols, from_files};
 
 type Row = (Construct, String, Option<u32>);
 
-/// (construct, function, line) of each outlined function in a shared library.
-fn found(compiler: &str, words: &str) -> BTreeSet<(u8, String, Option<u32>)> {
-    let library = compile::build(compiler, "constructs.c", &format!("-fopenmp {words}"));
-    let symbols = Symbols::open(&library, None).expect("symbols");
+/// The symbols of a recording with each outlined function of a shared library.
+fn table_of(library: &Path) -> SymbolTable {
+    let symbols = Symbols::open(library, None).expect("symbols");
     let mut tables = Tables::default();
     let module = tables.module(Module {
         path: library.to_str().expect("a plain path").to_owned(),
@@ -29,7 +30,13 @@ fn found(compiler: &str, words: &str) -> BTreeSet<(u8, String, Option<u32>)> {
             address: function.start,
         });
     }
-    let table = from_files(&tables);
+    from_files(&tables)
+}
+
+/// (construct, function, line) of each outlined function in a shared library.
+fn found(compiler: &str, words: &str) -> BTreeSet<(u8, String, Option<u32>)> {
+    let library = compile::build(compiler, "constructs.c", &format!("-fopenmp {words}"));
+    let table = table_of(&library);
     let outlined = table.functions.iter().filter_map(|it| it.outlined.clone());
     outlined
         .map(|it| (it.construct as u8, it.parent.unwrap_or_default(), it.line))
@@ -72,4 +79,19 @@ fn bodies_of_clang_have_their_function_and_line_at_every_level_of_debug_informat
         let words = format!("{words} {LIBRARY} -nostdlib");
         assert_eq!(found("clang", &words), rows(true), "{words}");
     }
+}
+
+#[test]
+#[ignore = "needs flang 22"]
+fn bodies_of_flang_have_the_line_of_their_directive_where_its_source_is() {
+    let modules = compile::fresh_path("modules");
+    std::fs::create_dir(&modules).expect("a folder");
+    let modules = modules.display();
+    let words = format!("-g -fopenmp -O2 -shared -fPIC -nostdlib -module-dir {modules}");
+    let table = table_of(&compile::build("flang-22", "regions.f90", &words));
+    let outlined = table.functions.iter().filter_map(|it| it.outlined.as_ref());
+    let lines: BTreeSet<u32> = outlined.filter_map(|it| it.line).collect();
+    let marked = (1..).zip(include_str!("programs/regions.f90").lines());
+    let marked = marked.filter(|(_, text)| text.contains("! parent "));
+    assert_eq!(lines, marked.map(|(line, _)| line).collect());
 }

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use experiment::linkage::is_outlined;
-use experiment::tables::{Frame, Module, RuntimeKind, Tables};
 use symbolize::{Symbols, names};
 
 /// (line, parent) of each directive that the source marks.
@@ -163,36 +162,6 @@ fn functions_within_functions_of_gnu_c_are_in_their_scopes() {
         }
         assert_eq!(scopes("outer._omp_fn.0"), "outer", "{level}");
     }
-}
-
-#[test]
-#[ignore = "needs flang 22"]
-fn flang_directives_are_found_exactly_where_their_source_is() {
-    let modules = compile::fresh_path("modules");
-    std::fs::create_dir(&modules).expect("a folder");
-    let words = format!(
-        "-g -fopenmp -O2 {LIBRARY} -module-dir {}",
-        modules.display()
-    );
-    let library = compile::build("flang-22", "regions.f90", &words);
-    let symbols = Symbols::open(&library, None).expect("symbols");
-    let mut tables = Tables::default();
-    let module = tables.module(Module {
-        path: library.to_str().expect("a path of ours").to_owned(),
-        build_id: String::new(),
-        runtime: RuntimeKind::None,
-    });
-    for function in symbols.functions().filter(|it| is_outlined(&it.name)) {
-        tables.frame(Frame {
-            module,
-            address: function.start,
-        });
-    }
-    let table = symbolize::from_files(&tables);
-    let outlined = table.functions.iter().filter_map(|it| it.outlined.as_ref());
-    let lines: BTreeSet<u32> = outlined.filter_map(|it| it.line).collect();
-    let marked: BTreeSet<u32> = marks("regions.f90").into_iter().map(|it| it.0).collect();
-    assert_eq!(lines, marked);
 }
 
 #[test]
