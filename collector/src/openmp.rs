@@ -78,8 +78,7 @@ impl OpenMp {
         self.shared.contexts_lost
     }
 
-    /// Reads both clocks. Records from here to the next call are converted by this pair and the
-    /// previous one.
+    /// Reads both clocks. Corrects the conversion of records from here on.
     pub fn tie_clocks(&mut self) {
         if let Some(arena) = &self.arena {
             self.line.extend(Pair::read(arena.clock()));
@@ -131,7 +130,7 @@ impl OpenMp {
         let Some(arena) = self.arena.as_mut().filter(|_| !queue.is_given_up) else {
             return;
         };
-        let mut reception = queue.receive(view, self.line, start);
+        let mut reception = queue.receive(view, &self.line, start);
         // Before the ring is read: it then has what is pushed meanwhile.
         let held = arena.held(view.index);
         let drained = arena.drain(view.index, usize::MAX, |item| reception.take(item));

@@ -74,7 +74,12 @@ impl Queue {
     }
 
     /// Prepares to read the ring of a slot. `line` converts its clock; times count from `start`.
-    pub(super) fn receive(&mut self, view: &SlotView, line: Line, start: u64) -> Reception<'_> {
+    pub(super) fn receive<'a>(
+        &'a mut self,
+        view: &SlotView,
+        line: &'a Line,
+        start: u64,
+    ) -> Reception<'a> {
         if self.generation != view.generation || self.tid == 0 {
             self.begin(view);
         }
@@ -127,7 +132,7 @@ pub(super) struct Reception<'a> {
     queue: &'a mut Queue,
     /// The number of records that the queue had before.
     before: usize,
-    line: Line,
+    line: &'a Line,
     start: u64,
     /// The latest time so far.
     newest: u64,
@@ -316,7 +321,8 @@ mod tests {
             records: [Some(wait), second],
         };
         let mut queue = Queue::new(0);
-        let mut reception = queue.receive(&SLOT, nanoseconds(), 0);
+        let line = nanoseconds();
+        let mut reception = queue.receive(&SLOT, &line, 0);
         reception.take_held(held(None), 500);
         assert_eq!(kinds(reception.queue), [], "it may be short yet");
         reception.take_held(held(None), 1_500);
