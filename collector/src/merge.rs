@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use experiment::ids::{Nanos, ProcessId, ThreadId};
-use experiment::rows::{LONG, Sample, SampleKind, Within};
+use experiment::rows::{LONG, LoopSum, Sample, SampleKind, Within};
 use experiment::state::Scheduling;
 use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
@@ -194,7 +194,9 @@ impl Merge {
                 self.read_sleepers();
             }
         }
-        self.openmp.recycle(&self.processes);
+        let now = self.merged_to;
+        self.openmp
+            .recycle(&mut self.tables, &mut self.processes, now);
         // Before the mappings of ended processes are dropped.
         if let Some(arena) = self.openmp.arena() {
             self.registered
@@ -521,6 +523,13 @@ impl Merge {
                 .move_stolen(&mut rows.sums, |thread| processes.process_of(thread));
         }
         rows
+    }
+
+    /// Returns the counts of loops since the last call.
+    pub fn take_loops(&mut self) -> Vec<LoopSum> {
+        let now = self.merged_to;
+        self.openmp
+            .take_loops(&mut self.tables, &mut self.processes, now)
     }
 
     /// Ends the recording: threads that are on a CPU stay on it until now.

@@ -1,14 +1,18 @@
 //! Reads the OpenMP records of all threads from the arena's rings, for the merge.
 
 mod events;
+mod loops;
 mod queue;
 
+use experiment::rows::LoopSum;
+use experiment::tables::Tables;
 use omp_ring::consumer::{Consumer, SlotView};
 use omp_ring::layout::Control;
 
 use crate::clock::{self, Line, Pair};
 use crate::processes::Processes;
 use events::Shared;
+use loops::Loops;
 pub use queue::{Queue, ThreadEvents};
 
 /// A record that is held back for longer will be pushed, in nanoseconds: its thread drops what is
@@ -26,6 +30,7 @@ pub struct OpenMp {
     /// By the arena's index: 1 + the index in `queues`; 0 for none.
     positions: Vec<u32>,
     shared: Shared,
+    loops: Loops,
     /// Number of records read.
     pub taken: u64,
     /// Number of calling contexts read.
@@ -44,6 +49,7 @@ impl OpenMp {
             queues: Vec::new(),
             positions: Vec::new(),
             shared: Shared::default(),
+            loops: Loops::default(),
             taken: 0,
             contexts: 0,
             given_up: 0,
@@ -185,8 +191,30 @@ impl OpenMp {
         }
     }
 
+    /// Reads the counts of loops of all threads. Returns what was added since the last call; `now` is
+    /// the time.
+    pub fn take_loops(
+        &mut self,
+        tables: &mut Tables,
+        processes: &mut Processes,
+        now: u64,
+    ) -> Vec<LoopSum> {
+        if let Some(arena) = &self.arena {
+            for queue in self.queues.iter().filter(|queue| queue.tid != 0) {
+                self.loops
+                    .read(arena, queue, &self.line, (tables, processes), now);
+            }
+        }
+        self.loops.take()
+    }
+
+    /// Number of threads that had no room to count some of their loops.
+    pub fn loops_lost(&self) -> u64 {
+        self.loops.lost
+    }
+
     /// Recycles the slots of threads that have ended and whose records are all merged.
-    pub fn recycle(&mut self, processes: &Processes) {
+    pub fn recycle(&mut self, tables: &mut Tables, processes: &mut Processes, now: u64) {
         let Some(arena) = &self.arena else {
             return;
         };
@@ -197,7 +225,13 @@ impl OpenMp {
             let is_merged = queue.tid != 0 && queue.next_time().is_none();
             // Refused while records wait that were pushed after the drain: the next round reads
             // them.
-            if has_ended && is_merged && arena.recycle(queue.index) {
+            if !has_ended || !is_merged {
+                continue;
+            }
+            self.loops
+                .read(arena, queue, &self.line, (tables, processes), now);
+            if arena.recycle(queue.index) {
+                self.loops.forget(queue.index);
                 queue.tid = 0;
                 queue.thread = None;
             }

@@ -158,6 +158,7 @@ impl Session {
     fn flush(&mut self, end: Option<Nanos>) -> Result<(), ExperimentError> {
         self.flushed = Instant::now();
         let rows = self.merge.take_rows(end);
+        let loops = self.merge.take_loops();
         let samples = self.merge.take_samples_out();
         let batch = Batch {
             samples: &samples,
@@ -169,6 +170,7 @@ impl Session {
             region_spans: &rows.region_spans,
             task_sums: &rows.task_sums,
             task_spans: &rows.task_spans,
+            loop_sums: &loops,
         };
         self.writer.append(&self.merge.tables, &batch)
     }

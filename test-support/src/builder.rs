@@ -7,7 +7,7 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
@@ -45,6 +45,8 @@ pub struct Builder {
     pub task_sums: Vec<TaskSum>,
     /// Rows of one batch.
     pub task_spans: Vec<TaskSpan>,
+    /// Worksharing loops.
+    pub loop_sums: Vec<LoopSum>,
 }
 
 impl Builder {
@@ -250,6 +252,7 @@ impl Builder {
             region_spans: &self.region_spans,
             task_sums: &self.task_sums,
             task_spans: &self.task_spans,
+            loop_sums: &self.loop_sums,
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();

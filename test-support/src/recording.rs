@@ -44,6 +44,8 @@ pub struct Recording {
     pub task_sums: Vec<Vec<TaskSum>>,
     /// By batch.
     pub task_spans: Vec<Vec<TaskSpan>>,
+    /// Worksharing loops.
+    pub loop_sums: Vec<Vec<LoopSum>>,
     /// Symbols of some frames.
     pub symbols: SymbolTable,
 }
@@ -83,6 +85,7 @@ impl Recording {
         self.region_spans.iter_mut().for_each(Vec::clear);
         self.task_sums.iter_mut().for_each(Vec::clear);
         self.task_spans.iter_mut().for_each(Vec::clear);
+        self.loop_sums.iter_mut().for_each(Vec::clear);
     }
 
     /// Creates the experiment, without rows.
@@ -108,6 +111,7 @@ impl Recording {
             region_spans: &self.region_spans[at],
             task_sums: &self.task_sums[at],
             task_spans: &self.task_spans[at],
+            loop_sums: &self.loop_sums[at],
         };
         writer.append(&self.tables_at[at], &batch).unwrap();
     }
@@ -167,6 +171,24 @@ fn task_sum(sum: &RegionSum) -> TaskSum {
         most: sum.elapsed,
         // Beyond 64 bits in one row of two.
         squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+    }
+}
+
+fn loop_sum(sum: &RegionSum) -> LoopSum {
+    let chunks = u64::from(sum.instances) * 8;
+    LoopSum {
+        slice: sum.slice,
+        thread: sum.thread,
+        call: FrameId(sum.context.0 % 7),
+        schedule: Schedule::Dynamic,
+        clause: LoopClause::Plain,
+        chunk: 16,
+        instances: u64::from(sum.instances),
+        iterations: chunks * 16,
+        chunks,
+        time: sum.elapsed,
+        calls_time: Nanos(sum.elapsed.0 / 100),
+        calls: chunks / 13,
     }
 }
 
@@ -324,6 +346,9 @@ impl Generator {
             // Few constructs are tasks.
             let tasks = sums.iter().step_by(10).map(task_sum);
             recording.task_sums.push(tasks.collect());
+            recording
+                .loop_sums
+                .push(sums.iter().step_by(7).map(loop_sum).collect());
             let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
             recording.region_sums.push(sums);

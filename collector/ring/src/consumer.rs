@@ -15,6 +15,7 @@ use crate::context::{Context, PartialContext};
 use crate::layout::{
     Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, VERSION,
 };
+use crate::loops::{LOOPS, LoopTable, LoopView};
 use crate::record::{CallingContextId, ContextPayload, Kind, Record};
 use crate::shm::Ring;
 
@@ -323,6 +324,19 @@ impl Consumer {
             .store(slot.generation.load(Relaxed).wrapping_add(1), Relaxed);
         slot.state.store(SlotState::Free as u32, Release);
         true
+    }
+
+    /// The loops of slot `index` so far, since its thread claimed it, and whether there was no room
+    /// for others.
+    pub fn loops(&self, index: u32) -> (impl Iterator<Item = LoopView>, bool) {
+        let asked = self.arena.slots().get(index as usize);
+        let asked = asked.map_or(0, |slot| slot.loops.load(Acquire));
+        let table = match self.rings.get(index as usize) {
+            Some(State::Mapped(ring)) if asked > 0 => Some(ring.loops()),
+            _ => None,
+        };
+        let views = table.into_iter().flat_map(LoopTable::views);
+        (views, asked as usize > LOOPS)
     }
 
     /// The runtimes registered so far, in order.

@@ -4,6 +4,8 @@
 //! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
 //! ```
 //!
+//! A ring is preceded by its thread's table of loops ([`crate::loops`]).
+//!
 //! Each of these starts on a page. The file is sparse: a page costs memory once it is touched.
 //! Producers and the consumer map the headers as a whole and each ring separately, once a thread
 //! has claimed it. 4096 rings of 4 MiB only set the file's length; they take neither memory nor
@@ -15,10 +17,12 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
+use crate::loops::LoopTable;
+
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -33,6 +37,9 @@ pub(crate) const MAX_PARTS: usize = 128;
 const LEAST_PART: u32 = 2;
 
 const PAGE: u64 = 4096;
+
+/// Bytes of a table of loops: whole pages.
+pub(crate) const LOOPS_BYTES: u64 = page_up(size_of::<LoopTable>() as u64);
 
 /// Whether producers push. Written by the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +157,9 @@ pub(crate) struct SlotHeader {
     /// Number of instance ids given out. It survives a change of owner, so that a recycled slot
     /// never repeats an instance id.
     pub(crate) instances: AtomicU32,
+    /// Number of entries of the table of loops that the current owner has asked for; may exceed
+    /// the size of the table.
+    pub(crate) loops: AtomicU32,
     /// The order of the parts: element `n` modulo the number of parts names the part that holds
     /// positions `n * part` up to `(n + 1) * part`.
     ///
@@ -218,9 +228,10 @@ impl Geometry {
     }
 
     fn ring_bytes(self) -> u64 {
-        page_up(self.ring_records as u64 * 16)
+        LOOPS_BYTES + page_up(self.ring_records as u64 * 16)
     }
 
+    /// Where the table of loops of a slot begins, which is followed by the ring.
     pub(crate) fn ring_at(self, slot: u32) -> u64 {
         self.headers() + slot as u64 * self.ring_bytes()
     }
@@ -252,8 +263,8 @@ mod tests {
         let g = Geometry::new(3, 256).expect("these sizes are allowed");
         assert!(g.slots_at() >= size_of::<Header>() as u64);
         assert!(g.ring_at(0) >= g.slots_at() + 3 * 512);
-        assert_eq!(g.ring_at(2) - g.ring_at(1), 4096);
-        assert_eq!(g.bytes(), g.ring_at(0) + 3 * 4096);
+        assert_eq!(g.ring_at(2) - g.ring_at(1), LOOPS_BYTES + 4096);
+        assert_eq!(g.bytes(), g.ring_at(0) + 3 * (LOOPS_BYTES + 4096));
     }
 
     #[test]

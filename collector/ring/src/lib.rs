@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`record`] | the format of a record |
 //! | [`context`] | a calling context as a part of a stack |
+//! | [`loops`] | a thread's worksharing loops: sums in a table beside its ring |
 //! | [`arena`] | the mapped file, and errors of mapping it |
 //! | [`layout`] | the layout of the arena; its only shared definition |
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
@@ -24,6 +25,7 @@ mod clock;
 pub mod consumer;
 pub mod context;
 pub mod layout;
+pub mod loops;
 pub mod producer;
 pub mod record;
 mod shm;

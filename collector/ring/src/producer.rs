@@ -10,6 +10,7 @@ use crate::context::{Head, MAX_WORDS, Word, pairs};
 use crate::layout::{
     Control, MAX_HELD, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES,
 };
+use crate::loops::{self, LoopEntry, LoopKey};
 use crate::record::{
     CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
 };
@@ -85,6 +86,7 @@ impl<'a> Producer<'a> {
         for [head, _] in &slot.held.records {
             head.store(0, Relaxed);
         }
+        loops::clear(&slot.loops, ring.loops());
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
@@ -379,6 +381,13 @@ impl<'a> Producer<'a> {
             }
         }
         self.drop_held();
+    }
+
+    /// The entry of a loop, which is new if it is the thread's first one of this key. `None` if the
+    /// table is full.
+    #[inline]
+    pub fn loop_entry(&self, key: LoopKey) -> Option<&LoopEntry> {
+        self.ring.loops().entry(key, &self.slot.loops)
     }
 
     /// The slot's index.

@@ -10,7 +10,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use crate::layout::{Header, SlotHeader};
+use crate::layout::{Header, LOOPS_BYTES, SlotHeader};
+use crate::loops::LoopTable;
 
 /// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
@@ -97,7 +98,7 @@ impl Headers {
 /// A record in a ring as two words.
 pub(crate) type RecordWords = [AtomicU64; 2];
 
-/// The mapped ring of one slot, with one of its parts open.
+/// The mapped table of loops and ring of one slot, with one of its parts open.
 ///
 /// The fields used to find a record come first: see [`Producer`](crate::producer::Producer).
 #[derive(Debug)]
@@ -120,15 +121,16 @@ impl Ring {
     #[cfg(test)]
     pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring, last);
 
-    /// Maps `records` records from byte `at` of `file`, in parts of `part` records; both are powers
+    /// Maps the table of loops and `records` records from byte `at` of `file`, in parts of `part` records; both are powers
     /// of two, and a ring has at least one part.
     pub(crate) fn new(file: &impl AsRawFd, at: u64, records: u32, part: u32) -> io::Result<Ring> {
         if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mapping = Mapping::new(file, at, records as usize * size_of::<RecordWords>())?;
+        let bytes = records as usize * size_of::<RecordWords>();
+        let mapping = Mapping::new(file, at, LOOPS_BYTES as usize + bytes)?;
         Ok(Ring {
-            part: mapping.base.cast(),
+            part: first(&mapping),
             mask: part as usize - 1,
             last: records as usize - 1,
             mapping,
@@ -140,7 +142,7 @@ impl Ring {
     pub(crate) fn open(&mut self, number: u8) {
         let first = (usize::from(number) * (self.mask + 1)) & self.last;
         // SAFETY: the mapping has `last + 1` records, a multiple of a part's; `first` begins a part.
-        self.part = unsafe { self.mapping.base.cast::<RecordWords>().add(first) };
+        self.part = unsafe { self::first(&self.mapping).add(first) };
     }
 
     /// The record at position `at` of the open part; positions run on across parts.
@@ -152,6 +154,22 @@ impl Ring {
     }
 }
 
+impl Ring {
+    /// The thread's table of loops.
+    #[inline(always)]
+    pub(crate) fn loops(&self) -> &LoopTable {
+        // SAFETY: the mapping begins with it, and is page aligned. `LoopTable` is `Shared`.
+        unsafe { self.mapping.base.cast::<LoopTable>().as_ref() }
+    }
+}
+
+/// The first record of a mapped ring.
+#[inline(always)]
+fn first(mapping: &Mapping) -> NonNull<RecordWords> {
+    // SAFETY: the mapping has the records behind the table.
+    unsafe { mapping.base.add(LOOPS_BYTES as usize).cast() }
+}
+
 /// Types made of atomics alone, without significant padding.
 ///
 /// # Safety
@@ -161,10 +179,13 @@ unsafe trait Shared {}
 unsafe impl Shared for Header {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for SlotHeader {}
+// SAFETY: all fields are atomics.
+unsafe impl Shared for LoopTable {}
 const _: () = {
     const fn is_shared<T: Shared>() {}
     is_shared::<Header>();
     is_shared::<SlotHeader>();
+    is_shared::<LoopTable>();
 };
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank

@@ -19,6 +19,7 @@
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `context` | calling contexts, cached |
+//! | `loops` | worksharing loops: their counts |
 //! | `passed` | the bodies that calls into LLVM's runtime pass |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
@@ -31,6 +32,7 @@ mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
 mod loader;
+mod loops;
 mod memory;
 mod ompt;
 mod passed;

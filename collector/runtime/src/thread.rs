@@ -3,6 +3,7 @@
 //! It is the same for all runtimes. Enumerated values are the OpenMP specification's. Records that
 //! other records imply are not pushed: see [`omp_ring::record`].
 
+use omp_ring::loops::Schedule;
 use omp_ring::producer::Producer;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
@@ -10,6 +11,7 @@ use omp_ring::record::{
 };
 
 use crate::context::{Call, Contexts};
+use crate::loops::{Loop, Loops};
 use crate::passed::{Origin, Passed};
 use crate::process;
 use crate::short::{ShortWaits, Wait};
@@ -35,6 +37,8 @@ pub(crate) struct Thread {
     fork: u64,
     /// Short waits that are not pushed yet.
     short: ShortWaits,
+    /// The worksharing loops that it is in.
+    loops: Loops,
     /// The call of a lock routine that is forwarded to a runtime with OMPT.
     pub(crate) forwarded: ForwardedCall,
     /// The calls into LLVM's runtime that pass bodies of regions and tasks.
@@ -86,6 +90,7 @@ impl Thread {
             held: Held::Nothing,
             fork: 0,
             short: ShortWaits::new(&producer),
+            loops: Loops::new(),
             forwarded: ForwardedCall::default(),
             passed: Passed::default(),
             producer,
@@ -422,6 +427,56 @@ impl Thread {
     #[inline]
     pub(crate) fn reduction_end(&mut self) {
         self.ring().push(Kind::ReductionEnd, 0);
+    }
+
+    /// The thread comes to a loop in the function with this frame. Returns what
+    /// [`loop_got`](Self::loop_got) takes, for the call that gives the first chunk.
+    #[inline]
+    pub(crate) fn loop_begin(&mut self, frame: u64, it: Loop) -> u64 {
+        self.loops.begin(&self.producer, frame, it);
+        self.loops.asks(&self.producer)
+    }
+
+    /// Whether the function with this frame is in a loop.
+    #[inline]
+    pub(crate) fn is_in_loop(&mut self, frame: u64) -> bool {
+        self.loops.is_in(frame)
+    }
+
+    /// The thread is about to ask for a chunk. Returns what [`loop_got`](Self::loop_got) takes.
+    #[inline]
+    pub(crate) fn loop_asks(&mut self) -> u64 {
+        self.loops.asks(&self.producer)
+    }
+
+    /// The thread has got a chunk: the distance between its bounds, or 0 if none was left.
+    #[inline]
+    pub(crate) fn loop_got(&mut self, frame: u64, asked: u64, distance: u64) {
+        self.loops.got(&self.producer, frame, asked, distance);
+    }
+
+    /// The thread has got all its chunks of the loop at once.
+    #[inline]
+    pub(crate) fn loop_got_all(&mut self, frame: u64, chunks: u64, iterations: u64) {
+        self.loops.got_all(frame, chunks, iterations);
+    }
+
+    /// The thread leaves the loop of the function with this frame.
+    #[inline]
+    pub(crate) fn loop_end(&mut self, frame: u64) {
+        self.loops.end(&self.producer, frame);
+    }
+
+    /// As [`loop_end`](Self::loop_end), if the loop has this schedule.
+    #[inline]
+    pub(crate) fn loop_end_of(&mut self, frame: u64, schedule: Schedule) {
+        self.loops.end_of(&self.producer, frame, schedule);
+    }
+
+    /// The thread passes a construct of which it sees no end.
+    #[inline]
+    pub(crate) fn loop_passed(&mut self, it: Loop, iterations: u64) {
+        self.loops.passed(&self.producer, it, iterations);
     }
 
     /// Pushes the record of a new instance, with the calling context of `call`.

@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::stop::Stop;
 
 /// The built-in types, with a description of their rows. Each is shown by the command of its name.
-const TYPES: [(&str, &str); 8] = [
+const TYPES: [(&str, &str); 9] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
     (
@@ -22,6 +22,7 @@ const TYPES: [(&str, &str); 8] = [
     ("Experiment_IDs", "a row for each experiment"),
     ("OMP_preg", "a row for each parallel region"),
     ("OMP_task", "a row for each task construct"),
+    ("OMP_loop", "a row for each worksharing loop"),
 ];
 
 /// The names of the built-in types.

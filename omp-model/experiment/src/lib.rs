@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    Blame, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -100,6 +100,8 @@ pub struct Batch<'a> {
     pub region_works: &'a [RegionWork],
     /// Long instances of regions.
     pub region_spans: &'a [RegionSpan],
+    /// Worksharing loops.
+    pub loop_sums: &'a [LoopSum],
     /// Sums over completed tasks.
     pub task_sums: &'a [TaskSum],
     /// Long pieces of tasks.
@@ -298,6 +300,8 @@ pub struct Experiment {
     /// Long instances of regions, in whole [`TICK`]s, sorted within a frame by thread and
     /// start.
     pub region_spans: Vec<RegionSpan>,
+    /// Worksharing loops, sorted within a frame by thread, slice and call.
+    pub loop_sums: Vec<LoopSum>,
     /// Sums over completed tasks, sorted within a frame by thread, slice and context.
     pub task_sums: Vec<TaskSum>,
     /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.

@@ -388,6 +388,7 @@ impl Contents {
             }),
             Kind::RegionSums => stored::append(decoder, known, &mut read.region_sums),
             Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
+            Kind::LoopSums => stored::append(decoder, known, &mut read.loop_sums),
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 read.last = read.last.max(end_of(row.start, row.length)?);

@@ -6,8 +6,8 @@ use crate::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan, TaskSum,
-    Within,
+    Blame, Interval, LoopClause, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind,
+    Schedule, Sum, TaskSpan, TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
@@ -111,6 +111,8 @@ enums! {
     Cut: "an unknown reason of a cut stack",
     Scheduling: "an unknown scheduling state",
     SampleKind: "an unknown kind of sample",
+    Schedule: "an unknown schedule",
+    LoopClause: "an unknown clause",
     State: "an unknown state",
     ThreadKind: "an unknown kind of thread",
 }
@@ -366,6 +368,20 @@ rows! {
         capacity: Nanos Plain,
         longest: Nanos Plain,
         mean: Nanos Plain,
+    }
+    LoopSum[12] {
+        call: FrameId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        schedule: Schedule Plain,
+        clause: LoopClause Plain,
+        chunk: u64 Plain,
+        instances: u64 Plain,
+        iterations: u64 Plain,
+        chunks: u64 Plain,
+        time: Nanos Plain,
+        calls_time: Nanos Plain,
+        calls: u64 Plain,
     }
     TaskSpan[6] {
         start: Ticks Delta,

@@ -60,6 +60,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         region_sums: rows!(region_sums: thread by thread, context by context),
         region_spans: rows!(region_spans: thread by thread, context by context),
         region_works: rows!(region_works: thread by thread, context by context),
+        loop_sums: rows!(loop_sums: thread by thread, call by frame),
         task_sums: rows!(task_sums: thread by thread, context by context),
         task_spans: rows!(task_spans: thread by thread, context by context),
         tables: all.tables,

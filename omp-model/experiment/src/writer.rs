@@ -238,6 +238,9 @@ impl Writer {
         self.push_sorted(Kind::RegionWorks, batch.region_works, known, |row| {
             (row.thread, row.slice, row.context)
         })?;
+        self.push_sorted(Kind::LoopSums, batch.loop_sums, known, |row| {
+            (row.thread, row.slice, row.call)
+        })?;
         self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
             (row.thread, row.slice, row.context)
         })?;

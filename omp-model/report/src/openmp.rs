@@ -17,6 +17,7 @@ pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
         region_sums: &experiment.region_sums,
         region_works: &experiment.region_works,
         task_sums: &experiment.task_sums,
+        loop_sums: &experiment.loop_sums,
     }
 }
 
@@ -32,6 +33,7 @@ impl<'a> Source<'a> {
             region_sums: &[],
             region_works: &[],
             task_sums: &[],
+            loop_sums: &[],
             ..all
         };
         let is_filtered = self.settings.filter.is_some();

@@ -6,6 +6,7 @@ use crate::experiments::{experiment_list, sample_list};
 use crate::find::Named;
 use crate::functions::{Kind, list};
 use crate::header::header;
+use crate::loops::loops;
 use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
 use crate::neighbours::callers_callees;
 use crate::objects::{object_list, objects};
@@ -154,6 +155,7 @@ pub static REPORTS: &[Report] = &[
     report(Index, "Experiment_IDs", "list experiments by the current metrics", Whole(index::experiments)).uncompared(),
     report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)).scaling(scaling::regions),
     report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
+    report(Index, "OMP_loop", "list worksharing loops with their schedules, and which would serve", Whole(loops)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

@@ -10,8 +10,9 @@
 
 use std::arch::naked_asm;
 
+use super::loops::{ANY, BARE, ORDERED, ULL};
 use super::provider::Function;
-use super::{doacross, kmpc, ordered, region, sync, task};
+use super::{doacross, kmpc, kmpc_loops, loops, ordered, region, sync, task};
 
 /// A call into the runtime: the address of its return address on the stack.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ impl Saved {
 }
 
 macro_rules! plain {
-    ($($name:ident $kind:literal => $to:path;)*) => {$(
+    ($($name:ident $kind:expr => $to:path;)*) => {$(
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name() {
@@ -96,7 +97,7 @@ macro_rules! plain {
 }
 
 macro_rules! saved {
-    ($($name:ident $kind:literal => $to:path;)*) => {$(
+    ($($name:ident $kind:expr => $to:path;)*) => {$(
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name() {
@@ -162,12 +163,12 @@ macro_rules! noted {
 // `ompt_sync_region_t`: 1 barrier of unspecified kind, 5 taskwait, 6 taskgroup, 8 implicit barrier
 // of a worksharing construct.
 plain! {
-    GOMP_barrier 1 => sync::wait;
-    GOMP_barrier_cancel 1 => sync::wait;
-    GOMP_loop_end 8 => sync::wait;
-    GOMP_loop_end_cancel 8 => sync::wait;
-    GOMP_sections_end 8 => sync::wait;
-    GOMP_sections_end_cancel 8 => sync::wait;
+    GOMP_barrier 1 => loops::barrier;
+    GOMP_barrier_cancel 1 => loops::barrier;
+    GOMP_loop_end 8 => loops::end;
+    GOMP_loop_end_cancel 8 => loops::end;
+    GOMP_sections_end 8 => loops::end;
+    GOMP_sections_end_cancel 8 => loops::end;
     GOMP_single_copy_start 8 => sync::wait;
     GOMP_single_copy_end 8 => sync::wait;
     GOMP_workshare_task_reduction_unregister 8 => sync::wait;
@@ -209,26 +210,27 @@ plain! {
     omp_test_nest_lock_ 4 => sync::test;
 }
 
-// 0 a region, 1 a region with task reductions, 2 teams.
+// 0 a region, 1 one with task reductions, 2 teams; a region that is 3 a loop with a chunk, 4 a loop
+// without one, 5 sections.
 saved! {
     GOMP_parallel 0 => region::fork;
     GOMP_parallel_reductions 1 => region::fork;
-    GOMP_parallel_loop_static 0 => region::fork;
-    GOMP_parallel_loop_dynamic 0 => region::fork;
-    GOMP_parallel_loop_guided 0 => region::fork;
-    GOMP_parallel_loop_runtime 0 => region::fork;
-    GOMP_parallel_loop_nonmonotonic_dynamic 0 => region::fork;
-    GOMP_parallel_loop_nonmonotonic_guided 0 => region::fork;
-    GOMP_parallel_loop_nonmonotonic_runtime 0 => region::fork;
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime 0 => region::fork;
-    GOMP_parallel_sections 0 => region::fork;
+    GOMP_parallel_loop_static 3 => region::fork;
+    GOMP_parallel_loop_dynamic 3 => region::fork;
+    GOMP_parallel_loop_guided 3 => region::fork;
+    GOMP_parallel_loop_runtime 4 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_dynamic 3 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_guided 3 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_runtime 4 => region::fork;
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime 4 => region::fork;
+    GOMP_parallel_sections 5 => region::fork;
     GOMP_teams_reg 2 => region::fork;
     GOMP_parallel_start 0 => region::open;
-    GOMP_parallel_loop_static_start 0 => region::open;
-    GOMP_parallel_loop_dynamic_start 0 => region::open;
-    GOMP_parallel_loop_guided_start 0 => region::open;
-    GOMP_parallel_loop_runtime_start 0 => region::open;
-    GOMP_parallel_sections_start 0 => region::open;
+    GOMP_parallel_loop_static_start 3 => region::open;
+    GOMP_parallel_loop_dynamic_start 3 => region::open;
+    GOMP_parallel_loop_guided_start 3 => region::open;
+    GOMP_parallel_loop_runtime_start 4 => region::open;
+    GOMP_parallel_sections_start 5 => region::open;
     GOMP_task 0 => task::task;
     GOMP_taskloop 0 => task::taskloop;
     GOMP_taskloop_ull 0 => task::taskloop;
@@ -261,6 +263,82 @@ noted! {
     GOMP_loop_ull_doacross_dynamic_start => doacross::note;
     GOMP_loop_ull_doacross_guided_start => doacross::note;
     GOMP_loop_ull_doacross_runtime_start => doacross::note;
+}
+
+// The number of the schedule in `omp_ring::loops::Schedule`.
+saved! {
+    GOMP_loop_static_start 2 => loops::start;
+    GOMP_loop_dynamic_start 3 => loops::start;
+    GOMP_loop_nonmonotonic_dynamic_start 3 => loops::start;
+    GOMP_loop_guided_start 4 => loops::start;
+    GOMP_loop_nonmonotonic_guided_start 4 => loops::start;
+    GOMP_loop_runtime_start 6 | BARE => loops::start;
+    GOMP_loop_nonmonotonic_runtime_start 6 | BARE => loops::start;
+    GOMP_loop_maybe_nonmonotonic_runtime_start 6 | BARE => loops::start;
+    GOMP_loop_ordered_static_start 2 | ORDERED => loops::start;
+    GOMP_loop_ordered_dynamic_start 3 | ORDERED => loops::start;
+    GOMP_loop_ordered_guided_start 4 | ORDERED => loops::start;
+    GOMP_loop_ordered_runtime_start 6 | BARE | ORDERED => loops::start;
+    GOMP_loop_start ANY => loops::start;
+    GOMP_loop_ordered_start ANY | ORDERED => loops::start;
+    GOMP_loop_ull_static_start 2 | ULL => loops::start;
+    GOMP_loop_ull_dynamic_start 3 | ULL => loops::start;
+    GOMP_loop_ull_nonmonotonic_dynamic_start 3 | ULL => loops::start;
+    GOMP_loop_ull_guided_start 4 | ULL => loops::start;
+    GOMP_loop_ull_nonmonotonic_guided_start 4 | ULL => loops::start;
+    GOMP_loop_ull_runtime_start 6 | ULL | BARE => loops::start;
+    GOMP_loop_ull_nonmonotonic_runtime_start 6 | ULL | BARE => loops::start;
+    GOMP_loop_ull_maybe_nonmonotonic_runtime_start 6 | ULL | BARE => loops::start;
+    GOMP_loop_ull_ordered_static_start 2 | ULL | ORDERED => loops::start;
+    GOMP_loop_ull_ordered_dynamic_start 3 | ULL | ORDERED => loops::start;
+    GOMP_loop_ull_ordered_guided_start 4 | ULL | ORDERED => loops::start;
+    GOMP_loop_ull_ordered_runtime_start 6 | ULL | BARE | ORDERED => loops::start;
+    GOMP_loop_ull_start ANY | ULL => loops::start;
+    GOMP_loop_ull_ordered_start ANY | ULL | ORDERED => loops::start;
+    GOMP_sections_start 8 => loops::sections;
+    GOMP_sections2_start 8 => loops::sections;
+}
+
+plain! {
+    GOMP_loop_static_next 2 => loops::next;
+    GOMP_loop_dynamic_next 3 => loops::next;
+    GOMP_loop_nonmonotonic_dynamic_next 3 => loops::next;
+    GOMP_loop_guided_next 4 => loops::next;
+    GOMP_loop_nonmonotonic_guided_next 4 => loops::next;
+    GOMP_loop_runtime_next 6 => loops::next;
+    GOMP_loop_nonmonotonic_runtime_next 6 => loops::next;
+    GOMP_loop_maybe_nonmonotonic_runtime_next 6 => loops::next;
+    GOMP_loop_ull_static_next 2 => loops::next;
+    GOMP_loop_ull_dynamic_next 3 => loops::next;
+    GOMP_loop_ull_nonmonotonic_dynamic_next 3 => loops::next;
+    GOMP_loop_ull_guided_next 4 => loops::next;
+    GOMP_loop_ull_nonmonotonic_guided_next 4 => loops::next;
+    GOMP_loop_ull_runtime_next 6 => loops::next;
+    GOMP_loop_ull_nonmonotonic_runtime_next 6 => loops::next;
+    GOMP_loop_ull_maybe_nonmonotonic_runtime_next 6 => loops::next;
+    GOMP_sections_next 8 => loops::next_section;
+    GOMP_loop_end_nowait 8 => loops::end_nowait;
+    GOMP_sections_end_nowait 8 => loops::end_nowait;
+    GOMP_single_start 9 => loops::single;
+}
+
+// 0 a signed variable of 4 bytes, 1 an unsigned one, 2 and 3 of 8 bytes.
+saved! {
+    __kmpc_for_static_init_4 0 => kmpc_loops::static_init;
+    __kmpc_for_static_init_4u 1 => kmpc_loops::static_init;
+    __kmpc_for_static_init_8 2 => kmpc_loops::static_init;
+    __kmpc_for_static_init_8u 3 => kmpc_loops::static_init;
+    __kmpc_dispatch_init_4 0 => kmpc_loops::dispatch_init;
+    __kmpc_dispatch_init_4u 1 => kmpc_loops::dispatch_init;
+    __kmpc_dispatch_init_8 2 => kmpc_loops::dispatch_init;
+    __kmpc_dispatch_init_8u 3 => kmpc_loops::dispatch_init;
+    __kmpc_dispatch_next_4 0 => kmpc_loops::dispatch_next;
+    __kmpc_dispatch_next_4u 1 => kmpc_loops::dispatch_next;
+    __kmpc_dispatch_next_8 2 => kmpc_loops::dispatch_next;
+    __kmpc_dispatch_next_8u 3 => kmpc_loops::dispatch_next;
+    __kmpc_for_static_fini 0 => kmpc_loops::end;
+    __kmpc_single 0 => kmpc_loops::single;
+    __kmpc_end_single 0 => kmpc_loops::end;
 }
 
 /// The waits take as many arguments as the loop has dimensions: those beyond six registers are

@@ -4,7 +4,7 @@
 
 use super::doacross::NOBODYS;
 use super::entry::{Saved, What};
-use super::provider;
+use super::{kmpc_loops, provider};
 use crate::passed::BodyCall;
 use crate::process;
 use crate::tls;
@@ -124,6 +124,9 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     let real = unsafe { std::mem::transmute::<usize, RealTaskloop>(bound(what, &call)) };
     let outer = tls::with(|thread| {
         let opens = thread.is_announced();
+        if opens {
+            kmpc_loops::count_taskloop(thread, saved);
+        }
         opens.then(|| thread.passed.enter(call))
     });
     let [location, thread_number, task, condition, lower, upper] = saved.registers;

@@ -15,6 +15,8 @@
 mod doacross;
 mod entry;
 mod kmpc;
+mod kmpc_loops;
+mod loops;
 mod named;
 mod ordered;
 mod plain;
@@ -53,6 +55,8 @@ pub(crate) struct State {
     dimensions: u32,
     /// Whether it has waited for its turn in the current chunk of an ordered loop.
     in_turn: bool,
+    /// The outlined function of the region that the thread is in.
+    body: usize,
     /// The explicit task that it executes.
     task: Task,
     /// The runtime of the region that the thread is in.
@@ -69,6 +73,7 @@ impl State {
             number: 0,
             dimensions: 0,
             in_turn: false,
+            body: 0,
             task: Task::NONE,
             provider: None,
             open: region::Opened::new(),

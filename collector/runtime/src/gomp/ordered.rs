@@ -8,7 +8,7 @@
 
 use super::entry::{At, What};
 use super::provider::{self, Function, Provider};
-use super::{sync, with};
+use super::{loops, sync, with};
 use crate::thread::Thread;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
@@ -50,6 +50,7 @@ pub(super) unsafe extern "C-unwind" fn next(a: usize, b: usize, at: At, what: Wh
     if in_team {
         with(Thread::overhead_end);
     }
+    loops::ordered_next(at, [a, b], more);
     more
 }
 

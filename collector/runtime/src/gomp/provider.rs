@@ -68,6 +68,31 @@ functions! {
     __kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams
     __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_begin_if0
     __kmpc_taskloop __kmpc_taskloop_5
+    GOMP_loop_static_start GOMP_loop_dynamic_start GOMP_loop_nonmonotonic_dynamic_start
+    GOMP_loop_guided_start GOMP_loop_nonmonotonic_guided_start GOMP_loop_runtime_start
+    GOMP_loop_nonmonotonic_runtime_start GOMP_loop_maybe_nonmonotonic_runtime_start
+    GOMP_loop_ordered_static_start GOMP_loop_ordered_dynamic_start
+    GOMP_loop_ordered_guided_start GOMP_loop_ordered_runtime_start GOMP_loop_start
+    GOMP_loop_ordered_start GOMP_loop_ull_static_start GOMP_loop_ull_dynamic_start
+    GOMP_loop_ull_nonmonotonic_dynamic_start GOMP_loop_ull_guided_start
+    GOMP_loop_ull_nonmonotonic_guided_start GOMP_loop_ull_runtime_start
+    GOMP_loop_ull_nonmonotonic_runtime_start GOMP_loop_ull_maybe_nonmonotonic_runtime_start
+    GOMP_loop_ull_ordered_static_start GOMP_loop_ull_ordered_dynamic_start
+    GOMP_loop_ull_ordered_guided_start GOMP_loop_ull_ordered_runtime_start GOMP_loop_ull_start
+    GOMP_loop_ull_ordered_start GOMP_sections_start GOMP_sections2_start GOMP_loop_static_next
+    GOMP_loop_dynamic_next GOMP_loop_nonmonotonic_dynamic_next GOMP_loop_guided_next
+    GOMP_loop_nonmonotonic_guided_next GOMP_loop_runtime_next
+    GOMP_loop_nonmonotonic_runtime_next GOMP_loop_maybe_nonmonotonic_runtime_next
+    GOMP_loop_ull_static_next GOMP_loop_ull_dynamic_next
+    GOMP_loop_ull_nonmonotonic_dynamic_next GOMP_loop_ull_guided_next
+    GOMP_loop_ull_nonmonotonic_guided_next GOMP_loop_ull_runtime_next
+    GOMP_loop_ull_nonmonotonic_runtime_next GOMP_loop_ull_maybe_nonmonotonic_runtime_next
+    GOMP_sections_next GOMP_loop_end_nowait GOMP_sections_end_nowait GOMP_single_start
+    __kmpc_for_static_init_4 __kmpc_for_static_init_4u __kmpc_for_static_init_8
+    __kmpc_for_static_init_8u __kmpc_dispatch_init_4 __kmpc_dispatch_init_4u
+    __kmpc_dispatch_init_8 __kmpc_dispatch_init_8u __kmpc_dispatch_next_4
+    __kmpc_dispatch_next_4u __kmpc_dispatch_next_8 __kmpc_dispatch_next_8u
+    __kmpc_for_static_fini __kmpc_single __kmpc_end_single
 }
 
 /// The version of the lock routines since GCC 4.4. An older version of them exists too.

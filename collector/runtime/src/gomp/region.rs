@@ -14,6 +14,7 @@ use std::ffi::c_void;
 use omp_ring::record::{COUNT_BITS, InstanceId};
 
 use super::entry::{At, Saved, What};
+use super::loops;
 use super::named;
 use super::provider::{self, Provider};
 use super::{THREAD_WORKER, Task, with, with_kind, with_same};
@@ -21,10 +22,13 @@ use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u32 = 9;
-/// Kinds of [`fork`].
-const PLAIN: u32 = 0;
+/// Kinds of [`fork`] and [`open`]; 0 is a region that is nothing else.
 const REDUCTIONS: u32 = 1;
 const TEAMS: u32 = 2;
+/// A region that is one loop with a chunk, one without a chunk, or sections.
+const LOOP: u32 = 3;
+const LOOP_BARE: u32 = 4;
+const SECTIONS: u32 = 5;
 
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
@@ -61,6 +65,7 @@ struct Region {
 struct Outer {
     team: u32,
     in_turn: bool,
+    body: usize,
     task: Task,
     /// Identifies the thread's state; 0: none, and nothing is recorded.
     token: usize,
@@ -79,6 +84,7 @@ fn begin(
     let outer = Outer {
         team: state.team,
         in_turn: state.in_turn,
+        body: state.body,
         task: state.task,
         provider: state.provider,
         token: thread.token(),
@@ -93,6 +99,7 @@ fn end(outer: Outer) {
         thread.parallel_end(InstanceId(outer.region));
         thread.gomp.team = outer.team;
         thread.gomp.in_turn = outer.in_turn;
+        thread.gomp.body = outer.body;
         thread.gomp.task = outer.task;
         thread.gomp.provider = outer.provider;
     });
@@ -146,7 +153,7 @@ unsafe fn work(
             let index = provider.thread_number();
             (index, index + 1)
         };
-        enter(thread, provider, id, part);
+        enter(thread, provider, (id, body as usize), part);
         (thread.token(), part.1 > 1)
     });
     // SAFETY: the caller's promise.
@@ -160,14 +167,29 @@ unsafe fn work(
 fn enter(
     thread: &mut Thread,
     provider: &'static Provider,
-    id: InstanceId,
+    (id, body): (InstanceId, usize),
     (index, size): (u32, u32),
 ) {
     thread.gomp.team = size;
+    thread.gomp.body = body;
     thread.gomp.in_turn = false;
     thread.gomp.task = Task::NONE;
     thread.gomp.provider = Some(provider);
     thread.implicit_begin(id, index, size);
+}
+
+/// Remembers the loop of a region that is one.
+#[inline]
+fn note_combined(saved: &Saved, what: What) {
+    let [body, _, _, _, _, step] = saved.registers;
+    let [chunk, ..] = saved.stack;
+    let step = (step as i64).unsigned_abs();
+    match what.kind() {
+        LOOP => loops::note_combined(body, step, chunk as u64),
+        LOOP_BARE => loops::note_combined(body, step, 0),
+        SECTIONS => loops::note_combined(body, 1, 0),
+        _ => {}
+    }
 }
 
 /// Runs a region that begins and ends in one call.
@@ -180,11 +202,12 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     // SAFETY: such a function; arguments beyond its own are ignored.
     let real = unsafe { provider.real::<Fork>(what.function()) };
     let league = what.kind() == TEAMS;
+    note_combined(saved, what);
     let mut is_named = false;
     let outer = if provider.records() {
         with(|thread| {
             // Regions passed in registers must not be open twice on one thread.
-            let name = if thread.gomp.team == 0 && what.kind() == PLAIN {
+            let name = if thread.gomp.team == 0 && !matches!(what.kind(), REDUCTIONS | TEAMS) {
                 named::next(thread.slot(), &mut thread.gomp.number)
             } else {
                 None
@@ -266,6 +289,7 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
     let real = unsafe { provider.real::<Fork>(what.function()) };
     // SAFETY: the function that the compiler outlined, never NULL.
     let body = unsafe { std::mem::transmute::<usize, Body>(body) };
+    note_combined(saved, what);
     let data = data as *mut c_void;
     let block = if provider.records() {
         with(|thread| {
@@ -308,7 +332,10 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
     if block != 0 {
         // SAFETY: written above by this thread, and valid until `close`.
         let region = unsafe { *(block as *const Region) };
-        with(|thread| enter(thread, provider, region.id, (0, provider.team_size())));
+        with(|thread| {
+            let of = (region.id, region.body.map_or(0, |body| body as usize));
+            enter(thread, provider, of, (0, provider.team_size()));
+        });
     }
 }
 

@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use omp_ring::loops::{LoopKey, Schedule};
 use omp_ring::record::{InstanceId, TASK_ALL, TASK_LOOP};
 
 use super::entry::{Saved, What};
@@ -17,11 +18,14 @@ use super::plain::Plain;
 use super::provider::{self, Function};
 use super::region::Body;
 use super::{Task, current, with};
+use crate::loops::Loop;
 use crate::memory::{self, Zeroed};
 use crate::tls;
 
 /// `GOMP_TASK_FLAG_DEPEND`.
 const DEPEND: usize = 1 << 3;
+/// `GOMP_TASK_FLAG_GRAINSIZE`: the number of tasks is that of a task's iterations.
+const GRAINSIZE: usize = 1 << 9;
 /// `GOMP_TASK_FLAG_NOGROUP`: a taskloop without the taskgroup around it.
 const NOGROUP: usize = 1 << 11;
 /// `GOMP_TASK_FLAG_REDUCTION`.
@@ -312,6 +316,21 @@ fn create(saved: &Saved, flags: u32, kind: u16) -> InstanceId {
     thread.task_create(&call, flags, kind)
 }
 
+/// Adds a taskloop to the counts of loops.
+fn count_taskloop(saved: &Saved) {
+    let [_, _, _, _, _, flags] = saved.registers;
+    let [tasks, _, start, end, step, _] = saved.stack;
+    let step = (step as i64).unsigned_abs().max(1);
+    let distance = (end as i64).wrapping_sub(start as i64).unsigned_abs();
+    let schedule = Schedule::taskloop(tasks != 0 && flags & GRAINSIZE == 0);
+    let it = Loop {
+        key: LoopKey::new(saved.at().code(), schedule),
+        chunk: tasks as u64,
+        step,
+    };
+    with(|thread| thread.loop_passed(it, distance.div_ceil(step)));
+}
+
 type RealTask = unsafe extern "C-unwind" fn(
     Body,
     *mut c_void,
@@ -456,6 +475,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     // SAFETY: GOMP_taskloop's type.
     let real = unsafe { provider.real::<RealTaskloop>(what.function()) };
     let id = if provider.records() {
+        count_taskloop(saved);
         create(saved, EXPLICIT, TASK_LOOP | TASK_ALL)
     } else {
         InstanceId::NONE

@@ -106,20 +106,23 @@ impl ConstructLocation {
 
     /// The location of the call that made a construct.
     pub fn of_site(names: &Names<'_>, context: ContextId) -> ConstructLocation {
-        match names.call_of(context) {
-            Some(call) => {
-                let at = ConstructLocation::of_frame(names, call);
-                ConstructLocation {
-                    line: names.directive_line(call),
-                    // The innermost function there, even if it was inlined.
-                    function: names
-                        .written_holder(call)
-                        .map(str::to_owned)
-                        .or(at.function),
-                    ..at
-                }
-            }
-            None => ConstructLocation::default(),
+        let call = names.call_of(context);
+        call.map_or_else(ConstructLocation::default, |call| {
+            ConstructLocation::of_call(names, call)
+        })
+    }
+
+    /// The location of the directive of a call into the runtime.
+    pub fn of_call(names: &Names<'_>, call: FrameId) -> ConstructLocation {
+        let at = ConstructLocation::of_frame(names, call);
+        ConstructLocation {
+            line: names.directive_line(call),
+            // The innermost function there, even if it was inlined.
+            function: names
+                .written_holder(call)
+                .map(str::to_owned)
+                .or(at.function),
+            ..at
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod efficiency;
 pub mod first;
 pub mod gain;
 pub mod locations;
+pub mod loops;
 pub mod regions;
 pub mod spins;
 pub mod tasks;
@@ -20,7 +21,7 @@ mod tests;
 
 use experiment::Sums;
 use experiment::ids::{ContextId, Nanos};
-use experiment::rows::{RegionSum, RegionWork, TaskSum};
+use experiment::rows::{LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
 
 /// Measurements of constructs that the profile does not hold.
@@ -36,6 +37,8 @@ pub struct Measured<'a> {
     pub region_works: &'a [RegionWork],
     /// Sums over completed tasks; empty in experiments of earlier versions.
     pub task_sums: &'a [TaskSum],
+    /// Sums over worksharing loops; empty in experiments of earlier versions.
+    pub loop_sums: &'a [LoopSum],
 }
 
 /// For each context, the innermost region that it is or lies in; the root if there is none.

@@ -5,7 +5,9 @@ use experiment::header::Header;
 use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
-use experiment::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
+use experiment::rows::{
+    Blame, Interval, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
+};
 use experiment::state::{Scheduling, State};
 use experiment::symbols::SymbolTable;
 use experiment::tables::{
@@ -33,6 +35,7 @@ pub(crate) struct TestRun {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) region_sums: Vec<RegionSum>,
     pub(crate) region_works: Vec<RegionWork>,
+    pub(crate) loop_sums: Vec<LoopSum>,
     pub(crate) task_sums: Vec<TaskSum>,
     pub(crate) end: u64,
     /// Where each thread's last interval ended, in milliseconds.
@@ -69,6 +72,7 @@ impl TestRun {
             intervals: Vec::new(),
             region_sums: Vec::new(),
             region_works: Vec::new(),
+            loop_sums: Vec::new(),
             task_sums: Vec::new(),
             end,
             at: vec![0; threads as usize],
@@ -180,6 +184,7 @@ impl TestRun {
             sums: &self.sums,
             region_sums: &self.region_sums,
             region_works: &self.region_works,
+            loop_sums: &self.loop_sums,
             task_sums: &self.task_sums,
         }
     }

@@ -1,0 +1,365 @@
+//! `OMP_loop`: worksharing loops, sections, singles and taskloops, and which schedule would serve.
+
+use experiment::ids::{ContextId, ThreadId};
+use experiment::rows::{LoopClause, Schedule};
+use omp_model::metrics::Flavour;
+use omp_model::views::compare::Shared;
+use omp_model::views::openmp::locations::ConstructLocation;
+use omp_model::views::openmp::loops::{LoopRow, loops as view};
+use omp_model::views::openmp::regions;
+use serde_json::json;
+
+use crate::constructs::{ConstructRow, List, located, location, sorted, table};
+use crate::document::{Block, Document, InJson, Line, Table, TablePart, Unit, Value};
+use crate::list::Field;
+use crate::query::{Query, Source};
+
+/// A column of loops.
+type LoopField<'a> = Field<'a, LoopRow>;
+
+/// The loops.
+pub(crate) fn loops(query: &Query<'_>) -> Document {
+    let (mut rows, by) = sorted::<LoopRow>(query);
+    rows.truncate(query.limited(rows.len()));
+    let by = by.map_or_else(
+        || "potential gain: wall time without waits at their ends and calls for chunks".to_owned(),
+        |metric| format!("metric: {metric}"),
+    );
+    let run = Run::of(query);
+    let columns = if query.is_comparison() {
+        &COMPARED[..]
+    } else {
+        &COLUMNS
+    };
+    let table = table(query, fields(query, run), &COMPARED, &rows);
+    let empty = match query.settings.filter {
+        Some(_) => "No loop: loops are counted for the whole run, which the filter is not",
+        None => "No loop that its runtime is asked about (gcc makes static loops itself)",
+    };
+    let mut blocks = vec![Block::Table(Table {
+        parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
+        empty: empty.to_owned(),
+        ..table
+    })];
+    if !query.is_comparison() && !rows.is_empty() {
+        blocks.push(Block::Lines(advice_lines(&rows, run)));
+    }
+    Document {
+        title: format!("Loops sorted by {by}"),
+        blocks,
+        ..query.document("OMP_loop")
+    }
+}
+
+/// The columns of a text.
+const COLUMNS: [&str; 12] = [
+    "gain",
+    "work",
+    "wait",
+    "scheduling",
+    "load_balance",
+    "threads",
+    "instances",
+    "iterations",
+    "chunks",
+    "iteration_us",
+    "call_us",
+    "schedule_shown",
+];
+
+/// The columns of a comparison.
+const COMPARED: [&str; 7] = [
+    "gain",
+    "work",
+    "wait",
+    "scheduling",
+    "instances",
+    "iterations",
+    "chunks",
+];
+
+/// The columns of a loop, in the order of JSON.
+fn fields<'a>(query: &Query<'a>, run: Run) -> Vec<LoopField<'a>> {
+    let threads = &query.all.names().tables.threads;
+    let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
+    let mut fields: Vec<LoopField<'a>> = location().into();
+    fields.extend([
+        LoopField::new("schedule", "Schedule", |row| {
+            Value::Text(kind(row.schedule).to_owned())
+        }),
+        LoopField::new("ordered", "Ordered", |row| {
+            Value::Json(json!(row.clause == LoopClause::Ordered))
+        }),
+        LoopField::new("chunk", "Chunk", |row| match row.chunk {
+            0 => Value::Absent,
+            chunk => Value::Count(chunk),
+        }),
+        seconds("gain", "Gain", |row| Some(row.gain())),
+        seconds("work", "Work", |row| known(row, row.work())),
+        seconds("wait", "Wait", |row| Some(row.wait)),
+        seconds("scheduling", "Scheduling", |row| row.scheduling),
+        seconds("time", "Time", |row| known(row, row.time)),
+        LoopField::number("load_balance", "Load", |row| {
+            Value::known(row.load_balance())
+        })
+        .heading(["Load", "balance"])
+        .decimals(2),
+        count("threads", "Threads", |row| Some(row.threads.len() as u64)),
+        count("instances", "Instances", |row| Some(row.instances)),
+        count("iterations", "Iterations", |row| Some(row.iterations)),
+        count("chunks", "Chunks", |row| {
+            (row.schedule != Schedule::Taskloop).then_some(row.chunks)
+        }),
+        LoopField::number("iteration_us", "Iteration", |row| {
+            Value::known(iteration(row).map(|seconds| seconds * 1e6))
+        })
+        .heading(["Iteration", "us"]),
+        LoopField::number("call_us", "Call", |row| {
+            Value::known(row.call().map(|seconds| seconds * 1e6))
+        })
+        .heading(["A call", "us"]),
+        LoopField::new("schedule_shown", "Schedule", |row| {
+            Value::Text(schedule(row))
+        })
+        .heading(["Schedule", ""])
+        .json(InJson::Nowhere),
+        LoopField::new("by_thread", "By Thread", move |row| {
+            let of = |(thread, part): &(ThreadId, _)| by_thread(tid(*thread), part);
+            Value::Json(row.threads.iter().map(of).collect())
+        }),
+        LoopField::new("advice", "Advice", move |row| {
+            advice(row, run).map_or(Value::Absent, Value::Text)
+        }),
+    ]);
+    fields
+}
+
+fn by_thread(tid: Option<i32>, part: &omp_model::views::openmp::loops::Part) -> serde_json::Value {
+    json!({
+        "tid": tid,
+        "seconds": part.time,
+        "iterations": part.iterations,
+        "chunks": part.chunks,
+        "instances": part.instances,
+    })
+}
+
+/// A time; nothing where the runtime tells no end of the construct.
+fn known(row: &LoopRow, seconds: f64) -> Option<f64> {
+    (row.time > 0.0).then_some(seconds)
+}
+
+fn seconds<'a>(
+    id: &str,
+    heading: &str,
+    value: impl Fn(&LoopRow) -> Option<f64> + 'a,
+) -> LoopField<'a> {
+    let mut field = LoopField::number(id, heading, move |row| Value::known(value(row)));
+    field.column.unit = Unit::Seconds;
+    field.heading([heading, "sec."])
+}
+
+fn count<'a>(
+    id: &str,
+    heading: &str,
+    value: impl Fn(&LoopRow) -> Option<u64> + 'a,
+) -> LoopField<'a> {
+    LoopField::number(id, heading, move |row| Value::counted(value(row))).heading([heading, ""])
+}
+
+/// The mean work of an iteration in seconds.
+fn iteration(row: &LoopRow) -> Option<f64> {
+    (row.iterations > 0 && row.time > 0.0).then(|| row.work() / row.iterations as f64)
+}
+
+/// The word of a schedule clause, or the construct.
+const fn kind(schedule: Schedule) -> &'static str {
+    match schedule {
+        Schedule::Static | Schedule::StaticChunked => "static",
+        Schedule::Dynamic => "dynamic",
+        Schedule::Guided => "guided",
+        Schedule::Auto => "auto",
+        Schedule::Runtime => "runtime",
+        Schedule::Distribute => "distribute",
+        Schedule::Sections => "sections",
+        Schedule::Single => "single",
+        Schedule::Taskloop => "taskloop",
+    }
+}
+
+/// `dynamic,4`, `ordered static`, `taskloop grainsize 50`.
+fn schedule(row: &LoopRow) -> String {
+    let kind = kind(row.schedule);
+    match (row.schedule, row.clause, row.chunk) {
+        (_, LoopClause::Ordered, 0) => format!("ordered {kind}"),
+        (_, LoopClause::Ordered, chunk) => format!("ordered {kind},{chunk}"),
+        (_, LoopClause::NumTasks, tasks) => format!("{kind} num_tasks {tasks}"),
+        (_, LoopClause::Plain, 0) => kind.to_owned(),
+        (Schedule::Taskloop, _, grain) => format!("{kind} grainsize {grain}"),
+        (_, _, chunk) => format!("{kind},{chunk}"),
+    }
+}
+
+/// What advice needs to know of the run.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Its wall time in seconds.
+    wall: f64,
+    /// The number of CPUs.
+    cpus: u32,
+}
+
+impl Run {
+    fn of(query: &Query<'_>) -> Run {
+        let experiment = &query.all.analysis.experiment;
+        Run {
+            wall: experiment.duration().seconds(),
+            cpus: experiment.header.cpus,
+        }
+    }
+}
+
+fn advice_lines(rows: &List<LoopRow>, run: Run) -> Vec<Line> {
+    let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
+    let lines = rows.filter_map(|row| Some((located(row), advice(row, run)?)));
+    lines
+        .flat_map(|(name, advice)| [Line::plain(name), Line::plain(format!("    {advice}"))])
+        .collect()
+}
+
+/// Advice is given for this part of the wall time and these seconds, or more.
+const WORTHWHILE: (f64, f64) = (0.01, 0.001);
+
+/// A chunk should take so many times as long as the call for it.
+const CHUNK_TO_CALL: f64 = 20.0;
+
+/// A thread should get so many chunks of a loop, so that the last ones are short beside the loop.
+const CHUNKS_EACH: f64 = 8.0;
+
+/// The cost of a call for a chunk in seconds where none was measured.
+const USUAL_CALL: f64 = 1e-7;
+
+/// One sentence on what would serve the loop, where it loses time that another schedule can save.
+fn advice(row: &LoopRow, run: Run) -> Option<String> {
+    let threads = row.threads.len() as f64;
+    let gain = row.gain();
+    if threads < 2.0 || gain < WORTHWHILE.1 || gain < WORTHWHILE.0 * run.wall {
+        return None;
+    }
+    let of_run = format!(
+        "up to {gain:.3} s ({:.1} % of the run)",
+        100.0 * gain / run.wall
+    );
+    if row.threads.len() > run.cpus as usize {
+        return Some(format!(
+            "{} threads shared {} CPUs, so its waits say nothing about its schedule",
+            row.threads.len(),
+            run.cpus
+        ));
+    }
+    match row.schedule {
+        Schedule::Sections if row.trip() < threads => {
+            return Some(format!(
+                "{:.0} sections keep {:.0} of {threads:.0} threads busy: {of_run}",
+                row.trip(),
+                row.trip()
+            ));
+        }
+        Schedule::Single => {
+            return Some(format!(
+                "the other threads wait while one executes it; with nowait they go on, if they do not need its results: {of_run}"
+            ));
+        }
+        Schedule::Sections | Schedule::Taskloop | Schedule::Distribute => return None,
+        _ if row.clause == LoopClause::Ordered => return None,
+        _ => {}
+    }
+    let iteration = iteration(row)?;
+    let trip = row.trip();
+    // Chunks that cost little to get, and of which each thread still gets some.
+    let cheap = (CHUNK_TO_CALL * row.call().unwrap_or(USUAL_CALL) / iteration).ceil();
+    let fair = (trip / (CHUNKS_EACH * threads)).floor().max(1.0);
+    let chunk = cheap.clamp(1.0, fair);
+    let each = row.chunks as f64 / row.instances.max(1) as f64 / threads;
+    let scheduling = row.scheduling.unwrap_or(0.0);
+    if row.is_shared_out() && scheduling > row.wait {
+        let mean = trip / (row.chunks as f64 / row.instances.max(1) as f64).max(1.0);
+        return Some(if chunk > 1.5 * mean {
+            format!(
+                "a chunk works for {:.2} us and costs {:.2} us to get: schedule(dynamic, {chunk:.0}) asks {:.0} times less often; schedule(static) never, if all iterations take as long: {of_run}",
+                mean * iteration * 1e6,
+                row.call().unwrap_or(0.0) * 1e6,
+                chunk / mean
+            )
+        } else {
+            format!(
+                "its iterations are too few or too short to be given out while it runs: schedule(static): {of_run}"
+            )
+        });
+    }
+    if trip < 2.0 * threads {
+        return Some(format!(
+            "{trip:.0} iterations for {threads:.0} threads: collapse it with a loop inside, or make outer iterations the parallel ones: {of_run}"
+        ));
+    }
+    match row.schedule {
+        Schedule::Static | Schedule::StaticChunked => {
+            let balance = row.load_balance()?;
+            (balance < 0.95).then(|| {
+                format!(
+                    "its iterations do not take equally long (load balance {balance:.2}): schedule(dynamic, {chunk:.0}): {of_run}"
+                )
+            })
+        }
+        _ if each < CHUNKS_EACH / 2.0 && fair < row.chunk as f64 => Some(format!(
+            "{each:.1} chunks for each thread are too few to even out: schedule(dynamic, {chunk:.0}): {of_run}"
+        )),
+        _ => Some(format!(
+            "some iterations take much longer than others: begin with those, or divide them: {of_run}"
+        )),
+    }
+}
+
+impl ConstructRow for LoopRow {
+    const WORD: &'static str = "LOOP";
+
+    fn all(source: &Source<'_>) -> Vec<LoopRow> {
+        let (profile, measured) = source.measured();
+        let names = source.names();
+        let regions = regions::regions(profile, &names, &measured);
+        view(&names, &measured, &regions)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String {
+        shared.name_of(side, &self.name).to_owned()
+    }
+
+    fn location(&self) -> &ConstructLocation {
+        &self.location
+    }
+
+    fn contexts(&self) -> &[ContextId] {
+        &[]
+    }
+
+    fn seconds(&self, _: Flavour) -> Option<&[f64]> {
+        None
+    }
+
+    fn detail(&self) -> String {
+        format!(
+            "{}, {} iterations in {} chunks",
+            schedule(self),
+            self.iterations,
+            self.chunks
+        )
+    }
+
+    fn absorb(&mut self, other: LoopRow) {
+        LoopRow::absorb(self, other);
+    }
+}

@@ -1,0 +1,334 @@
+//! Worksharing loops, sections, singles and taskloops: one row for each directive and schedule.
+
+use std::collections::BTreeMap;
+
+use experiment::ids::{FrameId, ThreadId};
+use experiment::rows::{LoopClause, LoopSum, Schedule};
+use experiment::state::State;
+use rustc_hash::FxHashMap;
+
+use super::Measured;
+use super::locations::ConstructLocation;
+use super::regions::RegionRow;
+use crate::views::names::Names;
+
+/// A construct that divides work among threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopRow {
+    /// The name shown: `foo -- OMP loop from line 9`.
+    pub name: String,
+    /// Its code location.
+    pub location: ConstructLocation,
+    /// How its iterations are given out.
+    pub schedule: Schedule,
+    /// What is particular about it.
+    pub clause: LoopClause,
+    /// The chunk's length that the program gave last; 0 if it gave none.
+    pub chunk: u64,
+    /// How often a team came to it: the most of one thread; for a single, how often it was executed;
+    /// for a taskloop, the sum over threads.
+    pub instances: u64,
+    /// Iterations of all threads.
+    pub iterations: u64,
+    /// Pieces that threads got; 0 for a taskloop.
+    pub chunks: u64,
+    /// Seconds from begin to end without the barrier, summed over threads; 0 if unknown.
+    pub time: f64,
+    /// Seconds of it in calls for chunks, estimated from those that were measured. `None` if none
+    /// was.
+    pub scheduling: Option<f64>,
+    /// Seconds that threads waited in its barrier, or in that of the region that is this loop.
+    pub wait: f64,
+    /// The parts of threads, most time first.
+    pub threads: Vec<(ThreadId, Part)>,
+}
+
+/// A thread's part of a loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Part {
+    /// How often it came to the loop.
+    pub instances: u64,
+    /// Iterations that it executed.
+    pub iterations: u64,
+    /// Pieces that it got.
+    pub chunks: u64,
+    /// Seconds from begin to end.
+    pub time: f64,
+    /// Seconds of measured calls for chunks, and their number.
+    calls_time: f64,
+    calls: u64,
+}
+
+impl Part {
+    fn add(&mut self, sum: &LoopSum) {
+        self.instances += sum.instances;
+        self.iterations += sum.iterations;
+        self.chunks += sum.chunks;
+        self.time += sum.time.seconds();
+        self.calls_time += sum.calls_time.seconds();
+        self.calls += sum.calls;
+    }
+
+    fn join(&mut self, other: Part) {
+        self.instances += other.instances;
+        self.iterations += other.iterations;
+        self.chunks += other.chunks;
+        self.time += other.time;
+        self.calls_time += other.calls_time;
+        self.calls += other.calls;
+    }
+}
+
+impl LoopRow {
+    /// Whether threads ask for its chunks while it runs.
+    pub fn is_shared_out(&self) -> bool {
+        matches!(
+            self.schedule,
+            Schedule::Dynamic | Schedule::Guided | Schedule::Runtime | Schedule::Auto
+        )
+    }
+
+    /// Seconds of useful work: its time without what scheduling took.
+    pub fn work(&self) -> f64 {
+        (self.time - self.scheduling.unwrap_or(0.0)).max(0.0)
+    }
+
+    /// Seconds of a call for a chunk, in the mean; `None` if none was measured.
+    pub fn call(&self) -> Option<f64> {
+        let calls = self.threads.iter().map(|(_, part)| part.instances);
+        let calls = calls.sum::<u64>() + self.chunks;
+        self.scheduling
+            .map(|seconds| seconds / calls.max(1) as f64)
+    }
+
+    /// The mean number of iterations of an instance.
+    pub fn trip(&self) -> f64 {
+        self.iterations as f64 / self.instances.max(1) as f64
+    }
+
+    /// The wall time that it would save if threads never waited at its end, and got their chunks for
+    /// nothing.
+    pub fn gain(&self) -> f64 {
+        let lost = self.wait + self.scheduling.unwrap_or(0.0);
+        lost / self.threads.len().max(1) as f64
+    }
+
+    /// The mean over the longest time of a thread, of all instances together; `None` without times.
+    pub fn load_balance(&self) -> Option<f64> {
+        let longest = self.threads.first().map_or(0.0, |(_, part)| part.time);
+        let mean = self.time / self.threads.len().max(1) as f64;
+        (longest > 0.0).then(|| mean / longest)
+    }
+
+    /// Adds another directive's row, for a report that does not distinguish the two.
+    pub fn absorb(&mut self, other: LoopRow) {
+        self.wait += other.wait;
+        for (thread, part) in other.threads {
+            match self.threads.iter_mut().find(|(known, _)| *known == thread) {
+                Some((_, known)) => known.join(part),
+                None => self.threads.push((thread, part)),
+            }
+        }
+        self.chunk = self.chunk.max(other.chunk);
+        self.count();
+    }
+
+    /// Adds up its threads' parts.
+    fn count(&mut self) {
+        let parts = || self.threads.iter().map(|(_, part)| part);
+        self.iterations = parts().map(|part| part.iterations).sum();
+        self.chunks = parts().map(|part| part.chunks).sum();
+        self.time = parts().map(|part| part.time).sum();
+        self.instances = match self.schedule {
+            Schedule::Single => self.iterations,
+            Schedule::Taskloop => parts().map(|part| part.instances).sum(),
+            _ => parts().map(|part| part.instances).max().unwrap_or(0),
+        };
+        let calls: u64 = parts().map(|part| part.calls).sum();
+        let calls_time: f64 = parts().map(|part| part.calls_time).sum();
+        let of_all = || parts().map(|part| part.instances).sum::<u64>() + self.chunks;
+        let mean = || calls_time / calls as f64;
+        self.scheduling = (calls > 0).then(|| (mean() * of_all() as f64).min(self.time));
+        self.threads.sort_by(|left, right| {
+            let longer = right.1.time.total_cmp(&left.1.time);
+            longer.then(left.0.cmp(&right.0))
+        });
+    }
+}
+
+/// What a row's name calls the construct.
+const fn word(schedule: Schedule) -> &'static str {
+    match schedule {
+        Schedule::Sections => "sections",
+        Schedule::Single => "single",
+        Schedule::Taskloop => "taskloop",
+        Schedule::Distribute => "distribute",
+        _ => "loop",
+    }
+}
+
+/// Every loop, largest gain first, then longest time. `regions` are those of the experiment.
+pub fn loops(names: &Names<'_>, measured: &Measured<'_>, regions: &[RegionRow]) -> Vec<LoopRow> {
+    let mut locations = FxHashMap::<FrameId, ConstructLocation>::default();
+    let mut rows = BTreeMap::<(ConstructLocation, Schedule, LoopClause), LoopRow>::new();
+    for sum in measured.loop_sums {
+        let location = locations
+            .entry(sum.call)
+            .or_insert_with(|| ConstructLocation::of_call(names, sum.call));
+        let key = (location.clone(), sum.schedule, sum.clause);
+        let row = rows.entry(key).or_insert_with(|| LoopRow {
+            name: name(location, sum.schedule),
+            location: location.clone(),
+            schedule: sum.schedule,
+            clause: sum.clause,
+            chunk: 0,
+            instances: 0,
+            iterations: 0,
+            chunks: 0,
+            time: 0.0,
+            scheduling: None,
+            wait: 0.0,
+            threads: Vec::new(),
+        });
+        if sum.chunk != 0 {
+            row.chunk = sum.chunk;
+        }
+        let thread = row.threads.iter_mut().find(|it| it.0 == sum.thread);
+        match thread {
+            Some((_, part)) => part.add(sum),
+            None => {
+                let mut part = Part::default();
+                part.add(sum);
+                row.threads.push((sum.thread, part));
+            }
+        }
+    }
+    let waits = waits(names, measured);
+    let mut rows: Vec<LoopRow> = rows.into_values().collect();
+    for row in &mut rows {
+        row.count();
+    }
+    share_waits(&mut rows, &waits, regions);
+    rows.sort_by(|left, right| {
+        let gain = right.gain().total_cmp(&left.gain());
+        gain.then_with(|| right.time.total_cmp(&left.time))
+            .then_with(|| left.location.cmp(&right.location))
+    });
+    rows
+}
+
+fn name(location: &ConstructLocation, schedule: Schedule) -> String {
+    let function = location.function.as_deref().unwrap_or("<Unknown>");
+    let line = location.line;
+    let line = line.map_or_else(String::new, |line| format!(" from line {line}"));
+    format!("{function} -- OMP {}{line}", word(schedule))
+}
+
+/// A place in the source.
+type Place<'a> = (Option<&'a str>, Option<u32>);
+
+fn place(location: &ConstructLocation) -> Place<'_> {
+    (location.file.as_deref(), location.line)
+}
+
+/// Seconds in barriers of worksharing constructs by the place of the call.
+fn waits(names: &Names<'_>, measured: &Measured<'_>) -> BTreeMap<ConstructLocation, f64> {
+    let mut calls = BTreeMap::<FrameId, f64>::new();
+    for sum in measured.sums.iter() {
+        let state = names.tables.thread_states.get(sum.thread_state.0);
+        let barrier = state.filter(|it| {
+            it.call != FrameId::NONE
+                && matches!(
+                    it.state,
+                    State::ImplicitBarrier | State::ExplicitBarrier | State::Barrier
+                )
+        });
+        if let Some(state) = barrier {
+            *calls.entry(state.call).or_default() += sum.time.seconds();
+        }
+    }
+    let mut waits = BTreeMap::new();
+    for (call, seconds) in calls {
+        let at = ConstructLocation::of_call(names, call);
+        let at = ConstructLocation {
+            function: None,
+            ..at
+        };
+        *waits.entry(at).or_default() += seconds;
+    }
+    waits
+}
+
+/// Gives each loop the waits in its barrier: those in calls at its line, and of a region that is a
+/// loop, those in the region's join barrier.
+fn share_waits(
+    rows: &mut [LoopRow],
+    waits: &BTreeMap<ConstructLocation, f64>,
+    regions: &[RegionRow],
+) {
+    for at in 0..rows.len() {
+        let here = place(&rows[at].location);
+        if here.1.is_none() {
+            continue;
+        }
+        // A directive whose schedule differs between calls of its function has several rows.
+        let same = rows.iter().filter(|row| place(&row.location) == here);
+        let all: f64 = same.map(|row| row.time).sum();
+        let share = if all > 0.0 { rows[at].time / all } else { 1.0 };
+        let own = waits.iter().filter(|(at, _)| place(at) == here);
+        let own: f64 = own.map(|(_, seconds)| seconds).sum();
+        let joins = regions.iter().filter(|row| place(&row.location) == here);
+        let joins: f64 = joins
+            .map(|row| row.time(crate::metrics::Metric::ImplicitBarrier))
+            .sum();
+        rows[at].wait = own.max(joins) * share;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::ids::Nanos;
+
+    use super::*;
+    use crate::views::openmp::test_run::{MS, TestRun, close};
+
+    fn sum(thread: u32, chunks: u64, (time, calls_time, calls): (u64, u64, u64)) -> LoopSum {
+        LoopSum {
+            slice: 0,
+            thread: ThreadId(thread),
+            call: FrameId::NONE,
+            schedule: Schedule::Dynamic,
+            clause: LoopClause::Plain,
+            chunk: 4,
+            instances: 2,
+            iterations: chunks * 4,
+            chunks,
+            time: Nanos(time * MS),
+            calls_time: Nanos(calls_time * MS),
+            calls,
+        }
+    }
+
+    #[test]
+    fn a_loop_adds_up_its_threads_and_estimates_its_calls() {
+        let mut test = TestRun::new(2, 100);
+        test.loop_sums = vec![
+            sum(0, 10, (40, 1, 2)),
+            sum(1, 30, (60, 1, 2)),
+            sum(1, 0, (0, 0, 0)),
+        ];
+        let rows = loops(&test.names(), &test.measured(), &[]);
+        let [row] = &rows[..] else {
+            panic!("one loop");
+        };
+        assert_eq!((row.iterations, row.chunks, row.chunk), (160, 40, 4));
+        assert_eq!(row.instances, 4, "the second thread came to it most often");
+        assert_eq!(row.threads[0].0, ThreadId(1), "it took longest");
+        close(row.time, 0.1);
+        // 40 chunks and 6 last calls of 0.5 ms each.
+        close(row.scheduling.unwrap(), 0.023);
+        close(row.work(), 0.077);
+        close(row.load_balance().unwrap(), 0.05 / 0.06);
+        close(row.gain(), 0.0115);
+    }
+}
