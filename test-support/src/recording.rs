@@ -145,6 +145,7 @@ pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.stacks.rows(), written.stacks.rows());
     assert_eq!(read.contexts.rows(), written.contexts.rows());
     assert_eq!(read.thread_states.rows(), written.thread_states.rows());
+    assert_eq!(read.loops.rows(), written.loops.rows());
 }
 
 fn region_work(sum: &RegionSum) -> RegionWork {
@@ -174,14 +175,15 @@ fn task_sum(sum: &RegionSum) -> TaskSum {
     }
 }
 
+/// Number of loops in the tables.
+const LOOPS: u32 = 3;
+
 fn loop_sum(sum: &RegionSum) -> LoopSum {
     let chunks = u64::from(sum.instances) * 8;
     LoopSum {
         slice: sum.slice,
         thread: sum.thread,
-        call: FrameId(sum.context.0 % 7),
-        schedule: Schedule::Dynamic,
-        clause: LoopClause::Plain,
+        construct: LoopId(sum.context.0.min(LOOPS - 1)),
         chunk: 16,
         instances: u64::from(sum.instances),
         iterations: chunks * 16,
@@ -330,6 +332,13 @@ impl Generator {
             },
             ..Recording::default()
         };
+        for frame in 0..LOOPS {
+            self.tables.loop_id(Loop {
+                call: FrameId(frame),
+                schedule: Schedule::Dynamic,
+                clause: LoopClause::Plain,
+            });
+        }
         for second in 0..seconds {
             if second == 1 {
                 self.tables.processes[0].name = "program".to_owned();

@@ -192,12 +192,22 @@ impl Loops {
         }
     }
 
-    /// As [`end`](Self::end), if that loop has this schedule.
+    /// The single of the function with this frame ends, or that of any function: it has been counted
+    /// when it began ([`passed`](Self::passed)).
     #[inline]
-    pub(crate) fn end_of(&mut self, ring: &Producer<'_>, frame: u64, schedule: Schedule) {
-        let is_it = |open: &&mut Open| open.key.schedule() == schedule;
-        if self.depth != 0 && self.of(frame).as_ref().is_some_and(is_it) {
-            self.end(ring, frame);
+    pub(crate) fn end_single(&mut self, ring: &Producer<'_>, frame: Option<u64>) {
+        let found = match frame {
+            _ if self.depth == 0 => return,
+            Some(frame) => self.of(frame),
+            None => self.last(),
+        };
+        let single = found.filter(|open| open.key.schedule() == Schedule::SINGLE);
+        let Some(single) = single.copied() else {
+            return;
+        };
+        self.depth -= 1;
+        if let Some(entry) = ring.loop_entry(single.key) {
+            entry.time.add(ring.now().wrapping_sub(single.begin));
         }
     }
 

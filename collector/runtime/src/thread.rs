@@ -3,7 +3,6 @@
 //! It is the same for all runtimes. Enumerated values are the OpenMP specification's. Records that
 //! other records imply are not pushed: see [`omp_ring::record`].
 
-use omp_ring::loops::Schedule;
 use omp_ring::producer::Producer;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
@@ -467,10 +466,10 @@ impl Thread {
         self.loops.end(&self.producer, frame);
     }
 
-    /// As [`loop_end`](Self::loop_end), if the loop has this schedule.
+    /// The single that was passed last ends: of the function with this frame, or of any.
     #[inline]
-    pub(crate) fn loop_end_of(&mut self, frame: u64, schedule: Schedule) {
-        self.loops.end_of(&self.producer, frame, schedule);
+    pub(crate) fn single_end(&mut self, frame: Option<u64>) {
+        self.loops.end_single(&self.producer, frame);
     }
 
     /// The thread passes a construct of which it sees no end.

@@ -1,8 +1,8 @@
 //! The counts of worksharing loops, as differences between two readings of the threads' tables.
 
-use experiment::ids::{FrameId, Nanos, ThreadId};
-use experiment::rows::{LoopClause, LoopSum, SLICE, Schedule};
-use experiment::tables::Tables;
+use experiment::ids::{LoopId, Nanos, ThreadId};
+use experiment::rows::{LoopSum, SLICE};
+use experiment::tables::{Loop, LoopClause, Schedule, Tables};
 use omp_ring::consumer::Consumer;
 use omp_ring::loops::{self, LoopKey, LoopView};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +16,7 @@ use crate::stacks;
 #[derive(Default)]
 pub(super) struct Loops {
     /// By slot and key.
-    known: FxHashMap<(u32, LoopKey), (FrameId, LoopView)>,
+    known: FxHashMap<(u32, LoopKey), (LoopId, LoopView)>,
     /// What has been added since it was taken.
     added: Vec<LoopSum>,
     /// Slots whose threads had no room for a loop.
@@ -43,15 +43,21 @@ impl Loops {
             self.lost += 1;
         }
         for view in views {
-            let (call, before) = self
-                .known
-                .entry((queue.index, view.key))
-                .or_insert_with(|| {
-                    let code = (view.key.code(), now);
-                    let call = stacks::frame_of_call(tables, processes, queue.pid, code);
-                    (call, LoopView::none(view.key))
+            let Some((schedule, clause)) = schedule(view.key) else {
+                continue;
+            };
+            let known = self.known.entry((queue.index, view.key));
+            let (construct, before) = known.or_insert_with(|| {
+                let code = (view.key.code(), now);
+                let call = stacks::frame_of_call(tables, processes, queue.pid, code);
+                let construct = tables.loop_id(Loop {
+                    call,
+                    schedule,
+                    clause,
                 });
-            if let Some(sum) = added(*before, view, (thread, *call), line) {
+                (construct, LoopView::none(view.key))
+            });
+            if let Some(sum) = added(*before, view, (thread, *construct), line) {
                 let slice = (now / SLICE.0) as u32;
                 self.added.push(LoopSum { slice, ..sum });
             }
@@ -71,31 +77,32 @@ impl Loops {
     }
 }
 
-/// What was added to a loop between two readings. `None` for nothing, and for words that no thread
-/// writes.
-fn added(
-    before: LoopView,
-    view: LoopView,
-    (thread, call): (ThreadId, FrameId),
-    line: &Line,
-) -> Option<LoopSum> {
-    let more = |count: fn(&LoopView) -> u64| count(&view).saturating_sub(count(&before));
-    let number = view.key.schedule().0;
-    let schedule = Schedule::from_u8(number as u8)?;
+/// The schedule of a key; `None` for a word that no thread writes.
+fn schedule(key: LoopKey) -> Option<(Schedule, LoopClause)> {
+    let number = key.schedule().0;
     let clause = match number & !0xff {
         0 => LoopClause::Plain,
         loops::Schedule::ORDERED => LoopClause::Ordered,
         loops::Schedule::NUM_TASKS => LoopClause::NumTasks,
         _ => return None,
     };
+    Some((Schedule::from_u8(number as u8)?, clause))
+}
+
+/// What was added to a loop between two readings; `None` for nothing.
+fn added(
+    before: LoopView,
+    view: LoopView,
+    (thread, construct): (ThreadId, LoopId),
+    line: &Line,
+) -> Option<LoopSum> {
+    let more = |count: fn(&LoopView) -> u64| count(&view).saturating_sub(count(&before));
     let instances = more(|it| it.instances);
     let length = |ticks: u64| Nanos(line.length_ns(ticks));
     (instances > 0).then_some(LoopSum {
         slice: 0,
         thread,
-        call,
-        schedule,
-        clause,
+        construct,
         chunk: view.chunk,
         instances,
         iterations: more(|it| it.iterations),
@@ -133,17 +140,13 @@ mod tests {
             time: 1_000,
             ..first
         };
-        let of = (ThreadId(1), FrameId(2));
+        let of = (ThreadId(1), LoopId(2));
         let sum = added(first, second, of, &line).expect("there is more");
         assert_eq!((sum.instances, sum.iterations, sum.chunks), (1, 7, 2));
         assert_eq!((sum.chunk, sum.time.0), (4, 100));
-        assert_eq!(
-            (sum.schedule, sum.clause),
-            (Schedule::Guided, LoopClause::Ordered)
-        );
+        let of_key = (Schedule::Guided, LoopClause::Ordered);
+        assert_eq!(schedule(key), Some(of_key));
         assert_eq!(added(second, second, of, &line), None);
-        let key = LoopKey::new(0x1000, loops::Schedule(77));
-        let noise = LoopView { key, ..second };
-        assert_eq!(added(LoopView::none(key), noise, of, &line), None);
+        assert_eq!(schedule(LoopKey::new(0x1000, loops::Schedule(77))), None);
     }
 }

@@ -53,6 +53,7 @@ numbered! {
         /// The recording was finished.
         End = 19,
         LoopSums = 20,
+        Loops = 21,
     }
 }
 

@@ -32,6 +32,8 @@ ids! {
     ContextId
     /// What a thread was doing in OpenMP's terms; row of [`crate::tables::Tables::thread_states`].
     ThreadStateId
+    /// A construct that divides work; row of [`crate::tables::Tables::loops`].
+    LoopId
 }
 
 impl ModuleId {

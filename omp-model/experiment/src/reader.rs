@@ -374,6 +374,12 @@ impl Contents {
                     add(&mut read.tables.thread_states, row)
                 })
             }
+            Kind::Loops => {
+                expect_first(first, known.loops)?;
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.loops, row)
+                })
+            }
             Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
                 put(&mut read.tables.processes, id, row)
             }),

@@ -1,6 +1,6 @@
 //! The rows of a recording: samples, sums of time, listed intervals, and counts of what was lost.
 
-use crate::ids::{ContextId, FrameId, Nanos, StackId, ThreadId, ThreadStateId};
+use crate::ids::{ContextId, LoopId, Nanos, StackId, ThreadId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::Scheduling;
 
@@ -185,42 +185,6 @@ pub struct TaskSum {
     pub squares: u128,
 }
 
-numbered! {
-    /// How the iterations of a worksharing loop are given to threads; or the construct, if it is
-    /// another one that divides work.
-    pub enum Schedule {
-        /// `schedule(static)`: one part for each thread.
-        Static = 1,
-        /// `schedule(static, chunk)`.
-        StaticChunked = 2,
-        /// `schedule(dynamic)`.
-        Dynamic = 3,
-        /// `schedule(guided)`.
-        Guided = 4,
-        /// `schedule(auto)`.
-        Auto = 5,
-        /// `schedule(runtime)`.
-        Runtime = 6,
-        /// `distribute`.
-        Distribute = 7,
-        /// `sections`: their iterations are the sections.
-        Sections = 8,
-        /// `single`: its iterations are the times that the thread executed it.
-        Single = 9,
-        /// `taskloop`, of which the thread created the tasks.
-        Taskloop = 10,
-    }
-    /// What is particular about a loop.
-    pub enum LoopClause {
-        /// Nothing.
-        Plain = 0,
-        /// It has an `ordered` clause.
-        Ordered = 1,
-        /// A taskloop with `num_tasks`: its chunk is their number.
-        NumTasks = 2,
-    }
-}
-
 /// A thread's part of the instances of a worksharing construct that ended in a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSum {
@@ -228,12 +192,8 @@ pub struct LoopSum {
     pub slice: u32,
     /// The thread.
     pub thread: ThreadId,
-    /// The call by which the construct begins.
-    pub call: FrameId,
-    /// Its schedule.
-    pub schedule: Schedule,
-    /// What is particular.
-    pub clause: LoopClause,
+    /// The construct.
+    pub construct: LoopId,
     /// The chunk's length as the program gave it last, in iterations; 0 if it gave none.
     pub chunk: u64,
     /// How often the thread came to the construct.

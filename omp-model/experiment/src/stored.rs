@@ -3,15 +3,16 @@
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::{
-    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, Interval, LoopClause, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind,
-    Schedule, Sum, TaskSpan, TaskSum, Within,
+    Blame, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan,
+    TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Thread, ThreadKind, ThreadState,
+    Context, ContextKind, Cut, Frame, Loop, LoopClause, Schedule, Stack, StackEntry, Tables,
+    Thread, ThreadKind, ThreadState,
 };
 
 /// The number of rows in each table, against which ids are checked.
@@ -24,6 +25,7 @@ pub(crate) struct Known {
     pub(crate) stacks: u32,
     pub(crate) contexts: u32,
     pub(crate) thread_states: u32,
+    pub(crate) loops: u32,
 }
 
 impl Known {
@@ -36,6 +38,7 @@ impl Known {
         stacks: u32::MAX,
         contexts: u32::MAX,
         thread_states: u32::MAX,
+        loops: u32::MAX,
     };
 
     pub(crate) fn of(tables: &Tables) -> Known {
@@ -47,6 +50,7 @@ impl Known {
             stacks: tables.stacks.len() as u32,
             contexts: tables.contexts.len() as u32,
             thread_states: tables.thread_states.len() as u32,
+            loops: tables.loops.len() as u32,
         }
     }
 
@@ -89,6 +93,7 @@ ids! {
     StackId in stacks: "a stack",
     ContextId in contexts: "a context",
     ThreadStateId in thread_states: "a thread state",
+    LoopId in loops: "a loop",
 }
 
 macro_rules! enums {
@@ -369,12 +374,15 @@ rows! {
         longest: Nanos Plain,
         mean: Nanos Plain,
     }
-    LoopSum[12] {
+    Loop[3] {
         call: FrameId Delta,
-        thread: ThreadId Delta,
-        slice: u32 Delta,
         schedule: Schedule Plain,
         clause: LoopClause Plain,
+    }
+    LoopSum[10] {
+        construct: LoopId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
         chunk: u64 Plain,
         instances: u64 Plain,
         iterations: u64 Plain,

@@ -5,8 +5,8 @@ use crate::ids::FrameId;
 use crate::stored::{Known, narrow, optional};
 use crate::symbols::Barrier;
 use crate::symbols::{
-    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, Outlined,
-    SourceLine, SymbolTable,
+    CodeFact, Construct, Directive, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump,
+    Outlined, SourceLine, SymbolTable, Workshare,
 };
 
 pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
@@ -21,6 +21,11 @@ pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
     encoder.number(table.barriers.len() as u64);
     let row = |&(frame, barrier): &(FrameId, Barrier)| [u64::from(frame.0), barrier as u64];
     encoder.table(table.barriers.iter().map(row));
+    encode_directives(encoder, table.directives.iter().map(|row| (row.0.0, row.1)));
+    encode_directives(
+        encoder,
+        table.loop_bodies.iter().map(|row| (row.0.0, row.1)),
+    );
     encode_code(encoder, &table.code);
     encode_jumps(encoder, &table.jumps);
 }
@@ -43,9 +48,53 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
         let barrier = barrier.ok_or(Corrupt("an unknown kind of barrier"))?;
         table.barriers.push((after(before, frame, known)?, barrier));
     }
+    let rows = decode_directives(decoder)?;
+    for (frame, directive) in rows {
+        let before = table.directives.last().map(|row| row.0);
+        let frame = after(before, u64::from(frame), known)?;
+        table.directives.push((frame, directive));
+    }
+    for (body, directive) in decode_directives(decoder)? {
+        let before = table.loop_bodies.last().map(|row| row.0.0);
+        if body as usize >= table.functions.len() || before >= Some(body) {
+            return Err(Corrupt("a directive of no function"));
+        }
+        table.loop_bodies.push((FunctionId(body), directive));
+    }
     decode_code(decoder, known, &mut table)?;
     decode_jumps(decoder, known, &mut table)?;
     Ok(table)
+}
+
+fn encode_directives(
+    encoder: &mut Encoder,
+    directives: impl ExactSizeIterator<Item = (u32, Directive)>,
+) {
+    encoder.number(directives.len() as u64);
+    encoder.table(directives.map(|(of, at)| {
+        [
+            u64::from(of),
+            u64::from(at.line),
+            u64::from(at.last),
+            at.construct as u64,
+            u64::from(at.level),
+        ]
+    }));
+}
+
+fn decode_directives(decoder: &mut Decoder<'_>) -> Result<Vec<(u32, Directive)>, Corrupt> {
+    let rows = decoder.rows()?;
+    let row = |[of, line, last, construct, level]: [u64; 5]| {
+        let construct = Workshare::from_u8(narrow(construct)?);
+        let directive = Directive {
+            line: narrow(line)?,
+            last: narrow(last)?,
+            construct: construct.ok_or(Corrupt("an unknown construct"))?,
+            level: narrow(level)?,
+        };
+        Ok((narrow(of)?, directive))
+    };
+    decoder.table(rows)?.map(row).collect()
 }
 
 /// The next frame of a list that is sorted by frame.

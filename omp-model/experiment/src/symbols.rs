@@ -27,6 +27,11 @@ pub struct SymbolTable {
     /// sorted
     /// by frame.
     pub barriers: Vec<(FrameId, Barrier)>,
+    /// The directives of calls that begin or end worksharing constructs, as far as the sources tell,
+    /// sorted by frame. Compilers give such calls other lines too.
+    pub directives: Vec<(FrameId, Directive)>,
+    /// The directives of regions that are one loop or sections, by their outlined functions, sorted.
+    pub loop_bodies: Vec<(FunctionId, Directive)>,
     /// Facts read from machine code, sorted by frame; frames without any have no row.
     pub code: Vec<(FrameId, CodeFact)>,
     /// Functions that left the stacks by jumps, sorted by caller and callee.
@@ -62,6 +67,18 @@ impl SymbolTable {
         Some(&self.code[at].1)
     }
 
+    /// The directive of a call that begins or ends a worksharing construct.
+    pub fn directive_of(&self, call: FrameId) -> Option<Directive> {
+        let at = self.directives.binary_search_by_key(&call, |row| row.0);
+        Some(self.directives[at.ok()?].1)
+    }
+
+    /// The directive of a region that is one loop or sections, by its outlined function.
+    pub fn loop_of(&self, body: FunctionId) -> Option<Directive> {
+        let at = self.loop_bodies.binary_search_by_key(&body, |row| row.0);
+        Some(self.loop_bodies[at.ok()?].1)
+    }
+
     /// The functions that left the stack by jumps between a frame and what it seems to have called.
     pub fn jumps_between(&self, caller: FrameId, callee: FrameId) -> &[FrameId] {
         let key = |jump: &Jump| (jump.caller, jump.callee);
@@ -75,6 +92,33 @@ impl SymbolTable {
     pub fn function_of(&self, frame: FrameId) -> Option<(FunctionId, &Function)> {
         let id = self.frame(frame).function?;
         Some((id, self.functions.get(id.0 as usize)?))
+    }
+}
+
+/// The directive of a worksharing construct in its source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directive {
+    /// Its first line.
+    pub line: u32,
+    /// The last line of the statement below it; the directive's own if that is unknown.
+    pub last: u32,
+    /// The construct.
+    pub construct: Workshare,
+    /// Of a call: which of its lines ([`FrameSymbol::lines`]) is in the directive's function.
+    pub level: u32,
+}
+
+numbered! {
+    /// Worksharing constructs, by the words of directives.
+    pub enum Workshare {
+        /// `for` and `do`, alone or combined; `distribute`.
+        Loop = 0,
+        /// `sections`.
+        Sections = 1,
+        /// `single`.
+        Single = 2,
+        /// `taskloop`.
+        Taskloop = 3,
     }
 }
 

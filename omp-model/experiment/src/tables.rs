@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId};
+use crate::ids::{ContextId, FrameId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::State;
 
@@ -190,6 +190,53 @@ pub struct Thread {
     pub kind: ThreadKind,
 }
 
+numbered! {
+    /// How the iterations of a worksharing loop are given to threads; or the construct, if it is
+    /// another one that divides work.
+    pub enum Schedule {
+        /// `schedule(static)`: one part for each thread.
+        Static = 1,
+        /// `schedule(static, chunk)`.
+        StaticChunked = 2,
+        /// `schedule(dynamic)`.
+        Dynamic = 3,
+        /// `schedule(guided)`.
+        Guided = 4,
+        /// `schedule(auto)`.
+        Auto = 5,
+        /// `schedule(runtime)`.
+        Runtime = 6,
+        /// `distribute`.
+        Distribute = 7,
+        /// `sections`: their iterations are the sections.
+        Sections = 8,
+        /// `single`: its iterations are the times that the thread executed it.
+        Single = 9,
+        /// `taskloop`, of which the thread created the tasks.
+        Taskloop = 10,
+    }
+    /// What is particular about a loop.
+    pub enum LoopClause {
+        /// Nothing.
+        Plain = 0,
+        /// It has an `ordered` clause.
+        Ordered = 1,
+        /// A taskloop with `num_tasks`: its chunk is their number.
+        NumTasks = 2,
+    }
+}
+
+/// A worksharing construct, as the call tells by which it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Loop {
+    /// The call.
+    pub call: FrameId,
+    /// Its schedule.
+    pub schedule: Schedule,
+    /// What is particular about it.
+    pub clause: LoopClause,
+}
+
 /// All tables. Entries are only ever added; threads and processes are also updated in place.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -207,6 +254,8 @@ pub struct Tables {
     pub contexts: Interner<Context>,
     /// By [`ThreadStateId`].
     pub thread_states: Interner<ThreadState>,
+    /// By [`LoopId`].
+    pub loops: Interner<Loop>,
 }
 
 impl Default for Tables {
@@ -244,6 +293,7 @@ impl Default for Tables {
             stacks: Interner::with([no_stack]),
             contexts: Interner::with([root]),
             thread_states: Interner::with([outside]),
+            loops: Interner::with([]),
         }
     }
 }
@@ -272,6 +322,11 @@ impl Tables {
     /// The thread state's id, new or known.
     pub fn thread_state(&mut self, thread_state: ThreadState) -> ThreadStateId {
         ThreadStateId(self.thread_states.intern(thread_state))
+    }
+
+    /// The construct's id, new or known.
+    pub fn loop_id(&mut self, construct: Loop) -> LoopId {
+        LoopId(self.loops.intern(construct))
     }
 
     /// The stack without its innermost `count` entries.

@@ -7,12 +7,16 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::Header;
-use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId};
+use crate::ids::{
+    ContextId, FrameId, LoopId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use crate::rows::{Sample, Sum};
 use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
-use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadState};
+use crate::tables::{
+    Context, Frame, Loop, Process, Stack, StackEntry, Tables, Thread, ThreadState,
+};
 use crate::{Experiment, Samples, Sums};
 
 /// Several experiments as one.
@@ -60,7 +64,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         region_sums: rows!(region_sums: thread by thread, context by context),
         region_spans: rows!(region_spans: thread by thread, context by context),
         region_works: rows!(region_works: thread by thread, context by context),
-        loop_sums: rows!(loop_sums: thread by thread, call by frame),
+        loop_sums: rows!(loop_sums: thread by thread, construct by construct),
         task_sums: rows!(task_sums: thread by thread, context by context),
         task_spans: rows!(task_spans: thread by thread, context by context),
         tables: all.tables,
@@ -134,6 +138,7 @@ pub(crate) struct Ids {
     stacks: Vec<StackId>,
     contexts: Vec<ContextId>,
     thread_states: Vec<ThreadStateId>,
+    loops: Vec<LoopId>,
 }
 
 impl Ids {
@@ -176,6 +181,10 @@ impl Ids {
 
     fn context(&self, id: ContextId) -> ContextId {
         row(&self.contexts, id.index(), ContextId::ROOT)
+    }
+
+    fn construct(&self, id: LoopId) -> LoopId {
+        row(&self.loops, id.index(), id)
     }
 
     fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
@@ -222,6 +231,7 @@ impl Uniting {
         }
         let functions = self.frames(&mut ids, tables, symbols);
         self.barriers(&ids, symbols);
+        self.directives(&ids, symbols, &functions);
         self.code(&ids, symbols, &functions);
         self.jumps(&ids, symbols);
         // A row of these tables comes after those that it points to.
@@ -248,6 +258,12 @@ impl Uniting {
                     context: ids.context(thread_state.context),
                     call: ids.frame(thread_state.call),
                 }));
+        }
+        for construct in tables.loops.rows() {
+            ids.loops.push(self.tables.loop_id(Loop {
+                call: ids.frame(construct.call),
+                ..*construct
+            }));
         }
         ids
     }
@@ -299,6 +315,23 @@ impl Uniting {
                 .map(|&(at, what)| (ids.frame(at), what)),
         );
         known.sort_unstable_by_key(|&(at, what)| (at, std::cmp::Reverse(what)));
+        known.dedup_by_key(|row| row.0);
+    }
+
+    /// Adds the directives of calls and of outlined functions.
+    fn directives(&mut self, ids: &Ids, symbols: &SymbolTable, functions: &[FunctionId]) {
+        let known = &mut self.symbols.directives;
+        let more = symbols.directives.iter();
+        known.extend(more.map(|&(at, directive)| (ids.frame(at), directive)));
+        known.sort_by_key(|row| row.0);
+        known.dedup_by_key(|row| row.0);
+        let known = &mut self.symbols.loop_bodies;
+        let more = symbols.loop_bodies.iter().filter_map(|&(body, directive)| {
+            let body = functions.get(body.0 as usize)?;
+            Some((*body, directive))
+        });
+        known.extend(more);
+        known.sort_by_key(|row| row.0);
         known.dedup_by_key(|row| row.0);
     }
 

@@ -188,6 +188,7 @@ impl Writer {
             had.thread_states,
             known,
         )?;
+        self.push_table(Kind::Loops, tables.loops.rows(), had.loops, known)?;
         let processes = changed(&self.written.processes, &tables.processes);
         let ring = |(id, process): &(u32, &Process)| process.parent.is_some_and(|up| up.0 >= *id);
         if processes.iter().any(ring) {
@@ -239,7 +240,7 @@ impl Writer {
             (row.thread, row.slice, row.context)
         })?;
         self.push_sorted(Kind::LoopSums, batch.loop_sums, known, |row| {
-            (row.thread, row.slice, row.call)
+            (row.thread, row.slice, row.construct)
         })?;
         self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
             (row.thread, row.slice, row.context)

@@ -1,7 +1,7 @@
 //! `OMP_loop`: worksharing loops, sections, singles and taskloops, and which schedule would serve.
 
 use experiment::ids::{ContextId, ThreadId};
-use experiment::rows::{LoopClause, Schedule};
+use experiment::tables::{LoopClause, Schedule};
 use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
 use omp_model::views::openmp::locations::ConstructLocation;
@@ -105,10 +105,15 @@ fn fields<'a>(query: &Query<'a>, run: Run) -> Vec<LoopField<'a>> {
         .heading(["Load", "balance"])
         .decimals(2),
         count("threads", "Threads", |row| Some(row.threads.len() as u64)),
-        count("instances", "Instances", |row| Some(row.instances)),
-        count("iterations", "Iterations", |row| Some(row.iterations)),
+        count("instances", "Instances", |row| {
+            (row.instances > 0).then_some(row.instances)
+        }),
+        count("iterations", "Iterations", |row| {
+            row.is_counted.then_some(row.iterations)
+        }),
         count("chunks", "Chunks", |row| {
-            (row.schedule != Schedule::Taskloop).then_some(row.chunks)
+            let is_known = row.is_counted && row.schedule != Schedule::Taskloop;
+            is_known.then_some(row.chunks)
         }),
         LoopField::number("iteration_us", "Iteration", |row| {
             Value::known(iteration(row).map(|seconds| seconds * 1e6))
@@ -257,6 +262,13 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
             run.cpus
         ));
     }
+    // Who waits for a thread that has no CPU waits for no iteration.
+    if row.late > row.wait / 4.0 && row.wait > row.scheduling.unwrap_or(0.0) {
+        return Some(format!(
+            "threads of its region came late or were off their CPUs for {:.3} s: others may have waited for them, whatever the schedule",
+            row.late
+        ));
+    }
     match row.schedule {
         Schedule::Sections if row.trip() < threads => {
             return Some(format!(
@@ -286,9 +298,9 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
         let mean = trip / (row.chunks as f64 / row.instances.max(1) as f64).max(1.0);
         return Some(if chunk > 1.5 * mean {
             format!(
-                "a chunk works for {:.2} us and costs {:.2} us to get: schedule(dynamic, {chunk:.0}) asks {:.0} times less often; schedule(static) never, if all iterations take as long: {of_run}",
-                mean * iteration * 1e6,
-                row.call().unwrap_or(0.0) * 1e6,
+                "a chunk works for {} and costs {} to get: schedule(dynamic, {chunk:.0}) asks {:.0} times less often; schedule(static) never, if all iterations take as long: {of_run}",
+                short(mean * iteration),
+                short(row.call().unwrap_or(0.0)),
                 chunk / mean
             )
         } else {
@@ -320,6 +332,15 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
     }
 }
 
+/// A short time in words.
+fn short(seconds: f64) -> String {
+    if seconds < 1e-6 {
+        format!("{:.0} ns", seconds * 1e9)
+    } else {
+        format!("{:.1} us", seconds * 1e6)
+    }
+}
+
 impl ConstructRow for LoopRow {
     const WORD: &'static str = "LOOP";
 
@@ -327,7 +348,7 @@ impl ConstructRow for LoopRow {
         let (profile, measured) = source.measured();
         let names = source.names();
         let regions = regions::regions(profile, &names, &measured);
-        view(&names, &measured, &regions)
+        view(profile, &names, &measured, &regions)
     }
 
     fn name(&self) -> &str {
@@ -361,5 +382,153 @@ impl ConstructRow for LoopRow {
 
     fn absorb(&mut self, other: LoopRow) {
         LoopRow::absorb(self, other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omp_model::views::openmp::loops::Part;
+
+    use super::*;
+
+    const RUN: Run = Run {
+        wall: 10.0,
+        cpus: 4,
+    };
+
+    /// A loop on four threads: its iterations of 1 us, in chunks of `chunk`, ten times.
+    fn row(schedule: Schedule, trip: u64, chunk: u64) -> LoopRow {
+        let part = |thread, share: f64| {
+            let mut part = Part::default();
+            part.time = share;
+            (ThreadId(thread), part)
+        };
+        let iterations = 10 * trip;
+        let time = iterations as f64 * 1e-6;
+        LoopRow {
+            name: "f -- OMP loop from line 3".to_owned(),
+            location: ConstructLocation::default(),
+            schedule,
+            clause: LoopClause::Plain,
+            chunk,
+            instances: 10,
+            is_counted: true,
+            iterations,
+            chunks: iterations.div_ceil(chunk.max(1)),
+            time,
+            scheduling: None,
+            wait: 0.0,
+            late: 0.0,
+            threads: [0.4, 0.3, 0.2, 0.1]
+                .into_iter()
+                .zip(0..)
+                .map(|(share, thread)| part(thread, share * time))
+                .collect(),
+        }
+    }
+
+    fn said(row: &LoopRow) -> String {
+        advice(row, RUN).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_uneven_static_loop_gets_a_chunk_and_an_even_one_nothing() {
+        let uneven = LoopRow {
+            wait: 2.0,
+            ..row(Schedule::Static, 100_000, 0)
+        };
+        // 20 calls of 0.1 us take as long as two iterations.
+        assert_eq!(
+            said(&uneven),
+            "its iterations do not take equally long (load balance 0.62): schedule(dynamic, 2): up to 0.500 s (5.0 % of the run)"
+        );
+        let mut even = uneven.clone();
+        for (_, part) in &mut even.threads {
+            part.time = uneven.time / 4.0;
+        }
+        assert_eq!(said(&even), "", "its waits come from elsewhere");
+        let nearly = LoopRow {
+            wait: 0.39,
+            ..uneven.clone()
+        };
+        assert_eq!(said(&nearly), "", "less than 1 % of the run");
+        let late = LoopRow {
+            late: 0.6,
+            ..uneven
+        };
+        assert!(said(&late).starts_with("threads of its region came late"));
+    }
+
+    #[test]
+    fn a_loop_that_mostly_asks_gets_larger_chunks_or_none() {
+        let asking = |trip, chunk| {
+            let row = row(Schedule::Dynamic, trip, chunk);
+            let calls = row.chunks + row.instances;
+            let scheduling = calls as f64 * 2e-6;
+            LoopRow {
+                time: row.time + scheduling,
+                scheduling: Some(scheduling),
+                ..row
+            }
+        };
+        assert_eq!(
+            said(&asking(100_000, 1)),
+            "a chunk works for 1.0 us and costs 2.0 us to get: schedule(dynamic, 40) asks 40 times less often; schedule(static) never, if all iterations take as long: up to 0.500 s (5.0 % of the run)"
+        );
+        let few = asking(30, 1);
+        let few = LoopRow {
+            instances: 400_000,
+            iterations: 12_000_000,
+            chunks: 12_000_000,
+            time: 36.0,
+            scheduling: Some(24.0),
+            ..few
+        };
+        assert!(said(&few).starts_with("its iterations are too few or too short"));
+        assert_eq!(said(&asking(10_000, 1)), "", "0.5 % of the run");
+    }
+
+    #[test]
+    fn loops_without_enough_to_share_are_named_for_it() {
+        let few = LoopRow {
+            wait: 2.0,
+            ..row(Schedule::Dynamic, 6, 1)
+        };
+        assert!(said(&few).starts_with("6 iterations for 4 threads: collapse"));
+        let chunks = LoopRow {
+            wait: 2.0,
+            ..row(Schedule::Dynamic, 10_000, 2_000)
+        };
+        assert!(said(&chunks).starts_with("1.2 chunks for each thread are too few"));
+        let sections = LoopRow {
+            wait: 2.0,
+            ..row(Schedule::Sections, 3, 0)
+        };
+        assert!(said(&sections).starts_with("3 sections keep 3 of 4 threads busy"));
+        let crowded = LoopRow {
+            wait: 2.0,
+            ..row(Schedule::Static, 100_000, 0)
+        };
+        let run = Run { cpus: 2, ..RUN };
+        let crowded = advice(&crowded, run).unwrap_or_default();
+        assert!(crowded.starts_with("4 threads shared 2 CPUs"));
+    }
+
+    #[test]
+    fn schedules_are_written_as_clauses() {
+        let written = |kind, clause, chunk| {
+            schedule(&LoopRow {
+                clause,
+                ..row(kind, 10, chunk)
+            })
+        };
+        let plain = |kind, chunk| written(kind, LoopClause::Plain, chunk);
+        assert_eq!(plain(Schedule::StaticChunked, 8), "static,8");
+        assert_eq!(plain(Schedule::Guided, 0), "guided");
+        assert_eq!(plain(Schedule::Taskloop, 5), "taskloop grainsize 5");
+        let tasks = written(Schedule::Taskloop, LoopClause::NumTasks, 5);
+        assert_eq!(tasks, "taskloop num_tasks 5");
+        let ordered = written(Schedule::Dynamic, LoopClause::Ordered, 3);
+        assert_eq!(ordered, "ordered dynamic,3");
     }
 }

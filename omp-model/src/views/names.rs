@@ -344,6 +344,9 @@ impl<'a> Names<'a> {
     /// The line of the directive that a call into the runtime was made for. gcc gives such a call
     /// any line of the region, so for gcc the line is used only if a known body begins at it.
     pub fn directive_line(&self, call: FrameId) -> Option<u32> {
+        if let Some(directive) = self.symbols.directive_of(call) {
+            return Some(directive.line);
+        }
         let line = self.symbols.frame(call).lines.first()?.source.line;
         let modules = self.tables.modules.rows();
         if modules.iter().all(|it| it.runtime != RuntimeKind::Gomp) {

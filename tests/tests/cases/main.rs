@@ -54,6 +54,9 @@ macro_rules! cases {
 /// default grows with the team. With 2, the loop of `taskloop.c` is split in every run.
 const SPLIT: Environment = &[("KMP_TASKLOOP_MIN_TASKS", "2")];
 
+/// The schedule of loops that leave it to the run.
+const DYNAMIC_9: Environment = &[("OMP_SCHEDULE", "dynamic,9")];
+
 /// libomp 14 aborts one in five runs of `target.c`, with collect or without, by an assertion in its
 /// hidden helper threads.
 const NO_HELPERS: Environment = &[("LIBOMP_USE_HIDDEN_HELPER_TASK", "0")];
@@ -77,6 +80,9 @@ cases! {
     taskloop_gcc: case("taskloop.c", Gcc, PASSIVE_4, constructs::taskloop);
     taskloop_clang:
         case("taskloop.c", Clang, PASSIVE_4, constructs::taskloop).with(SPLIT);
+    loops_gcc: case("loops.c", Gcc, PASSIVE_2, constructs::loops_of_gcc).with(DYNAMIC_9);
+    loops_clang: case("loops.c", Clang, PASSIVE_2, constructs::loops_of_clang).with(DYNAMIC_9);
+    loops_gfortran: case("loops.f90", Gfortran, PASSIVE_2, constructs::loops_of_gfortran);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);
     taskloops_clang: case("taskloops.c", Clang, PASSIVE_4, constructs::taskloops);
     left_open_gcc: case("left_open.c", Gcc, PASSIVE_2, constructs::left_open);

@@ -4,7 +4,7 @@
 //! statement or directive, or of the first statement in its loop. The source has the line of the
 //! directive.
 
-use experiment::symbols::Construct;
+use experiment::symbols::{Construct, Directive as Workshared, Workshare};
 
 /// A directive in a line of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,141 @@ pub(crate) fn first_line(text: &str, line: u32, construct: Option<Construct>) ->
             .rev()
             .find(|&before| !is_blank_or_comment(lines[before]))?;
     }
+}
+
+/// How far from a call's line its directive is looked for.
+const NEAR: u32 = 40;
+
+/// The directive of the worksharing construct that a call begins, to which debug information gives
+/// `line` (from 1). gcc gives such a call the line of the loop below the directive, or that of the
+/// statement before it.
+pub(crate) fn worksharing_near(text: &str, line: u32, construct: Workshare) -> Option<Workshared> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_it = |at: u32| Some(worksharing(&lines, at)?).filter(|it| it.construct == construct);
+    let here = is_it(line);
+    let above = || is_it(statement_above(&lines, line)?);
+    let below = || (line + 1..=line + NEAR).find_map(is_it);
+    let before = || (line.saturating_sub(NEAR)..line).rev().find_map(is_it);
+    // The statement before a loop has a line of the function, too.
+    here.or_else(above).or_else(below).or_else(before)
+}
+
+/// The directive of the worksharing construct that ends at a line: the one in the line itself, or in
+/// the line above a loop's.
+pub(crate) fn worksharing_above(text: &str, line: u32) -> Option<Workshared> {
+    let lines: Vec<&str> = text.lines().collect();
+    worksharing(&lines, line).or_else(|| worksharing(&lines, statement_above(&lines, line)?))
+}
+
+/// The worksharing construct of the directive at a line.
+pub(crate) fn worksharing_at(text: &str, line: u32) -> Option<Workshared> {
+    let lines: Vec<&str> = text.lines().collect();
+    worksharing(&lines, line)
+}
+
+/// The line above, but for blank lines, comments, and beginnings of loops that are collapsed.
+fn statement_above(lines: &[&str], line: u32) -> Option<u32> {
+    let mut at = (line as usize).checked_sub(1)?;
+    while at > 0 {
+        at -= 1;
+        let text = lines.get(at)?.trim_start();
+        let is_loop = text.starts_with("for") || begins_loop(text);
+        let is_comment = text.starts_with("//") || is_blank_or_comment(lines[at]);
+        if !is_loop && !is_comment {
+            return Some(at as u32 + 1);
+        }
+    }
+    None
+}
+
+/// The worksharing construct whose directive, continued or not, has a part in a line.
+fn worksharing(lines: &[&str], line: u32) -> Option<Workshared> {
+    let at = (line as usize)
+        .checked_sub(1)
+        .filter(|&at| at < lines.len())?;
+    let runs_on = |at: usize| {
+        let line = lines[at].trim_end();
+        line.ends_with('\\') || is_directive(line) && without_comment(line).ends_with('&')
+    };
+    let first = (0..at).rev().find(|&before| !runs_on(before));
+    let first = first.map_or(0, |before| before + 1);
+    let last = (at..lines.len()).find(|&at| !runs_on(at)).unwrap_or(at);
+    let whole = lines[first..=last].join(" ").to_ascii_lowercase();
+    directive(&whole)?;
+    let words = words(&whole);
+    // Names of clauses follow the first parenthesis.
+    let names = whole.split('(').next().unwrap_or_default();
+    let names = self::words(if names.trim() == "_pragma" {
+        &whole
+    } else {
+        names
+    });
+    let has = |word: &str| names.contains(&word);
+    let ends = words.iter().any(|word| word.starts_with("end"));
+    let construct = if ends {
+        None
+    } else if has("sections") {
+        Some(Workshare::Sections)
+    } else if has("single") {
+        Some(Workshare::Single)
+    } else if has("taskloop") {
+        Some(Workshare::Taskloop)
+    } else if has("for") || has("do") || has("loop") || has("distribute") {
+        Some(Workshare::Loop)
+    } else {
+        None
+    };
+    Some(Workshared {
+        line: first as u32 + 1,
+        last: end_of(lines, last + 1).map_or(last as u32 + 1, |at| at as u32 + 1),
+        construct: construct?,
+        level: 0,
+    })
+}
+
+/// The last line, counted from 0, of the statement that begins in a line: in C up to where its
+/// parentheses and braces close, in Fortran up to the `end do` of its loop.
+fn end_of(lines: &[&str], begin: usize) -> Option<usize> {
+    let is_code = |at: &usize| !is_blank_or_comment(lines[*at]) && !is_comment(lines[*at]);
+    let begin = (begin..lines.len()).find(is_code)?;
+    if begins_loop(lines[begin]) {
+        let mut depth = 0;
+        for at in (begin..lines.len()).filter(is_code) {
+            let line = lines[at].trim_start().to_ascii_lowercase();
+            let words = words(&line);
+            if begins_loop(lines[at]) {
+                depth += 1;
+            } else if words.starts_with(&["enddo"]) || words.starts_with(&["end", "do"]) {
+                depth -= 1;
+            }
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+        return None;
+    }
+    let mut depth = 0;
+    let mut has_parentheses = !lines[begin].trim_start().starts_with("for");
+    for at in (begin..lines.len()).filter(is_code) {
+        for letter in lines[at].chars() {
+            match letter {
+                '(' | '{' => depth += 1,
+                ')' | '}' => depth -= 1,
+                _ => {}
+            }
+            // A loop's own parentheses end before its statement.
+            if depth == 0 && letter == ')' && !has_parentheses {
+                has_parentheses = true;
+            } else if depth == 0 && has_parentheses && (letter == ';' || letter == '}') {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
 }
 
 /// Whether a source file is Fortran's, by its name.
@@ -312,6 +447,35 @@ mod tests {
         assert_eq!([2, 3, 4, 5, 6, 7].map(is_loop), expected);
         assert!(!is_loop_of(c, 1, 5));
         assert!(!is_loop_of(c, 9, 10));
+    }
+
+    #[test]
+    fn a_worksharing_construct_is_found_from_the_lines_that_compilers_give_its_calls() {
+        let c = "void f(int n) {\n  w(0);\n#pragma omp for \\\n  schedule(dynamic)\n  // all\n\
+                 for (int i = 0; i < n; i++) {\n    w(i);\n  }\n#pragma omp single\n  w(1);\n\
+                 #pragma omp barrier\n}\n";
+        let found = |line, construct| {
+            let found = worksharing_near(c, line, construct);
+            found.map(|it| (it.line, it.last))
+        };
+        for line in [1, 2, 3, 4, 6] {
+            assert_eq!(found(line, Workshare::Loop), Some((3, 8)), "{line}");
+        }
+        for line in [7, 9, 10] {
+            assert_eq!(found(line, Workshare::Single), Some((9, 10)), "{line}");
+        }
+        assert_eq!(found(3, Workshare::Sections), None);
+        let ends = |line| worksharing_above(c, line).map(|it| it.line);
+        assert_eq!(
+            [3, 6, 7, 9, 11].map(ends),
+            [Some(3), Some(3), Some(3), Some(9), None]
+        );
+        let fortran = "!$omp parallel\n!$omp do schedule(static) &\n!$omp& private(j)\n\
+                       do i = 1, n\n do j = 1, n\n  a(i) = j\n end do\nenddo\n!$omp end do\n";
+        let found = worksharing_near(fortran, 4, Workshare::Loop);
+        assert_eq!(found.map(|it| (it.line, it.last)), Some((2, 8)));
+        assert_eq!(worksharing_at(fortran, 9), None);
+        assert_eq!(worksharing_at("#pragma omp parallel if(for)\n", 1), None);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{Compiler, outlining_compiler};
 use experiment::state::State;
 use experiment::symbols::Barrier;
+use experiment::symbols::{Construct, Directive, SourceLine, Workshare};
 use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
-use experiment::tables::{RuntimeKind, Tables};
+use experiment::tables::{RuntimeKind, Schedule, Tables};
 use rustc_hash::FxHashMap;
 
 use crate::barriers;
@@ -79,6 +80,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     }
     let mut table = builder.table;
     find_directives(&mut table, &builder.other_lines, source);
+    find_worksharing(&mut table, tables, &barriers, source);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);
     table
@@ -126,6 +128,79 @@ fn find_directives(
         {
             *line = other;
         }
+    }
+}
+
+/// Finds in the sources the directives of calls that begin or end worksharing constructs, and those of
+/// regions that are one.
+fn find_worksharing(
+    table: &mut SymbolTable,
+    tables: &Tables,
+    barriers: &BTreeMap<FrameId, Barrier>,
+    source: &mut impl SymbolSource,
+) {
+    let mut calls: BTreeMap<FrameId, Option<Workshare>> = BTreeMap::new();
+    for thread_state in tables.thread_states.rows() {
+        let ends = match thread_state.state {
+            State::ImplicitBarrier => true,
+            State::Barrier => barriers.get(&thread_state.call) == Some(&Barrier::Implicit),
+            _ => false,
+        };
+        if ends && thread_state.call != FrameId::NONE {
+            calls.insert(thread_state.call, None);
+        }
+    }
+    for construct in tables.loops.rows() {
+        calls.insert(construct.call, Some(word(construct.schedule)));
+    }
+    let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
+    let files = &table.files;
+    let mut text = |file: FileId| {
+        let text = texts.entry(file);
+        let text = text.or_insert_with(|| source.source(files.get(file.0 as usize)?));
+        text.clone()
+    };
+    for (call, construct) in calls {
+        let lines = table.frames.get(call.index()).map(|it| it.lines.as_slice());
+        let lines = lines.unwrap_or_default();
+        // The construct may be in a function that is inlined, or the statement before it.
+        let at = lines.iter().position(|line| {
+            text(line.source.file).is_some_and(|text| {
+                let found = directives::worksharing_above(&text, line.source.line);
+                found.is_some_and(|it| construct.is_none_or(|only| only == it.construct))
+            })
+        });
+        let at = at.or_else(|| construct.and(lines.len().checked_sub(1)));
+        let found = at.and_then(|at| {
+            let SourceLine { file, line } = lines.get(at)?.source;
+            let text = text(file)?;
+            let found = match construct {
+                Some(construct) => directives::worksharing_near(&text, line, construct),
+                None => directives::worksharing_above(&text, line),
+            };
+            let level = at as u32;
+            Some(Directive { level, ..found? })
+        });
+        table.directives.extend(found.map(|found| (call, found)));
+    }
+    for (id, function) in (0..).map(FunctionId).zip(&table.functions) {
+        let outlined = function.outlined.as_ref();
+        let line = outlined.and_then(|it| it.line.filter(|_| it.construct == Construct::Parallel));
+        let Some((line, at)) = line.zip(function.source) else {
+            continue;
+        };
+        let found = text(at.file).and_then(|text| directives::worksharing_at(&text, line));
+        table.loop_bodies.extend(found.map(|found| (id, found)));
+    }
+}
+
+/// The word of a schedule's directive.
+const fn word(schedule: Schedule) -> Workshare {
+    match schedule {
+        Schedule::Sections => Workshare::Sections,
+        Schedule::Single => Workshare::Single,
+        Schedule::Taskloop => Workshare::Taskloop,
+        _ => Workshare::Loop,
     }
 }
 

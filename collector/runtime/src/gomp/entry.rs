@@ -338,7 +338,7 @@ saved! {
     __kmpc_dispatch_next_8u 3 => kmpc_loops::dispatch_next;
     __kmpc_for_static_fini 0 => kmpc_loops::end;
     __kmpc_single 0 => kmpc_loops::single;
-    __kmpc_end_single 0 => kmpc_loops::end;
+    __kmpc_end_single 0 => kmpc_loops::end_single;
 }
 
 /// The waits take as many arguments as the loop has dimensions: those beyond six registers are

@@ -281,7 +281,7 @@ pub(super) unsafe extern "C-unwind" fn dispatch_next(saved: *mut Saved, what: Wh
     more
 }
 
-/// A loop with a static schedule, or a single, ends.
+/// A loop with a static schedule ends.
 pub(super) unsafe extern "C-unwind" fn end(saved: *mut Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -290,7 +290,8 @@ pub(super) unsafe extern "C-unwind" fn end(saved: *mut Saved, what: What) -> usi
     unsafe { real(saved, what) }
 }
 
-/// A single: the call returns whether this thread executes it, and calls [`end`] then.
+/// A single: the call returns whether this thread executes it, and calls [`end_single`]
+/// then.
 pub(super) unsafe extern "C-unwind" fn single(saved: *mut Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -302,11 +303,9 @@ pub(super) unsafe extern "C-unwind" fn single(saved: *mut Saved, what: What) -> 
             chunk: 0,
             step: 1,
         };
+        thread.loop_passed(it, u64::from(is_it as u32));
         if is_it as u32 != 0 {
             thread.loop_begin(saved.at().frame(), it);
-            thread.loop_got_all(saved.at().frame(), 1, 1);
-        } else {
-            thread.loop_passed(it, 0);
         }
     });
     is_it
@@ -327,6 +326,15 @@ pub(super) fn count_taskloop(thread: &mut Thread, saved: &Saved) {
     };
     let iterations = trip(lower.into(), upper.into(), (step as i64).into());
     thread.loop_passed(it, iterations);
+}
+
+/// A single ends on the thread that executed it.
+pub(super) unsafe extern "C-unwind" fn end_single(saved: *mut Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    with(|thread| thread.single_end(Some(saved.at().frame())));
+    // SAFETY: such a call.
+    unsafe { real(saved, what) }
 }
 
 #[cfg(test)]

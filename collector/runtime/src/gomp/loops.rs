@@ -243,7 +243,7 @@ pub(super) unsafe extern "C-unwind" fn end_nowait(a: usize, b: usize, at: At, wh
 }
 
 /// A single begins: the call returns whether this thread executes it. Its end is the barrier that
-/// follows; one with `nowait` has none.
+/// follows, or that of the region; one with `nowait` has none.
 pub(super) unsafe extern "C-unwind" fn single(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
     // SAFETY: a function without arguments.
@@ -254,11 +254,9 @@ pub(super) unsafe extern "C-unwind" fn single(a: usize, b: usize, at: At, what: 
             chunk: 0,
             step: 1,
         };
+        thread.loop_passed(it, u64::from(is_it as u8));
         if is_it as u8 != 0 {
             thread.loop_begin(at.frame(), it);
-            thread.loop_got(at.frame(), 0, 1);
-        } else {
-            thread.loop_passed(it, 0);
         }
     });
     is_it
@@ -268,7 +266,7 @@ pub(super) unsafe extern "C-unwind" fn single(a: usize, b: usize, at: At, what: 
 pub(super) unsafe extern "C-unwind" fn barrier(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
     with_loops(provider, |thread| {
-        thread.loop_end_of(at.frame(), Schedule::SINGLE);
+        thread.single_end(Some(at.frame()));
     });
     // SAFETY: the caller's own arguments.
     unsafe { sync::wait(a, b, at, what) }

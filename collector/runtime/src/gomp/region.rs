@@ -160,7 +160,10 @@ unsafe fn work(
     unsafe { body(data) };
     if joins {
         // The thread now always goes to the join barrier.
-        with_same(token, |thread| thread.join_wait_begin(JOIN, id, 0));
+        with_same(token, |thread| {
+            thread.single_end(None);
+            thread.join_wait_begin(JOIN, id, 0);
+        });
     }
 }
 

@@ -112,8 +112,33 @@ impl ConstructLocation {
         })
     }
 
+    /// The location of the worksharing directive of a call, as the source tells it.
+    fn of_directive(names: &Names<'_>, call: FrameId) -> Option<ConstructLocation> {
+        let directive = names.symbols.directive_of(call)?;
+        let lines = &names.symbols.frame(call).lines;
+        let (inlined, own) = lines.split_at_checked(directive.level as usize)?;
+        let at = own.first()?;
+        let source = SourceLine {
+            line: directive.line,
+            ..at.source
+        };
+        let is_outermost = inlined.len() + 1 == lines.len();
+        let function = if is_outermost {
+            ConstructLocation::of_frame(names, call).function
+        } else {
+            at.function.clone()
+        };
+        Some(ConstructLocation {
+            function,
+            ..ConstructLocation::of_source(names, Some(source))
+        })
+    }
+
     /// The location of the directive of a call into the runtime.
     pub fn of_call(names: &Names<'_>, call: FrameId) -> ConstructLocation {
+        if let Some(at) = ConstructLocation::of_directive(names, call) {
+            return at;
+        }
         let at = ConstructLocation::of_frame(names, call);
         ConstructLocation {
             line: names.directive_line(call),

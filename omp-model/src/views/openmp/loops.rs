@@ -1,15 +1,20 @@
 //! Worksharing loops, sections, singles and taskloops: one row for each directive and schedule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::ids::{FrameId, ThreadId};
-use experiment::rows::{LoopClause, LoopSum, Schedule};
+use experiment::ids::{ContextId, FrameId, ThreadId};
+use experiment::rows::LoopSum;
 use experiment::state::State;
+use experiment::symbols::{Directive, SourceLine, Workshare};
+use experiment::tables::{Loop, LoopClause, Schedule};
 use rustc_hash::FxHashMap;
 
 use super::Measured;
+use super::gain::Cause;
 use super::locations::ConstructLocation;
 use super::regions::RegionRow;
+use crate::metrics::Metric;
+use crate::profile::Profile;
 use crate::views::names::Names;
 
 /// A construct that divides work among threads.
@@ -26,8 +31,11 @@ pub struct LoopRow {
     /// The chunk's length that the program gave last; 0 if it gave none.
     pub chunk: u64,
     /// How often a team came to it: the most of one thread; for a single, how often it was executed;
-    /// for a taskloop, the sum over threads.
+    /// for a taskloop, the sum over threads. 0 if unknown.
     pub instances: u64,
+    /// Whether its runtime was asked for its parts. Of a loop whose parts the program itself computes,
+    /// iterations and chunks are unknown, and the time is that of samples.
+    pub is_counted: bool,
     /// Iterations of all threads.
     pub iterations: u64,
     /// Pieces that threads got; 0 for a taskloop.
@@ -39,6 +47,9 @@ pub struct LoopRow {
     pub scheduling: Option<f64>,
     /// Seconds that threads waited in its barrier, or in that of the region that is this loop.
     pub wait: f64,
+    /// Seconds that threads of its regions were off their CPUs with work to do, or had not come to the
+    /// regions, in all of these: others may have waited for them in the loop's barrier.
+    pub late: f64,
     /// The parts of threads, most time first.
     pub threads: Vec<(ThreadId, Part)>,
 }
@@ -97,8 +108,7 @@ impl LoopRow {
     pub fn call(&self) -> Option<f64> {
         let calls = self.threads.iter().map(|(_, part)| part.instances);
         let calls = calls.sum::<u64>() + self.chunks;
-        self.scheduling
-            .map(|seconds| seconds / calls.max(1) as f64)
+        self.scheduling.map(|seconds| seconds / calls.max(1) as f64)
     }
 
     /// The mean number of iterations of an instance.
@@ -123,14 +133,22 @@ impl LoopRow {
     /// Adds another directive's row, for a report that does not distinguish the two.
     pub fn absorb(&mut self, other: LoopRow) {
         self.wait += other.wait;
+        self.late += other.late;
         for (thread, part) in other.threads {
-            match self.threads.iter_mut().find(|(known, _)| *known == thread) {
-                Some((_, known)) => known.join(part),
-                None => self.threads.push((thread, part)),
-            }
+            self.part(thread).join(part);
         }
         self.chunk = self.chunk.max(other.chunk);
         self.count();
+    }
+
+    /// The part of a thread.
+    fn part(&mut self, thread: ThreadId) -> &mut Part {
+        let known = self.threads.iter().position(|it| it.0 == thread);
+        let at = known.unwrap_or_else(|| {
+            self.threads.push((thread, Part::default()));
+            self.threads.len() - 1
+        });
+        &mut self.threads[at].1
     }
 
     /// Adds up its threads' parts.
@@ -167,54 +185,143 @@ const fn word(schedule: Schedule) -> &'static str {
     }
 }
 
-/// Every loop, largest gain first, then longest time. `regions` are those of the experiment.
-pub fn loops(names: &Names<'_>, measured: &Measured<'_>, regions: &[RegionRow]) -> Vec<LoopRow> {
-    let mut locations = FxHashMap::<FrameId, ConstructLocation>::default();
-    let mut rows = BTreeMap::<(ConstructLocation, Schedule, LoopClause), LoopRow>::new();
-    for sum in measured.loop_sums {
-        let location = locations
-            .entry(sum.call)
-            .or_insert_with(|| ConstructLocation::of_call(names, sum.call));
-        let key = (location.clone(), sum.schedule, sum.clause);
-        let row = rows.entry(key).or_insert_with(|| LoopRow {
-            name: name(location, sum.schedule),
-            location: location.clone(),
-            schedule: sum.schedule,
-            clause: sum.clause,
-            chunk: 0,
-            instances: 0,
-            iterations: 0,
-            chunks: 0,
-            time: 0.0,
-            scheduling: None,
-            wait: 0.0,
-            threads: Vec::new(),
-        });
-        if sum.chunk != 0 {
-            row.chunk = sum.chunk;
-        }
-        let thread = row.threads.iter_mut().find(|it| it.0 == sum.thread);
-        match thread {
-            Some((_, part)) => part.add(sum),
-            None => {
-                let mut part = Part::default();
-                part.add(sum);
-                row.threads.push((sum.thread, part));
+/// Every loop, largest gain first, then longest time. `profile` is in user mode, and `regions` are
+/// those of the experiment.
+pub fn loops(
+    profile: &Profile,
+    names: &Names<'_>,
+    measured: &Measured<'_>,
+    regions: &[RegionRow],
+) -> Vec<LoopRow> {
+    let mut rows = counted(names, measured);
+    let waits = waits(names, measured);
+    let mut others = BTreeMap::new();
+    let is_known = |at: &ConstructLocation| {
+        let mut rows = rows.iter();
+        rows.any(|row| place(&row.location) == place(at))
+    };
+    for wait in waits.iter().filter(|wait| !is_known(&wait.location)) {
+        let directive = names.symbols.directive_of(wait.call);
+        if let Some(directive) = directive.filter(|it| it.construct == Workshare::Loop) {
+            let row = others
+                .entry(place_of(&wait.location))
+                .or_insert_with(|| (uncounted(&wait.location), directive));
+            for &(thread, _) in &wait.threads {
+                row.0.part(thread);
             }
         }
     }
-    let waits = waits(names, measured);
-    let mut rows: Vec<LoopRow> = rows.into_values().collect();
+    let mut others: Vec<(LoopRow, Directive)> = others.into_values().collect();
+    sample(&mut others, profile, names);
+    rows.extend(others.into_iter().map(|(row, _)| row));
+    for region in regions {
+        let at = &region.location;
+        let is_loop = region
+            .loop_of(names)
+            .is_some_and(|it| it == Workshare::Loop);
+        if is_loop && !rows.iter().any(|row| place(&row.location) == place(at)) {
+            let mut row = uncounted(at);
+            for &(thread, seconds) in &region.work {
+                let part = row.part(thread);
+                (part.time, part.instances) = (seconds, region.instances);
+            }
+            rows.push(row);
+        }
+    }
     for row in &mut rows {
         row.count();
     }
     share_waits(&mut rows, &waits, regions);
+    rows.retain(|row| row.is_counted || row.time > 0.0 || row.wait > 0.0);
     rows.sort_by(|left, right| {
         let gain = right.gain().total_cmp(&left.gain());
         gain.then_with(|| right.time.total_cmp(&left.time))
             .then_with(|| left.location.cmp(&right.location))
     });
     rows
+}
+
+/// The rows of loops that runtimes were asked for.
+fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
+    let mut locations = FxHashMap::<FrameId, ConstructLocation>::default();
+    let mut rows = BTreeMap::<(ConstructLocation, Schedule, LoopClause), LoopRow>::new();
+    for sum in measured.loop_sums {
+        let Some(&Loop {
+            call,
+            schedule,
+            clause,
+        }) = names.tables.loops.get(sum.construct.0)
+        else {
+            continue;
+        };
+        let location = locations
+            .entry(call)
+            .or_insert_with(|| ConstructLocation::of_call(names, call));
+        let key = (location.clone(), schedule, clause);
+        let row = rows.entry(key).or_insert_with(|| LoopRow {
+            is_counted: true,
+            clause,
+            ..row(location, schedule)
+        });
+        if sum.chunk != 0 {
+            row.chunk = sum.chunk;
+        }
+        row.part(sum.thread).add(sum);
+    }
+    rows.into_values().collect()
+}
+
+/// A row without threads.
+fn row(location: &ConstructLocation, schedule: Schedule) -> LoopRow {
+    LoopRow {
+        name: name(location, schedule),
+        location: location.clone(),
+        schedule,
+        clause: LoopClause::Plain,
+        chunk: 0,
+        instances: 0,
+        is_counted: false,
+        iterations: 0,
+        chunks: 0,
+        time: 0.0,
+        scheduling: None,
+        wait: 0.0,
+        late: 0.0,
+        threads: Vec::new(),
+    }
+}
+
+/// The row of a loop whose parts the program computes: gcc's code does for static schedules.
+fn uncounted(location: &ConstructLocation) -> LoopRow {
+    row(location, Schedule::Static)
+}
+
+/// Gives loops the work of samples in their lines.
+fn sample(loops: &mut [(LoopRow, Directive)], profile: &Profile, names: &Names<'_>) {
+    if loops.is_empty() {
+        return;
+    }
+    let file = |at: SourceLine| names.symbols.files.get(at.file.0 as usize);
+    let loop_at = |at: SourceLine| {
+        loops.iter().position(|(row, directive)| {
+            row.location.file.as_ref() == file(at)
+                && (directive.line..=directive.last).contains(&at.line)
+        })
+    };
+    // A path's callers precede it.
+    let mut found: Vec<Option<usize>> = Vec::with_capacity(profile.paths.len());
+    for (at, path) in profile.paths.rows().iter().enumerate() {
+        let own = names.source_of(path.frame).and_then(loop_at);
+        let above = path.callers.0 as usize;
+        let inherited = if above < at { found[above] } else { None };
+        found.push(own.or(inherited));
+    }
+    for item in &profile.items {
+        let at = found.get(item.path.0 as usize).copied().flatten();
+        if let Some(at) = at.filter(|_| Cause::of(item).is_none()) {
+            loops[at].0.part(item.thread).time += item.seconds;
+        }
+    }
 }
 
 fn name(location: &ConstructLocation, schedule: Schedule) -> String {
@@ -231,41 +338,46 @@ fn place(location: &ConstructLocation) -> Place<'_> {
     (location.file.as_deref(), location.line)
 }
 
-/// Seconds in barriers of worksharing constructs by the place of the call.
-fn waits(names: &Names<'_>, measured: &Measured<'_>) -> BTreeMap<ConstructLocation, f64> {
-    let mut calls = BTreeMap::<FrameId, f64>::new();
+fn place_of(location: &ConstructLocation) -> (Option<String>, Option<u32>) {
+    (location.file.clone(), location.line)
+}
+
+/// The waits in a call of a barrier.
+struct Wait {
+    call: FrameId,
+    location: ConstructLocation,
+    /// Seconds.
+    threads: Vec<(ThreadId, f64)>,
+    /// The contexts that the threads were in.
+    contexts: Vec<ContextId>,
+}
+
+/// The waits in barriers, which end worksharing constructs, by call.
+fn waits(names: &Names<'_>, measured: &Measured<'_>) -> Vec<Wait> {
+    type Threads = BTreeMap<ThreadId, f64>;
+    let mut calls = BTreeMap::<FrameId, (Threads, BTreeSet<ContextId>)>::new();
     for sum in measured.sums.iter() {
         let state = names.tables.thread_states.get(sum.thread_state.0);
-        let barrier = state.filter(|it| {
-            it.call != FrameId::NONE
-                && matches!(
-                    it.state,
-                    State::ImplicitBarrier | State::ExplicitBarrier | State::Barrier
-                )
-        });
+        let barrier = state.filter(|it| it.call != FrameId::NONE);
+        let barrier = barrier.filter(|it| names.symbols.state_of(**it) == State::ImplicitBarrier);
         if let Some(state) = barrier {
-            *calls.entry(state.call).or_default() += sum.time.seconds();
+            let (threads, contexts) = calls.entry(state.call).or_default();
+            *threads.entry(sum.thread).or_default() += sum.time.seconds();
+            contexts.insert(state.context);
         }
     }
-    let mut waits = BTreeMap::new();
-    for (call, seconds) in calls {
-        let at = ConstructLocation::of_call(names, call);
-        let at = ConstructLocation {
-            function: None,
-            ..at
-        };
-        *waits.entry(at).or_default() += seconds;
-    }
-    waits
+    let wait = |(call, (threads, contexts)): (FrameId, (Threads, BTreeSet<_>))| Wait {
+        call,
+        location: ConstructLocation::of_call(names, call),
+        threads: threads.into_iter().collect(),
+        contexts: contexts.into_iter().collect(),
+    };
+    calls.into_iter().map(wait).collect()
 }
 
 /// Gives each loop the waits in its barrier: those in calls at its line, and of a region that is a
 /// loop, those in the region's join barrier.
-fn share_waits(
-    rows: &mut [LoopRow],
-    waits: &BTreeMap<ConstructLocation, f64>,
-    regions: &[RegionRow],
-) {
+fn share_waits(rows: &mut [LoopRow], waits: &[Wait], regions: &[RegionRow]) {
     for at in 0..rows.len() {
         let here = place(&rows[at].location);
         if here.1.is_none() {
@@ -275,19 +387,26 @@ fn share_waits(
         let same = rows.iter().filter(|row| place(&row.location) == here);
         let all: f64 = same.map(|row| row.time).sum();
         let share = if all > 0.0 { rows[at].time / all } else { 1.0 };
-        let own = waits.iter().filter(|(at, _)| place(at) == here);
-        let own: f64 = own.map(|(_, seconds)| seconds).sum();
-        let joins = regions.iter().filter(|row| place(&row.location) == here);
-        let joins: f64 = joins
-            .map(|row| row.time(crate::metrics::Metric::ImplicitBarrier))
+        let own = || waits.iter().filter(|wait| place(&wait.location) == here);
+        let seconds = own().flat_map(|wait| &wait.threads);
+        let seconds: f64 = seconds.map(|(_, seconds)| seconds).sum();
+        let contexts: BTreeSet<ContextId> = own().flat_map(|it| &it.contexts).copied().collect();
+        let is_here = |row: &&RegionRow| place(&row.location) == here;
+        let joins = regions.iter().filter(is_here);
+        let joins: f64 = joins.map(|row| row.time(Metric::ImplicitBarrier)).sum();
+        let holds = |row: &RegionRow| row.contexts.iter().any(|it| contexts.contains(it));
+        let around = regions.iter().filter(|row| is_here(row) || holds(row));
+        let late: f64 = around
+            .map(|row| row.ready[Cause::OffCpu as usize] + row.lost[Cause::Scheduling as usize])
             .sum();
-        rows[at].wait = own.max(joins) * share;
+        rows[at].wait = seconds.max(joins) * share;
+        rows[at].late = (late - rows[at].scheduling.unwrap_or(0.0)).max(0.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use experiment::ids::Nanos;
+    use experiment::ids::{LoopId, Nanos};
 
     use super::*;
     use crate::views::openmp::test_run::{MS, TestRun, close};
@@ -296,9 +415,7 @@ mod tests {
         LoopSum {
             slice: 0,
             thread: ThreadId(thread),
-            call: FrameId::NONE,
-            schedule: Schedule::Dynamic,
-            clause: LoopClause::Plain,
+            construct: LoopId(0),
             chunk: 4,
             instances: 2,
             iterations: chunks * 4,
@@ -312,12 +429,17 @@ mod tests {
     #[test]
     fn a_loop_adds_up_its_threads_and_estimates_its_calls() {
         let mut test = TestRun::new(2, 100);
+        test.tables.loop_id(Loop {
+            call: FrameId::NONE,
+            schedule: Schedule::Dynamic,
+            clause: LoopClause::Plain,
+        });
         test.loop_sums = vec![
             sum(0, 10, (40, 1, 2)),
             sum(1, 30, (60, 1, 2)),
             sum(1, 0, (0, 0, 0)),
         ];
-        let rows = loops(&test.names(), &test.measured(), &[]);
+        let rows = loops(&test.profile(), &test.names(), &test.measured(), &[]);
         let [row] = &rows[..] else {
             panic!("one loop");
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::{ContextId, ThreadId};
+use experiment::symbols::Workshare;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
@@ -108,6 +109,16 @@ impl RegionRow {
     pub fn time(&self, metric: Metric) -> f64 {
         let at = REGION_METRICS.iter().position(|&known| known == metric);
         at.map_or(0.0, |at| self.exclusive[at])
+    }
+
+    /// The worksharing construct that the region is, as its directive in the source says.
+    pub fn loop_of(&self, names: &Names<'_>) -> Option<Workshare> {
+        let bodies = self.contexts.iter().filter_map(|context| {
+            let body = names.tables.contexts.get(context.0)?.body;
+            names.symbols.function_of(body)
+        });
+        let mut found = bodies.filter_map(|(body, _)| names.symbols.loop_of(body));
+        Some(found.next()?.construct)
     }
 
     /// Adds another directive's row, for a report that does not distinguish the two.
