@@ -33,7 +33,8 @@ const fn mouse(help: &'static str) -> Binding {
 }
 
 use KeyCode::{
-    BackTab, Backspace, Char, Down, End, Enter, F, Home, Left, PageDown, PageUp, Right, Tab, Up,
+    BackTab, Backspace, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab,
+    Up,
 };
 
 /// The keys of a view, its own first.
@@ -73,6 +74,7 @@ pub fn action(view: View, event: KeyEvent) -> Option<Action> {
 /// The keys of every view.
 #[rustfmt::skip]
 const EVERYWHERE: &[Binding] = &[
+    key(&[Esc, Backspace], "Esc Bksp", "back to the place before; cancels what is being computed", "back", Action::Back),
     key(&[Char('?'), F(1)], "? F1", "these keys", "keys", Action::Help),
     key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
     key(&[Tab], "Tab", "next view; 1 to 9, 0 and d go to one", "", Action::NextView),
@@ -130,7 +132,6 @@ const INTO_CALLERS: &[Binding] = &[
 #[rustfmt::skip]
 const CALLERS: &[Binding] = &[
     key(&[Enter], "Enter", "make it the function in the middle", "centre", Action::Enter),
-    key(&[Backspace, Char('b')], "Backspace b", "the function before", "back", Action::Back),
 ];
 
 #[rustfmt::skip]
@@ -151,7 +152,7 @@ const FLAME: &[Binding] = &[
     key(&[Right, Char('l')], "Right l", "neighbour to the right", "", Action::Move(Motion::Right)),
     key(&[Home, Char('g')], "Home g", "the root", "", Action::Move(Motion::First)),
     key(&[Enter], "Enter", "zoom into it", "zoom", Action::Enter),
-    key(&[Backspace, Char('b')], "Backspace b", "zoom out", "out", Action::Back),
+    key(&[Char('-')], "-", "zoom out, to the caller", "out", Action::ZoomOut),
     key(&[Char('x')], "x", "go down the hot path", "hot path", Action::HotPath),
     mouse("a click selects, a second one zooms"),
 ];

@@ -7,6 +7,7 @@ use experiment::ids::{Nanos, ThreadId};
 use report::reports::{REPORTS, Report};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::history::Place;
 use super::overlay::Overlay;
 use super::timeline::state::TimelineState;
 use crate::documents::Documents;
@@ -117,6 +118,8 @@ pub(crate) struct Wanted {
     pub(crate) view: View,
     /// The report of [`View::Report`].
     pub(crate) report: &'static Report,
+    /// The place to go back to, if it is one.
+    pub(crate) place: Option<Place>,
     /// Whether its job has started.
     pub(crate) begun: bool,
 }
@@ -155,8 +158,8 @@ pub struct App {
     /// The last selected line of the function's source.
     pub(crate) line: Option<u32>,
     pub(crate) cursors: [Cursor; View::ALL.len()],
-    /// The earlier values of [`App::function`], for the key that goes back.
-    pub(crate) history: Vec<String>,
+    /// The places that were left, the last one at the end.
+    pub(crate) history: Vec<Place>,
     /// What the cursor was on when the current view was entered.
     pub(crate) on_arrival: Option<UnderCursor>,
     pub(crate) size: (u16, u16),
@@ -216,10 +219,10 @@ impl App {
     }
 
     /// The subject of a view: the report's name, else the function.
-    pub(crate) fn subject(&self, view: View, report: &'static Report) -> &str {
+    pub(crate) fn subject<'a>(view: View, report: &'static Report, function: &'a str) -> &'a str {
         match view {
             View::Report => report.name,
-            _ => &self.function,
+            _ => function,
         }
     }
 

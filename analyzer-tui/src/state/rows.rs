@@ -47,7 +47,7 @@ impl App {
         let document = self.documents.document(
             &self.experiments,
             self.view,
-            self.subject(self.view, self.report),
+            App::subject(self.view, self.report, &self.function),
         );
         match self.row_orders.get(&self.view) {
             Some(order) => order.apply(&document),

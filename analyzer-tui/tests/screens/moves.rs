@@ -239,7 +239,7 @@ fn flames_are_zoomed_and_left_again() {
     press(&mut app, "5g↓↓↓⏎");
     let tree = app.documents.tree(&app.experiments);
     assert_eq!(tree.name(app.tree.zoom), "foo");
-    press(&mut app, "⌫");
+    press(&mut app, "-");
     let tree = app.documents.tree(&app.experiments);
     assert_eq!(tree.name(app.tree.zoom), "main");
 }
