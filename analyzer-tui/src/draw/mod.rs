@@ -77,7 +77,11 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         View::Experiment => format!("Experiment {}", app.experiments.name),
         View::Callers => format!("Callers and callees of {}{numbered}", app.function),
         View::Source | View::Disassembly => {
-            format!("{} of {}{numbered}", app.view.title(), app.function)
+            format!(
+                "{} of {}{numbered}",
+                app.view.title(),
+                app.function_of_code()
+            )
         }
         _ => app.list.title(),
     };

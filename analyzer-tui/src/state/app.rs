@@ -226,6 +226,12 @@ impl App {
         }
     }
 
+    /// The function whose code Source and Disassembly show.
+    pub(crate) fn function_of_code(&self) -> &str {
+        self.documents
+            .function_of_code(&self.experiments, &self.function)
+    }
+
     /// The name of the current view in files.
     pub(crate) fn file_name(&self) -> &'static str {
         match self.view {

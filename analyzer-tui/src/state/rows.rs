@@ -125,7 +125,7 @@ impl App {
         if self.view != View::Source {
             return None;
         }
-        let function = self.experiments.function(&self.function)?;
+        let function = self.experiments.function(self.function_of_code())?;
         let row = self
             .experiments
             .symbols
