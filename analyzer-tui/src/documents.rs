@@ -7,6 +7,7 @@ use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Profile, ViewMode};
 use omp_model::views::TOTAL;
+use omp_model::views::notices::{self, Notice};
 use report::calltree::calltree;
 use report::disasm::compared;
 use report::document::{Block, Line, Role, Table};
@@ -259,16 +260,29 @@ impl Documents {
         })
     }
 
-    /// The warnings and notices for every view, if they are computed already.
+    /// The warnings and notices for every view, if they are computed already; how much time is
+    /// inferred is not among them.
     pub fn known_notices(&self) -> &[String] {
         self.notices.get().map_or(&[], Vec::as_slice)
     }
 
     fn notices(&self, experiments: &Experiments) -> &[String] {
         self.notices.get_or_init(|| {
-            let head = self.query(experiments).document("");
+            let query = self.query(experiments);
+            let head = query.document("");
             let mut notices = head.warnings;
-            notices.extend(head.notices);
+            // How much is inferred is no loss: the overview tells it once.
+            let is_inferred = |notice: &Notice| matches!(notice, Notice::Inferred { .. });
+            let inferred = query.sides().iter().flat_map(|side| {
+                let header = &side.analysis.experiment.header;
+                notices::notices(header, side.inferred())
+            });
+            let inferred: Vec<String> = inferred
+                .filter(is_inferred)
+                .map(|notice| notice.to_string())
+                .collect();
+            let is_loss = |text: &String| !inferred.iter().any(|known| text.ends_with(known));
+            notices.extend(head.notices.into_iter().filter(is_loss));
             if experiments.experiment.samples.len() > MOST_REFINED {
                 notices.push(
                     "the timeline's colours go by events alone, for so many samples: waits that \

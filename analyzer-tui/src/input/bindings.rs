@@ -32,6 +32,15 @@ const fn mouse(help: &'static str) -> Binding {
     key(&[], "mouse", help, "", Action::Help)
 }
 
+/// What a mark says, shown in the help only.
+const INFERRED: Binding = key(
+    &[],
+    "~",
+    "no sample shows where half or more of the row's time stands",
+    "",
+    Action::Help,
+);
+
 use KeyCode::{
     BackTab, Backspace, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab,
     Up,
@@ -111,6 +120,7 @@ const ROWS: &[Binding] = &[
 const TIMES: &[Binding] = &[
     key(&[Char('s'), F(6)], "s F6", "choose the order", "sort", Action::Sort),
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),
+    INFERRED,
 ];
 
 #[rustfmt::skip]
@@ -214,4 +224,5 @@ const HOTTEST: &[Binding] = &[
 #[rustfmt::skip]
 const OTHER_TIMES: &[Binding] = &[
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),
+    INFERRED,
 ];
