@@ -19,6 +19,10 @@ use crate::experiments::Experiments;
 /// The interval between reads. `collect` appends twice a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The time of a recording before which it is not shown: what starts, and the parts of the first
+/// records, do not add up yet.
+const FIRST: Nanos = Nanos(500_000_000);
+
 /// Reading takes at most a quarter of the time.
 const READING_SHARE: u32 = 4;
 
@@ -168,7 +172,8 @@ impl Follower {
         }
     }
 
-    /// Waits for the interval, and reads up to the last whole frame; `None` if nothing was added.
+    /// Waits for the interval, and reads up to the last whole frame; `None` if nothing was added, or
+    /// what there is is shorter than [`FIRST`].
     ///
     /// # Errors
     /// One sentence, if nothing can be read yet.
@@ -194,6 +199,9 @@ impl Follower {
             until: experiment.last,
             finished: experiment.finished,
         };
+        if !progress.finished && progress.until < FIRST {
+            return Ok(None);
+        }
         if !experiment.finished {
             // An incomplete end is normal here.
             let is_damage = |warning: &Warning| {

@@ -149,13 +149,20 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
         if let Some(header) = header {
             text.push_str(&format!(
-                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Samples    {}\n  Duration   {}\n\n",
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n",
                 header.command.join(" "),
                 header.host,
                 header.cpus,
-                header.sampling.samples,
-                duration(&header, None)
             ));
+            // Of a recording that has just begun they are not known.
+            if !recorded {
+                text.push_str(&format!(
+                    "  Samples    {}\n  Duration   {}\n",
+                    header.sampling.samples,
+                    duration(&header, None)
+                ));
+            }
+            text.push('\n');
         }
     }
     text
