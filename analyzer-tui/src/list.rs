@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use report::Document;
 use report::document::{self, Block, Mark, Row, Style, Table, Target};
+use report::settings::Compare;
 use report::text;
 
 use crate::text_fit::wrap;
@@ -92,27 +93,13 @@ impl List {
     }
 
     /// The document's title, in one line.
-    pub fn title(&self) -> String {
-        let title = self.document.title.lines().last().unwrap_or_default();
-        format!("{title}{}", self.numbered())
+    pub fn title(&self) -> &str {
+        self.document.title.lines().last().unwrap_or_default()
     }
 
-    /// The kind of comparison and the numbered experiments; empty without a comparison.
-    pub fn numbered(&self) -> String {
-        let Some(about) = self.document.about.as_ref() else {
-            return String::new();
-        };
-        let words = about.numbers.iter().zip(&about.experiments);
-        let words = words.map(|(number, name)| {
-            let base = omp_model::views::names::base_name(name.trim_end_matches('/'));
-            format!(" {number} {base}")
-        });
-        let words: String = words.collect();
-        if words.is_empty() {
-            words
-        } else {
-            format!(", {}:{words}", about.compare.word())
-        }
+    /// How the document compares experiments, if it is about any.
+    pub fn compare(&self) -> Option<Compare> {
+        self.document.about.as_ref().map(|about| about.compare)
     }
 
     /// The lines.

@@ -37,6 +37,10 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let parts = app.parts();
     tabs(app, theme, parts.tabs, cells);
     title(app, theme, parts.title, cells);
+    if let Some(text) = app.together() {
+        let room = usize::from(parts.together.width);
+        put(cells, parts.together, &fit(&text, room), Style::new());
+    }
     match app.view {
         View::Timeline => timeline::draw(app, theme, cells),
         View::Flame => flame::draw(app, theme, parts.body, cells),
@@ -68,22 +72,17 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let numbered = app.list.numbered();
     let what = match app.view {
-        View::Flame => flame::title(app) + &numbered,
+        View::Flame => flame::title(app),
         View::Timeline => timeline::title(app),
-        View::Overview => format!("Where the time went{numbered}"),
-        View::Experiment if app.is_compared() => format!("Experiments{numbered}"),
+        View::Overview => "Where the time went".to_owned(),
+        View::Experiment if app.experiments.parts().len() > 1 => "Experiments".to_owned(),
         View::Experiment => format!("Experiment {}", app.experiments.name),
-        View::Callers => format!("Callers and callees of {}{numbered}", app.function),
+        View::Callers => format!("Callers and callees of {}", app.function),
         View::Source | View::Disassembly => {
-            format!(
-                "{} of {}{numbered}",
-                app.view.title(),
-                app.function_of_code()
-            )
+            format!("{} of {}", app.view.title(), app.function_of_code())
         }
-        _ => app.list.title(),
+        _ => app.list.title().to_owned(),
     };
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use experiment::ids::{Nanos, ThreadId};
+use omp_model::analysis::Analysis;
+use omp_model::views::names::base_name;
 use report::reports::{REPORTS, Report};
+use report::settings::Compare;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::Place;
@@ -205,7 +208,8 @@ impl App {
 
     /// The screen's parts.
     pub fn parts(&self) -> Parts {
-        layout::parts(self.size, self.notice().is_some())
+        let together = self.experiments.parts().len() > 1;
+        layout::parts(self.size, together, self.notice().is_some())
     }
 
     /// The parts of the current list.
@@ -248,6 +252,44 @@ impl App {
     /// The title of the view that is being computed.
     pub fn making(&self) -> Option<&'static str> {
         self.wanted.as_ref().map(|wanted| wanted.view.title())
+    }
+
+    /// What several experiments are shown as, and which is which; `None` of a single one.
+    pub fn together(&self) -> Option<String> {
+        let parts = self.experiments.parts();
+        let base = |part: &Analysis| base_name(part.name.trim_end_matches('/')).to_owned();
+        let bases: FxHashSet<String> = parts.iter().map(base).collect();
+        let named = |(number, part): (usize, &Analysis)| {
+            let is_unique = bases.len() == parts.len();
+            let name = if is_unique {
+                base(part)
+            } else {
+                part.name.clone()
+            };
+            format!("({number}) {name}")
+        };
+        let names: Vec<String> = (1..).zip(parts).map(named).collect();
+        let (first, others) = names
+            .split_first()
+            .filter(|(_, others)| !others.is_empty())?;
+        let others = others.join(" ");
+        let is_below = match self.view {
+            View::Timeline => true,
+            View::Disassembly | View::Experiment => self.is_compared(),
+            _ => false,
+        };
+        if is_below {
+            return Some(format!("One below the other: {first} {others}"));
+        }
+        // A report may have no comparison of the chosen kind.
+        let compare = self.list.compare();
+        Some(match compare.unwrap_or(self.settings.report.compare) {
+            Compare::Off => format!("Sum of {first} {others}"),
+            Compare::On => format!("Side by side: {first} {others}"),
+            Compare::Delta => format!("Differences from {first}: {others}"),
+            Compare::Ratio => format!("Ratios to {first}: {others}"),
+            Compare::Scaling => format!("By number of threads: {first} {others}"),
+        })
     }
 
     /// The first notice that every view shows, and the number of further ones.

@@ -142,3 +142,20 @@ fn the_keys_of_every_view_are_shown() {
     }
     is_golden("keys.txt", &all);
 }
+
+#[test]
+fn several_experiments_say_what_they_are_shown_as() {
+    let mut app = app_of(handmade::two(), (60, 16));
+    let mut lines = String::new();
+    for _ in 0..4 {
+        for key in ["2", "9", "d", "0"] {
+            press(&mut app, key);
+            let screen = text(&app);
+            lines.push_str(&format!("{key} {}\n", screen.lines().nth(2).unwrap()));
+        }
+        press(&mut app, "c");
+    }
+    press(&mut app, "9");
+    lines.push_str(&text(&app));
+    is_golden("together.txt", &lines);
+}
