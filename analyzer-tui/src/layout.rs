@@ -47,14 +47,22 @@ pub struct ListParts {
     pub head: Rect,
     /// The rows.
     pub rows: Rect,
-    /// Details of the selected row.
+    /// Details of the selected row; empty if there is no room.
     pub detail: Rect,
 }
 
-/// Divides the body of a list with a heading of this many lines.
-pub fn list(body: Rect, heading: usize) -> ListParts {
+/// The most lines of details below a list.
+pub const MOST_DETAIL: usize = 3;
+
+/// Divides the body of a list with a heading and details of this many lines.
+pub fn list(body: Rect, heading: usize, detail: usize) -> ListParts {
     let head = (heading as u16).min(body.height);
-    let detail = u16::from(body.height > head + 2);
+    let most = match body.height - head {
+        0..3 => 0,
+        3..9 => 1,
+        _ => MOST_DETAIL,
+    };
+    let detail = detail.min(most) as u16;
     let rows = body.height - head - detail;
     let cut = |y, height| Rect::new(body.x, body.y + y, body.width, height);
     ListParts {
@@ -147,7 +155,7 @@ mod tests {
                 ];
                 let lines: u16 = all.iter().map(|part| part.height).sum();
                 assert!(lines <= height, "{width}x{height}");
-                let rows = list(parts.body, 3);
+                let rows = list(parts.body, 3, 2);
                 assert_eq!(
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height

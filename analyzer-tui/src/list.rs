@@ -39,13 +39,13 @@ pub enum Line {
         /// The line, from 0.
         at: usize,
     },
-    /// A row that is written as a sentence.
+    /// A row that is written as a sentence, or a line of it.
     Fact {
         /// The table.
         block: usize,
         /// The row.
         row: usize,
-        /// The sentence.
+        /// The line of the sentence.
         text: String,
     },
     /// A row.
@@ -67,7 +67,7 @@ impl List {
             match block {
                 Block::Lines(all) => lines.extend(all.iter().flat_map(|line| wrapped(line, width))),
                 Block::Table(table) => {
-                    table_lines(table, at, !head_stands_over, &mut lines);
+                    table_lines(table, (at, !head_stands_over), width, &mut lines);
                     head_stands_over = false;
                 }
             }
@@ -205,18 +205,25 @@ pub fn heading_height(table: &Table) -> usize {
         .unwrap_or(0)
 }
 
-fn table_lines(table: &Table, block: usize, has_heading: bool, lines: &mut Vec<Line>) {
-    let plain = |text: &String| Line::Text(document::Line::plain(text.clone()));
+fn table_lines(
+    table: &Table,
+    (block, has_heading): (usize, bool),
+    width: usize,
+    lines: &mut Vec<Line>,
+) {
     if table.rows.is_empty() && !table.empty.is_empty() {
-        lines.push(plain(&table.empty));
+        lines.extend(wrapped(&document::Line::plain(table.empty.clone()), width));
         return;
     }
     let captions = table.parts.first().into_iter().map(|part| &part.caption);
     let captions = captions.filter(|caption| !caption.is_empty());
-    lines.extend(captions.map(|text| Line::Text(document::Line::strong(text.clone()))));
+    lines.extend(captions.flat_map(|text| wrapped(&document::Line::strong(text.clone()), width)));
     if table.is_facts() && !table.has_sides() {
         let facts = text::facts(table).into_iter();
-        lines.extend(facts.map(|(row, text)| Line::Fact { block, row, text }));
+        lines.extend(facts.flat_map(|(row, text)| {
+            let pieces = wrap(&text, width).into_iter();
+            pieces.map(move |text| Line::Fact { block, row, text })
+        }));
     } else {
         if has_heading {
             lines.extend((0..heading_height(table)).map(|at| Line::Heading { block, at }));
@@ -227,7 +234,7 @@ fn table_lines(table: &Table, block: usize, has_heading: bool, lines: &mut Vec<L
             lines.push(Line::Row { block, row });
         }
     }
-    lines.extend(table.foot.iter().cloned().map(Line::Text));
+    lines.extend(table.foot.iter().flat_map(|line| wrapped(line, width)));
 }
 
 /// Wraps a line of text.

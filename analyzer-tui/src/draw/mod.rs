@@ -14,7 +14,7 @@ use report::json::mode_name;
 
 use crate::bars;
 use crate::state::app::App;
-use crate::text_fit::{fit, width};
+use crate::text_fit::{fit, width, wrap};
 use crate::view::View;
 
 use theme::Theme;
@@ -114,7 +114,15 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         } else {
             Style::new()
         };
-        put(cells, area, &message.text, style);
+        // A long message covers the lines above for as long as it stands.
+        let lines = wrap(&message.text, usize::from(area.width));
+        let top = area.bottom().saturating_sub(lines.len() as u16);
+        for (y, text) in (top..area.bottom()).zip(&lines) {
+            let line = Rect { y, ..area };
+            put(cells, line, &" ".repeat(usize::from(line.width)), style);
+            cells.set_style(line, Style::reset());
+            put(cells, line, text, style);
+        }
         return;
     }
     for hint in bars::hints(app, area.width) {

@@ -214,7 +214,11 @@ impl App {
 
     /// The parts of the current list.
     pub fn list_parts(&self) -> ListParts {
-        layout::list(self.parts().body, self.list.head())
+        layout::list(
+            self.parts().body,
+            self.list.head(),
+            self.detail_lines().len(),
+        )
     }
 
     /// The position in the current list.

@@ -1,6 +1,7 @@
 //! The state that input changes and drawing reads.
 
 pub mod app;
+mod detail;
 pub(crate) mod history;
 pub mod overlay;
 mod rows;

@@ -9,6 +9,7 @@ mod handmade;
 mod instances;
 mod live;
 mod moves;
+mod narrow;
 mod notes;
 mod pointing;
 mod styles;
