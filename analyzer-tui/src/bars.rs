@@ -64,11 +64,15 @@ pub struct Hint {
     pub binding: &'static Binding,
 }
 
-/// The hints of the current view that fit a width.
+/// The hints of the current view that fit a width. The way to the other keys and the way back are
+/// first, where every screen shows them.
 pub fn hints(app: &App, room: u16) -> Vec<Hint> {
     let mut column = 0;
     let mut hints = Vec::new();
-    for binding in bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
+    let told = || bindings(app.view).filter(|binding| !binding.hint.is_empty());
+    let is_first = |binding: &&Binding| matches!(binding.action, Action::Help | Action::Back);
+    let first = told().filter(is_first);
+    for binding in first.chain(told().filter(|binding| !is_first(binding))) {
         let key = binding.label.split(' ').next().unwrap_or_default();
         let length = (width(key) + width(binding.hint) + 3) as u16;
         if column + length > room + 2 {

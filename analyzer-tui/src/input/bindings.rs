@@ -83,8 +83,8 @@ pub fn action(view: View, event: KeyEvent) -> Option<Action> {
 /// The keys of every view.
 #[rustfmt::skip]
 const EVERYWHERE: &[Binding] = &[
-    key(&[Esc, Backspace], "Esc Bksp", "back to the place before; cancels what is being computed", "back", Action::Back),
     key(&[Char('?'), F(1)], "? F1", "these keys", "keys", Action::Help),
+    key(&[Esc, Backspace], "Esc Bksp", "back to the place before; cancels what is being computed", "back", Action::Back),
     key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
     key(&[Tab], "Tab", "next view; 1 to 9, 0 and d go to one", "", Action::NextView),
     key(&[BackTab], "Shift-Tab", "previous view", "", Action::PreviousView),
