@@ -24,12 +24,16 @@ impl Tab {
     }
 }
 
-/// The tabs of all views: with long names if they fit, else with short names.
+/// The tabs of all views: with long names if they fit, else with short names, else the keys alone.
 pub fn tabs(room: u16) -> Vec<Tab> {
     let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
-    let spaced = [tabs_named(View::title, 2), tabs_named(View::short, 2)];
-    let fitting = spaced.into_iter().find(fits);
-    fitting.unwrap_or_else(|| tabs_named(View::short, 1))
+    let named = [
+        tabs_named(View::title, 2),
+        tabs_named(View::short, 2),
+        tabs_named(View::short, 1),
+    ];
+    let fitting = named.into_iter().find(fits);
+    fitting.unwrap_or_else(|| tabs_named(|_| "", 1))
 }
 
 fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
@@ -38,7 +42,9 @@ fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
         let tab = Tab {
             view,
             column,
-            text: format!("{} {}", view.key(), name(view)),
+            text: format!("{} {}", view.key(), name(view))
+                .trim_end()
+                .to_owned(),
         };
         column = tab.end() + gap;
         tab

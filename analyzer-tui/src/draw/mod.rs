@@ -14,7 +14,7 @@ use report::json::mode_name;
 
 use crate::bars;
 use crate::state::app::App;
-use crate::text_fit::{fit, width, wrap};
+use crate::text_fit::{fit, fit_name, width, wrap};
 use crate::view::View;
 
 use theme::Theme;
@@ -78,10 +78,8 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         View::Overview => "Where the time went".to_owned(),
         View::Experiment if app.experiments.parts().len() > 1 => "Experiments".to_owned(),
         View::Experiment => format!("Experiment {}", app.experiments.name),
-        View::Callers => format!("Callers and callees of {}", app.function),
-        View::Source | View::Disassembly => {
-            format!("{} of {}", app.view.title(), app.function_of_code())
-        }
+        View::Callers => "Callers and callees of ".to_owned(),
+        View::Source | View::Disassembly => format!("{} of ", app.view.title()),
         _ => app.list.title().to_owned(),
     };
     let live = app.live.map_or_else(String::new, |live| {
@@ -97,12 +95,14 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let filter = app.settings.filter();
     let filter = filter.map_or_else(String::new, |filter| format!("  [{filter}]"));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);
-    put(
-        cells,
-        area,
-        &fit(&format!("{what}{filter}"), room),
-        theme.strong(),
-    );
+    let name = match app.view {
+        View::Callers => &app.function,
+        View::Source | View::Disassembly => app.function_of_code(),
+        _ => "",
+    };
+    let name = fit_name(name, room.saturating_sub(width(&what) + width(&filter)));
+    let text = fit(&format!("{what}{name}{filter}"), room);
+    put(cells, area, &text, theme.strong());
     let at = area.width.saturating_sub(mode.len() as u16);
     put(cells, from(area, at), &mode, theme.selected());
 }

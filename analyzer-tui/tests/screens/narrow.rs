@@ -72,3 +72,17 @@ fn the_selected_row_stays_in_sight_above_long_details() {
         );
     }
 }
+
+/// The tabs of the last views were cut, and names in titles at the end, where the line stands.
+#[test]
+fn tabs_and_titles_fit_a_narrow_screen() {
+    let mut app = app(50, 20);
+    press(&mut app, "2/parallel⏎⏎");
+    let screen = text(&app);
+    let mut lines = screen.lines();
+    assert_eq!(lines.next().unwrap(), "1 2 3 4 5 6 d 7 8 9 0 r");
+    assert_eq!(
+        lines.next().unwrap(),
+        "Callers and callees of foo… line 9      user mode"
+    );
+}
