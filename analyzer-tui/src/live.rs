@@ -176,22 +176,27 @@ impl Follower {
     /// what there is is shorter than [`FIRST`].
     ///
     /// # Errors
-    /// One sentence, if nothing can be read yet.
+    /// One sentence, if it is nothing that can be followed: no experiment, or one of another format.
     pub fn poll(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
         std::thread::sleep(self.wait);
         self.wait = POLL_INTERVAL;
         let start = Instant::now();
-        let refused = |why: OpenError| why.to_string();
         let records = match &mut self.records {
             Some(records) => records,
             none => match Growing::open(&self.path) {
                 Ok(records) => none.insert(records),
+                Err(
+                    why @ (OpenError::NotADirectory(_)
+                    | OpenError::Gprofng(_)
+                    | OpenError::Newer { .. }
+                    | OpenError::Older { .. }),
+                ) => return Err(why.to_string()),
                 // `collect` has not written it yet.
-                Err(OpenError::NoRecords(_) | OpenError::Empty(_)) => return Ok(None),
-                Err(why) => return Err(refused(why)),
+                Err(_) => return Ok(None),
             },
         };
-        if !records.read().map_err(refused)? {
+        // What cannot be read yet may be complete at the next poll.
+        if !records.read().unwrap_or(false) {
             return Ok(None);
         }
         let mut experiment = records.experiment();

@@ -123,12 +123,16 @@ pub(super) fn follow(path: &Path, sender: Sender<Event>) {
     let mut follower = Follower::new(path);
     in_background(move || {
         loop {
-            // What cannot be read yet may be complete at the next poll.
-            let Ok(Some((experiments, progress))) = follower.poll() else {
-                continue;
+            let (event, is_last) = match follower.poll() {
+                Ok(None) => continue,
+                Ok(Some((experiments, progress))) => {
+                    let grown = Event::Grown(Arc::new(experiments), progress);
+                    (grown, progress.finished)
+                }
+                Err(why) => (Event::Opened(Err(why)), true),
             };
-            let grown = Event::Grown(Arc::new(experiments), progress);
-            if sender.send(grown).is_err() || progress.finished {
+            // The receiver is gone if the user has quit.
+            if sender.send(event).is_err() || is_last {
                 return;
             }
         }

@@ -154,3 +154,15 @@ fn the_first_half_second_is_not_shown_unless_the_recording_ends_in_it() {
     let (_, progress) = Follower::new(&short).poll().unwrap().unwrap();
     assert!(progress.finished, "a program of 0.24 s is shown");
 }
+
+/// It was waited for without end.
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.er");
+    std::fs::write(&path, "text").unwrap();
+    let why = Follower::new(&path).poll().unwrap_err();
+    assert!(why.contains("is a file"), "{why}");
+    let missing = folder.path().join("later.er");
+    assert!(Follower::new(&missing).poll().unwrap().is_none());
+}
