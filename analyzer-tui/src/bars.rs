@@ -24,12 +24,16 @@ impl Tab {
     }
 }
 
-/// The tabs of all views: with long names if they fit, else with short names.
+/// The tabs of all views: with long names if they fit, else with short names, else the keys alone.
 pub fn tabs(room: u16) -> Vec<Tab> {
     let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
-    let spaced = [tabs_named(View::title, 2), tabs_named(View::short, 2)];
-    let fitting = spaced.into_iter().find(fits);
-    fitting.unwrap_or_else(|| tabs_named(View::short, 1))
+    let named = [
+        tabs_named(View::title, 2),
+        tabs_named(View::short, 2),
+        tabs_named(View::short, 1),
+    ];
+    let fitting = named.into_iter().find(fits);
+    fitting.unwrap_or_else(|| tabs_named(|_| "", 1))
 }
 
 fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
@@ -38,7 +42,9 @@ fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
         let tab = Tab {
             view,
             column,
-            text: format!("{} {}", view.key(), name(view)),
+            text: format!("{} {}", view.key(), name(view))
+                .trim_end()
+                .to_owned(),
         };
         column = tab.end() + gap;
         tab
@@ -64,11 +70,15 @@ pub struct Hint {
     pub binding: &'static Binding,
 }
 
-/// The hints of the current view that fit a width.
+/// The hints of the current view that fit a width. The way to the other keys and the way back are
+/// first, where every screen shows them.
 pub fn hints(app: &App, room: u16) -> Vec<Hint> {
     let mut column = 0;
     let mut hints = Vec::new();
-    for binding in bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
+    let told = || bindings(app.view).filter(|binding| !binding.hint.is_empty());
+    let is_first = |binding: &&Binding| matches!(binding.action, Action::Help | Action::Back);
+    let first = told().filter(is_first);
+    for binding in first.chain(told().filter(|binding| !is_first(binding))) {
         let key = binding.label.split(' ').next().unwrap_or_default();
         let length = (width(key) + width(binding.hint) + 3) as u16;
         if column + length > room + 2 {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Profile, ViewMode};
+use omp_model::views::TOTAL;
+use omp_model::views::notices::{self, Notice};
 use report::calltree::calltree;
 use report::disasm::compared;
 use report::document::{Block, Line, Role, Table};
@@ -44,6 +46,8 @@ pub struct Documents {
     by_subject: Mutex<FxHashMap<(View, String), Arc<Document>>>,
     tree: OnceLock<Tree>,
     notices: OnceLock<Vec<String>>,
+    /// [`Documents::function_of_code`] of no function.
+    hottest: OnceLock<String>,
 }
 
 impl Documents {
@@ -78,6 +82,7 @@ impl Documents {
             by_subject: Mutex::default(),
             tree: OnceLock::new(),
             notices: OnceLock::new(),
+            hottest: OnceLock::new(),
         }
     }
 
@@ -88,6 +93,15 @@ impl Documents {
 
     /// The query of all documents.
     pub fn query<'a>(&'a self, experiments: &'a Experiments) -> Query<'a> {
+        self.query_of(experiments, self.columns.clone(), self.sort)
+    }
+
+    fn query_of<'a>(
+        &'a self,
+        experiments: &'a Experiments,
+        columns: Vec<Column>,
+        sort: SortKey,
+    ) -> Query<'a> {
         let settings = &self.settings.report;
         let source = |experiment, subset| Source {
             analysis: experiment,
@@ -100,7 +114,7 @@ impl Documents {
         if each.is_empty() {
             each.push(all);
         }
-        Query::new(settings, all, &each, self.columns.clone(), self.sort)
+        Query::new(settings, all, &each, columns, sort)
     }
 
     /// The profile that the filter leaves.
@@ -146,13 +160,53 @@ impl Documents {
                 let report::Settings { mode, inline, .. } = self.settings.report;
                 experiments.has_timeline() && experiments.has_stacks(mode, inline)
             }
-            View::Source | View::Disassembly | View::Report => {
-                let key = (view, subject.to_owned());
-                self.by_subject().contains_key(&key)
+            View::Source | View::Disassembly if subject == TOTAL => {
+                let hottest = self.hottest.get();
+                hottest.is_some_and(|name| self.has_about(view, name))
             }
+            View::Source | View::Disassembly | View::Report => self.has_about(view, subject),
             view => self.views[view as usize].get().is_some(),
         };
         has && self.notices.get().is_some() && experiments.has_functions()
+    }
+
+    fn has_about(&self, view: View, subject: &str) -> bool {
+        self.by_subject().contains_key(&(view, subject.to_owned()))
+    }
+
+    /// The function whose code is shown: the selected one; if none is selected, the one with the most
+    /// time in the metric that lists begin with, of those with a known source if there are any.
+    pub fn function_of_code<'a>(
+        &'a self,
+        experiments: &'a Experiments,
+        selected: &'a str,
+    ) -> &'a str {
+        if selected != TOTAL {
+            return selected;
+        }
+        self.hottest.get_or_init(|| {
+            let available = experiments.available();
+            let columns = Column::parse_list(&available.default_spec(), available);
+            let columns = columns.expect("the default is made of the metrics that there are");
+            let sort = SortKey::of_list(&columns);
+            let query = self.query_of(experiments, columns, sort);
+            let list = report::functions::list(&query, Kind::Functions);
+            let tables = list.blocks.into_iter().filter_map(|block| match block {
+                Block::Table(table) => Some(table.rows),
+                Block::Lines(_) => None,
+            });
+            let names = tables.flatten().map(|row| row.name);
+            let known: Vec<(String, bool)> = names
+                .filter_map(|name| {
+                    let id = experiments.function(&name)?;
+                    let function = experiments.symbols.functions.get(id.0 as usize)?;
+                    Some((name, function.source.is_some()))
+                })
+                .collect();
+            let with_source = known.iter().find(|(_, has_source)| *has_source);
+            let hottest = with_source.or(known.first());
+            hottest.map_or(TOTAL, |(name, _)| name).to_owned()
+        })
     }
 
     /// The document of a view.
@@ -166,6 +220,10 @@ impl Documents {
                 Arc::new(centred_on(all, subject))
             }
             View::Source | View::Disassembly | View::Report => {
+                let subject = match view {
+                    View::Report => subject,
+                    _ => self.function_of_code(experiments, subject),
+                };
                 let key = (view, subject.to_owned());
                 if let Some(known) = self.by_subject().get(&key) {
                     return Arc::clone(known);
@@ -202,16 +260,29 @@ impl Documents {
         })
     }
 
-    /// The warnings and notices for every view, if they are computed already.
+    /// The warnings and notices for every view, if they are computed already; how much time is
+    /// inferred is not among them.
     pub fn known_notices(&self) -> &[String] {
         self.notices.get().map_or(&[], Vec::as_slice)
     }
 
     fn notices(&self, experiments: &Experiments) -> &[String] {
         self.notices.get_or_init(|| {
-            let head = self.query(experiments).document("");
+            let query = self.query(experiments);
+            let head = query.document("");
             let mut notices = head.warnings;
-            notices.extend(head.notices);
+            // How much is inferred is no loss: the overview tells it once.
+            let is_inferred = |notice: &Notice| matches!(notice, Notice::Inferred { .. });
+            let inferred = query.sides().iter().flat_map(|side| {
+                let header = &side.analysis.experiment.header;
+                notices::notices(header, side.inferred())
+            });
+            let inferred: Vec<String> = inferred
+                .filter(is_inferred)
+                .map(|notice| notice.to_string())
+                .collect();
+            let is_loss = |text: &String| !inferred.iter().any(|known| text.ends_with(known));
+            notices.extend(head.notices.into_iter().filter(is_loss));
             if experiments.experiment.samples.len() > MOST_REFINED {
                 notices.push(
                     "the timeline's colours go by events alone, for so many samples: waits that \

@@ -85,6 +85,7 @@ impl App {
             settings: self.settings.clone(),
             view: self.view,
             report: self.report,
+            place: None,
             begun: false,
         });
         change(&mut wanted);
@@ -93,6 +94,7 @@ impl App {
         let is_in_sight = self.has_inputs_of(&wanted)
             && wanted.view == self.view
             && wanted.report.name == self.report.name
+            && wanted.place.is_none()
             && !self.documents.is_blank();
         self.wanted = Some(wanted).filter(|_| !is_in_sight);
     }
@@ -113,13 +115,16 @@ impl App {
         wanted.map_or(&self.settings, |wanted| &wanted.settings)
     }
 
-    /// Drops the requested view and stays in the current one. Does not stop reading an experiment.
-    pub(crate) fn cancel(&mut self) {
+    /// Drops the requested view and stays in the current one; `false` if none was requested. Does
+    /// not stop reading an experiment.
+    pub(crate) fn cancel(&mut self) -> bool {
         let is_reading = |wanted: &Wanted| wanted.progress.is_some();
-        if !self.documents.is_blank() && !self.wanted.as_ref().is_none_or(is_reading) {
+        let cancels = !self.documents.is_blank() && !self.wanted.as_ref().is_none_or(is_reading);
+        if cancels {
             self.wanted = None;
             self.newest.fetch_add(1, Ordering::Relaxed);
         }
+        cancels
     }
 
     /// The job to start now, if there is one. Its result goes to [`App::take_result`].
@@ -129,12 +134,16 @@ impl App {
         // Before the samples are read, there is a timeline and no documents.
         let early = wanted.view == View::Timeline && self.view != wanted.view;
         let same = self.has_inputs_of(&wanted) && (early || !self.documents.is_blank());
+        let function = match &wanted.place {
+            Some(place) => &place.function,
+            None => &self.function,
+        };
         let job = (!begun).then(|| Job {
             number: wanted.number,
             experiments: Arc::clone(&wanted.experiments),
             settings: wanted.settings.clone(),
             view: wanted.view,
-            subject: self.subject(wanted.view, wanted.report).to_owned(),
+            subject: App::subject(wanted.view, wanted.report, function).to_owned(),
             documents: same.then(|| Arc::clone(&self.documents)),
             newest: Arc::clone(&self.newest),
         });
@@ -155,13 +164,21 @@ impl App {
         if grown {
             self.grow(wanted.experiments, wanted.progress);
         }
-        let is_other = wanted.view != self.view || wanted.report.name != self.report.name;
+        let is_other = wanted.view != self.view
+            || wanted.report.name != self.report.name
+            || wanted.place.is_some();
+        if let Some(place) = &wanted.place {
+            self.take_subject(place);
+        }
         self.set_report(wanted.report);
         if grown || !Arc::ptr_eq(&self.documents, &made.documents) {
             self.settings = wanted.settings;
             self.replace_documents(&before, made.documents, wanted.view);
         } else if is_other {
             self.show(wanted.view);
+        }
+        if let Some(place) = wanted.place {
+            self.settle_at(place);
         }
         if self.documents.is_blank() {
             self.want(|_| {});
@@ -188,36 +205,44 @@ impl App {
     /// Goes to a view, and remembers the function and line of the current one.
     pub(crate) fn go(&mut self, view: View) {
         self.remember();
+        if view != self.view {
+            self.leave();
+        }
         self.show_or_want(view);
     }
 
     pub(crate) fn show_or_want(&mut self, view: View) {
-        let subject = self.subject(view, self.report);
+        let subject = App::subject(view, self.report, &self.function);
         if self.wanted.is_none() && self.documents.has(&self.experiments, view, subject) {
             self.show(view);
         } else {
-            self.want(|wanted| wanted.view = view);
+            self.want(|wanted| {
+                wanted.view = view;
+                wanted.place = None;
+            });
         }
     }
 
     /// Goes to a report.
     pub(crate) fn go_to_report(&mut self, report: &'static Report) {
         self.remember();
+        self.leave();
         self.want(|wanted| {
             wanted.view = View::Report;
             wanted.report = report;
+            wanted.place = None;
         });
     }
 
     /// Makes a report that of [`View::Report`]; another one begins at its first line.
-    fn set_report(&mut self, report: &'static Report) {
+    pub(crate) fn set_report(&mut self, report: &'static Report) {
         if report.name != self.report.name {
             self.report = report;
             self.cursors[View::Report as usize] = Cursor::default();
         }
     }
 
-    fn show(&mut self, view: View) {
+    pub(crate) fn show(&mut self, view: View) {
         self.view = view;
         self.refresh();
         match view {
@@ -235,7 +260,7 @@ impl App {
     }
 
     /// What the cursor of the current view is on, independent of the order of rows.
-    fn under_cursor(&self) -> Option<UnderCursor> {
+    pub(crate) fn under_cursor(&self) -> Option<UnderCursor> {
         if self.view == View::Timeline {
             let thread = self.threads().get(self.timeline.row)?;
             return Some(UnderCursor::Moment(*thread, self.timeline.time));

@@ -9,6 +9,8 @@ pub struct Parts {
     pub tabs: Rect,
     /// The view's title.
     pub title: Rect,
+    /// What several experiments are shown as; empty for a single one.
+    pub together: Rect,
     /// The view.
     pub body: Rect,
     /// A loss or warning, if there is one.
@@ -17,21 +19,24 @@ pub struct Parts {
     pub hints: Rect,
 }
 
-/// Divides a screen. Parts without room are empty.
-pub fn parts((width, height): (u16, u16), notice: bool) -> Parts {
+/// Divides a screen, with or without a line for several experiments and one for a notice. Parts
+/// without room are empty.
+pub fn parts((width, height): (u16, u16), together: bool, notice: bool) -> Parts {
     let line = |y: u16| Rect::new(0, y.min(height), width, u16::from(y < height));
-    let notice_lines = u16::from(notice);
-    let body = height.saturating_sub(3 + notice_lines);
+    let (together_lines, notice_lines) = (u16::from(together), u16::from(notice));
+    let top = 2 + together_lines;
+    let body = height.saturating_sub(top + 1 + notice_lines);
+    let part = |y: u16, lines: u16| Rect {
+        height: lines.min(line(y).height),
+        ..line(y)
+    };
     Parts {
         tabs: line(0),
         title: line(1),
-        body: Rect::new(0, 2.min(height), width, body),
-        notice: if notice {
-            line(2 + body)
-        } else {
-            Rect::new(0, height, width, 0)
-        },
-        hints: line(2 + body + notice_lines),
+        together: part(2, together_lines),
+        body: Rect::new(0, top.min(height), width, body),
+        notice: part(top + body, notice_lines),
+        hints: line(top + body + notice_lines),
     }
 }
 
@@ -42,14 +47,22 @@ pub struct ListParts {
     pub head: Rect,
     /// The rows.
     pub rows: Rect,
-    /// Details of the selected row.
+    /// Details of the selected row; empty if there is no room.
     pub detail: Rect,
 }
 
-/// Divides the body of a list with a heading of this many lines.
-pub fn list(body: Rect, heading: usize) -> ListParts {
+/// The most lines of details below a list.
+pub const MOST_DETAIL: usize = 3;
+
+/// Divides the body of a list with a heading and details of this many lines.
+pub fn list(body: Rect, heading: usize, detail: usize) -> ListParts {
     let head = (heading as u16).min(body.height);
-    let detail = u16::from(body.height > head + 2);
+    let most = match body.height - head {
+        0..3 => 0,
+        3..9 => 1,
+        _ => MOST_DETAIL,
+    };
+    let detail = detail.min(most) as u16;
     let rows = body.height - head - detail;
     let cut = |y, height| Rect::new(body.x, body.y + y, body.width, height);
     ListParts {
@@ -131,17 +144,18 @@ mod tests {
     fn every_size_is_cut_into_parts_that_lie_inside_and_apart() {
         for width in 0..200 {
             for height in 0..60 {
-                let parts = parts((width, height), true);
+                let parts = parts((width, height), true, true);
                 let all = [
                     parts.tabs,
                     parts.title,
+                    parts.together,
                     parts.body,
                     parts.notice,
                     parts.hints,
                 ];
                 let lines: u16 = all.iter().map(|part| part.height).sum();
                 assert!(lines <= height, "{width}x{height}");
-                let rows = list(parts.body, 3);
+                let rows = list(parts.body, 3, 2);
                 assert_eq!(
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height

@@ -6,6 +6,7 @@
 //! talks to the terminal.
 
 pub mod args;
+pub mod axis;
 pub mod bars;
 pub mod boxes;
 pub mod change;

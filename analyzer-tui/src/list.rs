@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use report::Document;
 use report::document::{self, Block, Mark, Row, Style, Table, Target};
+use report::settings::Compare;
 use report::text;
 
 use crate::text_fit::wrap;
@@ -38,13 +39,13 @@ pub enum Line {
         /// The line, from 0.
         at: usize,
     },
-    /// A row that is written as a sentence.
+    /// A row that is written as a sentence, or a line of it.
     Fact {
         /// The table.
         block: usize,
         /// The row.
         row: usize,
-        /// The sentence.
+        /// The line of the sentence.
         text: String,
     },
     /// A row.
@@ -66,7 +67,7 @@ impl List {
             match block {
                 Block::Lines(all) => lines.extend(all.iter().flat_map(|line| wrapped(line, width))),
                 Block::Table(table) => {
-                    table_lines(table, at, !head_stands_over, &mut lines);
+                    table_lines(table, (at, !head_stands_over), width, &mut lines);
                     head_stands_over = false;
                 }
             }
@@ -92,27 +93,13 @@ impl List {
     }
 
     /// The document's title, in one line.
-    pub fn title(&self) -> String {
-        let title = self.document.title.lines().last().unwrap_or_default();
-        format!("{title}{}", self.numbered())
+    pub fn title(&self) -> &str {
+        self.document.title.lines().last().unwrap_or_default()
     }
 
-    /// The kind of comparison and the numbered experiments; empty without a comparison.
-    pub fn numbered(&self) -> String {
-        let Some(about) = self.document.about.as_ref() else {
-            return String::new();
-        };
-        let words = about.numbers.iter().zip(&about.experiments);
-        let words = words.map(|(number, name)| {
-            let base = omp_model::views::names::base_name(name.trim_end_matches('/'));
-            format!(" {number} {base}")
-        });
-        let words: String = words.collect();
-        if words.is_empty() {
-            words
-        } else {
-            format!(", {}:{words}", about.compare.word())
-        }
+    /// How the document compares experiments, if it is about any.
+    pub fn compare(&self) -> Option<Compare> {
+        self.document.about.as_ref().map(|about| about.compare)
     }
 
     /// The lines.
@@ -218,18 +205,25 @@ pub fn heading_height(table: &Table) -> usize {
         .unwrap_or(0)
 }
 
-fn table_lines(table: &Table, block: usize, has_heading: bool, lines: &mut Vec<Line>) {
-    let plain = |text: &String| Line::Text(document::Line::plain(text.clone()));
+fn table_lines(
+    table: &Table,
+    (block, has_heading): (usize, bool),
+    width: usize,
+    lines: &mut Vec<Line>,
+) {
     if table.rows.is_empty() && !table.empty.is_empty() {
-        lines.push(plain(&table.empty));
+        lines.extend(wrapped(&document::Line::plain(table.empty.clone()), width));
         return;
     }
     let captions = table.parts.first().into_iter().map(|part| &part.caption);
     let captions = captions.filter(|caption| !caption.is_empty());
-    lines.extend(captions.map(|text| Line::Text(document::Line::strong(text.clone()))));
+    lines.extend(captions.flat_map(|text| wrapped(&document::Line::strong(text.clone()), width)));
     if table.is_facts() && !table.has_sides() {
         let facts = text::facts(table).into_iter();
-        lines.extend(facts.map(|(row, text)| Line::Fact { block, row, text }));
+        lines.extend(facts.flat_map(|(row, text)| {
+            let pieces = wrap(&text, width).into_iter();
+            pieces.map(move |text| Line::Fact { block, row, text })
+        }));
     } else {
         if has_heading {
             lines.extend((0..heading_height(table)).map(|at| Line::Heading { block, at }));
@@ -240,7 +234,7 @@ fn table_lines(table: &Table, block: usize, has_heading: bool, lines: &mut Vec<L
             lines.push(Line::Row { block, row });
         }
     }
-    lines.extend(table.foot.iter().cloned().map(Line::Text));
+    lines.extend(table.foot.iter().flat_map(|line| wrapped(line, width)));
 }
 
 /// Wraps a line of text.

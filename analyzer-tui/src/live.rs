@@ -19,6 +19,10 @@ use crate::experiments::Experiments;
 /// The interval between reads. `collect` appends twice a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The time of a recording before which it is not shown: what starts, and the parts of the first
+/// records, do not add up yet.
+const FIRST: Nanos = Nanos(500_000_000);
+
 /// Reading takes at most a quarter of the time.
 const READING_SHARE: u32 = 4;
 
@@ -168,25 +172,31 @@ impl Follower {
         }
     }
 
-    /// Waits for the interval, and reads up to the last whole frame; `None` if nothing was added.
+    /// Waits for the interval, and reads up to the last whole frame; `None` if nothing was added, or
+    /// what there is is shorter than [`FIRST`].
     ///
     /// # Errors
-    /// One sentence, if nothing can be read yet.
+    /// One sentence, if it is nothing that can be followed: no experiment, or one of another format.
     pub fn poll(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
         std::thread::sleep(self.wait);
         self.wait = POLL_INTERVAL;
         let start = Instant::now();
-        let refused = |why: OpenError| why.to_string();
         let records = match &mut self.records {
             Some(records) => records,
             none => match Growing::open(&self.path) {
                 Ok(records) => none.insert(records),
+                Err(
+                    why @ (OpenError::NotADirectory(_)
+                    | OpenError::Gprofng(_)
+                    | OpenError::Newer { .. }
+                    | OpenError::Older { .. }),
+                ) => return Err(why.to_string()),
                 // `collect` has not written it yet.
-                Err(OpenError::NoRecords(_) | OpenError::Empty(_)) => return Ok(None),
-                Err(why) => return Err(refused(why)),
+                Err(_) => return Ok(None),
             },
         };
-        if !records.read().map_err(refused)? {
+        // What cannot be read yet may be complete at the next poll.
+        if !records.read().unwrap_or(false) {
             return Ok(None);
         }
         let mut experiment = records.experiment();
@@ -194,6 +204,9 @@ impl Follower {
             until: experiment.last,
             finished: experiment.finished,
         };
+        if !progress.finished && progress.until < FIRST {
+            return Ok(None);
+        }
         if !experiment.finished {
             // An incomplete end is normal here.
             let is_damage = |warning: &Warning| {

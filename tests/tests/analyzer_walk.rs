@@ -221,6 +221,14 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
     terminal.press(&["d"]);
     terminal.until("instructions", |screen| screen.contains("%r"));
 
+    // Each step can be taken back.
+    terminal.press(&["Escape"]);
+    terminal.until("the source again", |screen| screen.contains("Source of "));
+    terminal.press(&["BSpace"]);
+    terminal.until_it_says("Callers and callees of ");
+    terminal.press(&["BSpace"]);
+    terminal.until("the selected region", |screen| selected(screen) == region);
+
     // The order is the one that is chosen.
     terminal.press(&["2", "s"]);
     terminal.until_it_says("Order by");
@@ -322,7 +330,7 @@ fn experiments_are_compared_in_every_view() {
     let terminal = Terminal::start("compare", &[&one, &two], (160, 40), &place);
     terminal.until_it_says("Where the time went");
     terminal.press(&["2", "c"]);
-    terminal.until_it_says("delta: (1) one.er (2) two.er");
+    terminal.until_it_says("Differences from (1) one.er: (2) two.er");
     for (key, shows) in [
         ("3", "Callers and callees"),
         ("4", "Call Tree"),
@@ -331,13 +339,14 @@ fn experiments_are_compared_in_every_view() {
         ("8", "Threads"),
         // Its end: how many losses stand above the efficiencies is the machine's doing.
         ("1 G", "Efficiency of the threads, percent"),
-        ("0", "Experiments, "),
     ] {
         terminal.press(&key.split(' ').collect::<Vec<_>>());
         terminal.until(shows, |screen| {
-            screen.contains(shows) && screen.contains("delta: (1) one.er (2) two.er")
+            screen.contains(shows) && screen.contains("Differences from (1) one.er: (2) two.er")
         });
     }
+    terminal.press(&["0"]);
+    terminal.until_it_says("One below the other: (1) one.er (2) two.er");
     terminal.press(&["9"]);
     // One experiment's rows may stand there before those of the other are made.
     terminal.until("each thread's rows under each other", |screen| {
@@ -353,11 +362,11 @@ fn experiments_are_compared_in_every_view() {
     terminal.type_in("OMP parallel");
     terminal.press(&["Enter", "6"]);
     terminal.until("both columns", |screen| {
-        screen.contains("(1) one.er (2) two.er") && screen.contains("#pragma omp")
+        screen.contains("Differences from (1) one.er: (2) two.er") && screen.contains("#pragma omp")
     });
     terminal.press(&["d"]);
     terminal.until("both columns", |screen| {
-        screen.contains("(1) one.er (2) two.er") && screen.contains("%r")
+        screen.contains("One below the other: (1) one.er (2) two.er") && screen.contains("%r")
     });
     terminal.press(&["q"]);
 }

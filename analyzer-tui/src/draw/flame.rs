@@ -14,7 +14,7 @@ use super::theme::Theme;
 use crate::change::Change;
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
-use crate::text_fit::{fit_name, width};
+use crate::text_fit::{fit, fit_name, width};
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
@@ -109,5 +109,6 @@ fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         let own = tree.own_time(row, column);
         format!("{seconds:.3} s  {percent:.2} %  (own {own:.3} s)  {name}")
     };
+    let text = fit(&text, usize::from(line.width));
     put(cells, line, &text, theme.faint());
 }

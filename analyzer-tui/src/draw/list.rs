@@ -11,7 +11,7 @@ use super::{from, put};
 use crate::columns::{Fitted, fitted};
 use crate::list::{Line, is_code};
 use crate::state::app::App;
-use crate::text_fit::{cut, fit, fit_name, width};
+use crate::text_fit::{fit, fit_name, width};
 use crate::view::View;
 
 /// The width that a name should have beside its branches.
@@ -65,8 +65,9 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
             }
             Line::Note { block, .. } => {
                 let start = find(*block).map_or(0, Fitted::name_at) as u16;
-                let text = app.list.text(at);
-                put(cells, from(area, start), text, theme.faint());
+                let area = from(area, start);
+                let text = fit(app.list.text(at), usize::from(area.width));
+                put(cells, area, &text, theme.faint());
             }
             Line::Text(line) => {
                 let style = style_of(app, theme, &line.text, line.mark, line.target.as_ref());
@@ -83,7 +84,11 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
             cells.set_style(area, theme.selected());
         }
     }
-    put(cells, parts.detail, &detail(app), theme.faint());
+    for (y, text) in app.detail_lines().iter().enumerate() {
+        if y < usize::from(parts.detail.height) {
+            put(cells, row_of(parts.detail, y as u16), text, theme.faint());
+        }
+    }
 }
 
 /// A line of an area.
@@ -222,36 +227,4 @@ fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Ta
         style = style.patch(theme.search_hit());
     }
     style
-}
-
-/// Details of the selected line: its number, its full text, and a function's location.
-fn detail(app: &App) -> String {
-    let at = app.cursor().selected;
-    let count = app.list.lines().len();
-    if count == 0 {
-        return "nothing is left to show".to_owned();
-    }
-    let number = format!("{}/{count} ", at + 1);
-    let text = app.list.text(at);
-    let more = match (app.list.lines()[at].clone(), app.list.target(at)) {
-        (Line::Text(_) | Line::Fact { .. }, _) => {
-            let room = usize::from(app.size().0);
-            return if width(text) > room {
-                format!(
-                    "{number}…{}",
-                    &text[cut(text, room.saturating_sub(2)).len()..]
-                )
-            } else {
-                number
-            };
-        }
-        (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),
-        (_, Some(Target::Function(name))) => app.experiments.location(name),
-        _ => None,
-    };
-    match more {
-        Some(more) if app.view == View::Regions => more,
-        Some(more) => format!("{number}{text}  {more}"),
-        None => format!("{number}{}", text.trim_start()),
-    }
 }

@@ -14,7 +14,7 @@ use report::json::mode_name;
 
 use crate::bars;
 use crate::state::app::App;
-use crate::text_fit::{fit, width};
+use crate::text_fit::{fit, fit_name, width, wrap};
 use crate::view::View;
 
 use theme::Theme;
@@ -37,6 +37,10 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let parts = app.parts();
     tabs(app, theme, parts.tabs, cells);
     title(app, theme, parts.title, cells);
+    if let Some(text) = app.together() {
+        let room = usize::from(parts.together.width);
+        put(cells, parts.together, &fit(&text, room), Style::new());
+    }
     match app.view {
         View::Timeline => timeline::draw(app, theme, cells),
         View::Flame => flame::draw(app, theme, parts.body, cells),
@@ -68,18 +72,15 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let numbered = app.list.numbered();
     let what = match app.view {
-        View::Flame => flame::title(app) + &numbered,
+        View::Flame => flame::title(app),
         View::Timeline => timeline::title(app),
-        View::Overview => format!("Where the time went{numbered}"),
-        View::Experiment if app.is_compared() => format!("Experiments{numbered}"),
+        View::Overview => "Where the time went".to_owned(),
+        View::Experiment if app.experiments.parts().len() > 1 => "Experiments".to_owned(),
         View::Experiment => format!("Experiment {}", app.experiments.name),
-        View::Callers => format!("Callers and callees of {}{numbered}", app.function),
-        View::Source | View::Disassembly => {
-            format!("{} of {}{numbered}", app.view.title(), app.function)
-        }
-        _ => app.list.title(),
+        View::Callers => "Callers and callees of ".to_owned(),
+        View::Source | View::Disassembly => format!("{} of ", app.view.title()),
+        _ => app.list.title().to_owned(),
     };
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())
@@ -94,12 +95,14 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let filter = app.settings.filter();
     let filter = filter.map_or_else(String::new, |filter| format!("  [{filter}]"));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);
-    put(
-        cells,
-        area,
-        &fit(&format!("{what}{filter}"), room),
-        theme.strong(),
-    );
+    let name = match app.view {
+        View::Callers => &app.function,
+        View::Source | View::Disassembly => app.function_of_code(),
+        _ => "",
+    };
+    let name = fit_name(name, room.saturating_sub(width(&what) + width(&filter)));
+    let text = fit(&format!("{what}{name}{filter}"), room);
+    put(cells, area, &text, theme.strong());
     let at = area.width.saturating_sub(mode.len() as u16);
     put(cells, from(area, at), &mode, theme.selected());
 }
@@ -111,7 +114,15 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         } else {
             Style::new()
         };
-        put(cells, area, &message.text, style);
+        // A long message covers the lines above for as long as it stands.
+        let lines = wrap(&message.text, usize::from(area.width));
+        let top = area.bottom().saturating_sub(lines.len() as u16);
+        for (y, text) in (top..area.bottom()).zip(&lines) {
+            let line = Rect { y, ..area };
+            put(cells, line, &" ".repeat(usize::from(line.width)), style);
+            cells.set_style(line, Style::reset());
+            put(cells, line, text, style);
+        }
         return;
     }
     for hint in bars::hints(app, area.width) {

@@ -10,7 +10,7 @@ use crate::boxes::{centred, first_in_sight, interior, widest_line};
 use crate::input::bindings::bindings;
 use crate::state::app::App;
 use crate::state::overlay::{Choice, Overlay, Prompt};
-use crate::text_fit::{width, wrap};
+use crate::text_fit::{fit, width, wrap};
 
 /// Draws the overlay. Returns the position of the terminal's cursor if a prompt is open.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
@@ -57,25 +57,30 @@ fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
         .iter()
         .map(|known| label + 2 + width(known.help))
         .max();
-    let inside = frame(area, bindings.len() + 1, widest.unwrap_or(0), theme, cells);
+    let most = usize::from(area.width).saturating_sub(4);
+    let widest = widest.unwrap_or(0).min(most);
+    let lines: Vec<(&str, String)> = bindings
+        .iter()
+        .flat_map(|binding| {
+            let pieces = wrap(binding.help, widest.saturating_sub(label + 2)).into_iter();
+            let labels = std::iter::once(binding.label).chain(std::iter::repeat(""));
+            labels.zip(pieces)
+        })
+        .collect();
+    let inside = frame(area, lines.len() + 1, widest, theme, cells);
     let room = usize::from(inside.height.saturating_sub(1));
-    let top = top.min(bindings.len().saturating_sub(room));
-    let more = if bindings.len() > room {
+    let top = top.min(lines.len().saturating_sub(room));
+    let more = if lines.len() > room {
         "  (Down for more)"
     } else {
         ""
     };
     let title = format!("Keys of {}{more}", app.view.title());
     put(cells, inside, &title, theme.strong());
-    for (at, binding) in bindings.iter().skip(top).take(room).enumerate() {
+    for (at, (key, help)) in lines.iter().skip(top).take(room).enumerate() {
         let line = Rect::new(inside.x, inside.y + 1 + at as u16, inside.width, 1);
-        put(cells, line, binding.label, theme.key());
-        put(
-            cells,
-            from(line, label as u16 + 2),
-            binding.help,
-            Style::reset(),
-        );
+        put(cells, line, key, theme.key());
+        put(cells, from(line, label as u16 + 2), help, Style::reset());
     }
 }
 
@@ -87,7 +92,8 @@ fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let top = first_in_sight(choice, inside);
     for (at, (words, _)) in choice.options.iter().enumerate().skip(top).take(room) {
         let line = Rect::new(inside.x, inside.y + 1 + (at - top) as u16, inside.width, 1);
-        put(cells, line, words, Style::reset());
+        let words = fit(words, usize::from(line.width));
+        put(cells, line, &words, Style::reset());
         if at == choice.selected {
             cells.set_style(line, theme.selected());
         }

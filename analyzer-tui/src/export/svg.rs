@@ -7,6 +7,7 @@ use experiment::state::Scheduling;
 use report::json::mode_name;
 use report::timeline::{Activity, Slot};
 
+use crate::axis::{Tick, ticks};
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
@@ -104,27 +105,18 @@ const COLUMNS: usize = 1070;
 
 /// Draws the axis: round times, each with a line down to the last thread.
 fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
-    /// The largest number of steps.
-    const TIMES: f64 = 8.0;
-    let length = (range.end - range.start) as f64 / 1e9;
-    let start = range.start as f64 / 1e9;
-    // One, two or five of a power of ten.
-    let power = 10f64.powf((length / TIMES).log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|times| times * power);
-    let step = steps.into_iter().find(|step| length / step <= TIMES);
-    let step = step.unwrap_or(length);
-    let decimals = (-step.log10()).ceil().max(0.0) as usize;
-    for number in 0..=TIMES as u64 + 1 {
-        let time = ((start / step).ceil() + number as f64) * step;
-        if time > start + length {
-            break;
-        }
-        let x = LABEL + (time - start) / length * COLUMNS as f64;
+    /// The number of letters that labels may take together.
+    const ROOM: usize = 60;
+    let length = (range.end - range.start) as f64;
+    let (unit, ticks) = ticks(range, ROOM);
+    for Tick { time, label } in ticks {
+        let x = LABEL + (time - range.start) as f64 / length * COLUMNS as f64;
         inside.push_str(&format!(
             "<path d=\"M{x:.2} 24V{:.2}\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n\
-             <text x=\"{:.2}\" y=\"34\" fill=\"#666\">{time:.decimals$} s</text>\n",
+             <text x=\"{:.2}\" y=\"34\" fill=\"#666\">{label} {}</text>\n",
             24.0 + height,
-            x + 3.0
+            x + 3.0,
+            unit.symbol
         ));
     }
 }

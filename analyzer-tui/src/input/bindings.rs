@@ -32,8 +32,18 @@ const fn mouse(help: &'static str) -> Binding {
     key(&[], "mouse", help, "", Action::Help)
 }
 
+/// What a mark says, shown in the help only.
+const INFERRED: Binding = key(
+    &[],
+    "~",
+    "no sample shows where half or more of the row's time stands",
+    "",
+    Action::Help,
+);
+
 use KeyCode::{
-    BackTab, Backspace, Char, Down, End, Enter, F, Home, Left, PageDown, PageUp, Right, Tab, Up,
+    BackTab, Backspace, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab,
+    Up,
 };
 
 /// The keys of a view, its own first.
@@ -74,6 +84,7 @@ pub fn action(view: View, event: KeyEvent) -> Option<Action> {
 #[rustfmt::skip]
 const EVERYWHERE: &[Binding] = &[
     key(&[Char('?'), F(1)], "? F1", "these keys", "keys", Action::Help),
+    key(&[Esc, Backspace], "Esc Bksp", "back to the place before; cancels what is being computed", "back", Action::Back),
     key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
     key(&[Tab], "Tab", "next view; 1 to 9, 0 and d go to one", "", Action::NextView),
     key(&[BackTab], "Shift-Tab", "previous view", "", Action::PreviousView),
@@ -109,6 +120,7 @@ const ROWS: &[Binding] = &[
 const TIMES: &[Binding] = &[
     key(&[Char('s'), F(6)], "s F6", "choose the order", "sort", Action::Sort),
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),
+    INFERRED,
 ];
 
 #[rustfmt::skip]
@@ -130,7 +142,6 @@ const INTO_CALLERS: &[Binding] = &[
 #[rustfmt::skip]
 const CALLERS: &[Binding] = &[
     key(&[Enter], "Enter", "make it the function in the middle", "centre", Action::Enter),
-    key(&[Backspace, Char('b')], "Backspace b", "the function before", "back", Action::Back),
 ];
 
 #[rustfmt::skip]
@@ -151,7 +162,7 @@ const FLAME: &[Binding] = &[
     key(&[Right, Char('l')], "Right l", "neighbour to the right", "", Action::Move(Motion::Right)),
     key(&[Home, Char('g')], "Home g", "the root", "", Action::Move(Motion::First)),
     key(&[Enter], "Enter", "zoom into it", "zoom", Action::Enter),
-    key(&[Backspace, Char('b')], "Backspace b", "zoom out", "out", Action::Back),
+    key(&[Char('-')], "-", "zoom out, to the caller", "out", Action::ZoomOut),
     key(&[Char('x')], "x", "go down the hot path", "hot path", Action::HotPath),
     mouse("a click selects, a second one zooms"),
 ];
@@ -213,4 +224,5 @@ const HOTTEST: &[Binding] = &[
 #[rustfmt::skip]
 const OTHER_TIMES: &[Binding] = &[
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),
+    INFERRED,
 ];

@@ -85,7 +85,8 @@ impl App {
             }
             View::Timeline => all = self.expressions_on_timeline(),
             View::Source | View::Disassembly => {
-                all.extend(under("all under this function", Some(&self.function)));
+                let function = Some(self.function_of_code());
+                all.extend(under("all under this function", function));
             }
             View::Overview => {
                 all.extend(under("all under what this line is about", function));

@@ -45,7 +45,7 @@ pub enum Action {
     Move(Motion),
     /// Goes into what is selected.
     Enter,
-    /// Goes back out.
+    /// Cancels what is being computed, else goes back to the place before.
     Back,
     /// Unfolds the way to where most of the time is.
     HotPath,
@@ -57,7 +57,7 @@ pub enum Action {
     FoldAll,
     /// Zooms in at the cursor.
     ZoomIn,
-    /// Zooms out around the cursor.
+    /// Zooms out, of the timeline around the cursor.
     ZoomOut,
     /// Shows all of the time.
     Whole,

@@ -1,5 +1,6 @@
 //! Performs the actions of keys and the answers to questions.
 
+use omp_model::filter::Filter;
 use omp_model::profile::{Inline, ViewMode};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use report::reports::Report;
@@ -33,7 +34,6 @@ impl App {
         }
         match bindings::action(self.view, event) {
             Some(action) => return self.perform(action),
-            None if event.code == KeyCode::Esc => self.cancel(),
             None => {
                 if let KeyCode::Char(key) = event.code {
                     let view = self.view.title();
@@ -73,7 +73,7 @@ impl App {
                 Some(text) => return Effect::Copy(text),
                 None => self.tell("nothing is selected that a filter could be made of"),
             },
-            Action::Unfilter => self.change(|settings| settings.report.filter = None),
+            Action::Unfilter => self.set_filter(None),
             Action::Export => self.overlay = Overlay::export(self.view),
             Action::Move(motion) => self.move_selection(motion),
             Action::Enter => self.enter(),
@@ -85,6 +85,7 @@ impl App {
             Action::Hottest => self.select_hot_line(),
             Action::UnfoldAll => self.fold_all(false),
             Action::FoldAll => self.fold_all(true),
+            Action::ZoomOut if self.view == View::Flame => self.zoom_out_of_flame(),
             Action::ZoomIn
             | Action::ZoomOut
             | Action::Whole
@@ -170,7 +171,7 @@ impl App {
                 }
                 self.find(true, true);
             }
-            Answer::Filter(filter) => self.change(|settings| settings.report.filter = filter),
+            Answer::Filter(filter) => self.set_filter(filter),
             Answer::Export(form) => return self.export(form),
             Answer::Report(name) => {
                 if let Some(report) = Report::by_name(name) {
@@ -179,6 +180,11 @@ impl App {
             }
         }
         Effect::None
+    }
+
+    fn set_filter(&mut self, filter: Option<Filter>) {
+        self.leave();
+        self.change(|settings| settings.report.filter = filter);
     }
 
     /// Sorts the rows; the selected row stays selected.

@@ -50,7 +50,9 @@ impl App {
                 self.set_open(self.tree.selected, !is_open);
                 self.refresh();
             }
+            View::Flame if self.tree.zoom == self.tree.selected => {}
             View::Flame => {
+                self.leave();
                 self.tree.zoom = self.tree.selected;
                 self.tree.flame_top = 0;
                 self.follow_flame();
@@ -78,14 +80,13 @@ impl App {
 
     /// Shows the callers and callees of a function.
     fn centre_on(&mut self, name: String) {
-        if name != self.function {
-            self.line = None;
+        if self.view == View::Callers && name == self.function {
+            return;
         }
-        if self.view == View::Callers && name != self.function {
-            self.history
-                .push(std::mem::replace(&mut self.function, name));
-        } else {
+        self.leave();
+        if name != self.function {
             self.function = name;
+            self.line = None;
         }
         match self.view {
             View::Callers => {
@@ -96,24 +97,11 @@ impl App {
         }
     }
 
-    pub(super) fn back(&mut self) {
-        match self.view {
-            View::Callers => match self.history.pop() {
-                Some(name) => {
-                    self.function = name;
-                    self.line = None;
-                    self.refresh();
-                    self.select_centre();
-                }
-                None => self.tell("this was the first function"),
-            },
-            View::Flame => {
-                let tree = self.documents.tree(&self.experiments);
-                self.tree.zoom = tree.parents.get(self.tree.zoom).copied().unwrap_or(0);
-                self.follow_flame();
-            }
-            _ => {}
-        }
+    /// Makes the caller of the flame graph's root the root.
+    pub(super) fn zoom_out_of_flame(&mut self) {
+        let tree = self.documents.tree(&self.experiments);
+        self.tree.zoom = tree.parents.get(self.tree.zoom).copied().unwrap_or(0);
+        self.follow_flame();
     }
 
     fn set_open(&mut self, row: usize, open: bool) {

@@ -143,6 +143,7 @@ impl App {
 
     pub(crate) fn zoom_to_interval(&mut self) {
         if let Some(part) = self.selected_box() {
+            self.leave();
             self.timeline
                 .show(part.time.start, part.time.end - part.time.start);
             self.timeline.anchor = None;
@@ -153,6 +154,7 @@ impl App {
             self.tell("no interval is listed here: it is shorter than what is kept apart");
             return;
         };
+        self.leave();
         let margin = (interval.length.0 / 20).max(1);
         let start = interval.start.0.saturating_sub(margin);
         self.timeline.show(start, interval.length.0 + 2 * margin);

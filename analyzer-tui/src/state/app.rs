@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use experiment::ids::{Nanos, ThreadId};
+use omp_model::analysis::Analysis;
+use omp_model::views::names::base_name;
 use report::reports::{REPORTS, Report};
+use report::settings::Compare;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::history::Place;
 use super::overlay::Overlay;
 use super::timeline::state::TimelineState;
 use crate::documents::Documents;
@@ -117,6 +121,8 @@ pub(crate) struct Wanted {
     pub(crate) view: View,
     /// The report of [`View::Report`].
     pub(crate) report: &'static Report,
+    /// The place to go back to, if it is one.
+    pub(crate) place: Option<Place>,
     /// Whether its job has started.
     pub(crate) begun: bool,
 }
@@ -155,8 +161,8 @@ pub struct App {
     /// The last selected line of the function's source.
     pub(crate) line: Option<u32>,
     pub(crate) cursors: [Cursor; View::ALL.len()],
-    /// The earlier values of [`App::function`], for the key that goes back.
-    pub(crate) history: Vec<String>,
+    /// The places that were left, the last one at the end.
+    pub(crate) history: Vec<Place>,
     /// What the cursor was on when the current view was entered.
     pub(crate) on_arrival: Option<UnderCursor>,
     pub(crate) size: (u16, u16),
@@ -202,12 +208,17 @@ impl App {
 
     /// The screen's parts.
     pub fn parts(&self) -> Parts {
-        layout::parts(self.size, self.notice().is_some())
+        let together = self.experiments.parts().len() > 1;
+        layout::parts(self.size, together, self.notice().is_some())
     }
 
     /// The parts of the current list.
     pub fn list_parts(&self) -> ListParts {
-        layout::list(self.parts().body, self.list.head())
+        layout::list(
+            self.parts().body,
+            self.list.head(),
+            self.detail_lines().len(),
+        )
     }
 
     /// The position in the current list.
@@ -216,11 +227,17 @@ impl App {
     }
 
     /// The subject of a view: the report's name, else the function.
-    pub(crate) fn subject(&self, view: View, report: &'static Report) -> &str {
+    pub(crate) fn subject<'a>(view: View, report: &'static Report, function: &'a str) -> &'a str {
         match view {
             View::Report => report.name,
-            _ => &self.function,
+            _ => function,
         }
+    }
+
+    /// The function whose code Source and Disassembly show.
+    pub(crate) fn function_of_code(&self) -> &str {
+        self.documents
+            .function_of_code(&self.experiments, &self.function)
     }
 
     /// The name of the current view in files.
@@ -239,6 +256,44 @@ impl App {
     /// The title of the view that is being computed.
     pub fn making(&self) -> Option<&'static str> {
         self.wanted.as_ref().map(|wanted| wanted.view.title())
+    }
+
+    /// What several experiments are shown as, and which is which; `None` of a single one.
+    pub fn together(&self) -> Option<String> {
+        let parts = self.experiments.parts();
+        let base = |part: &Analysis| base_name(part.name.trim_end_matches('/')).to_owned();
+        let bases: FxHashSet<String> = parts.iter().map(base).collect();
+        let named = |(number, part): (usize, &Analysis)| {
+            let is_unique = bases.len() == parts.len();
+            let name = if is_unique {
+                base(part)
+            } else {
+                part.name.clone()
+            };
+            format!("({number}) {name}")
+        };
+        let names: Vec<String> = (1..).zip(parts).map(named).collect();
+        let (first, others) = names
+            .split_first()
+            .filter(|(_, others)| !others.is_empty())?;
+        let others = others.join(" ");
+        let is_below = match self.view {
+            View::Timeline => true,
+            View::Disassembly | View::Experiment => self.is_compared(),
+            _ => false,
+        };
+        if is_below {
+            return Some(format!("One below the other: {first} {others}"));
+        }
+        // A report may have no comparison of the chosen kind.
+        let compare = self.list.compare();
+        Some(match compare.unwrap_or(self.settings.report.compare) {
+            Compare::Off => format!("Sum of {first} {others}"),
+            Compare::On => format!("Side by side: {first} {others}"),
+            Compare::Delta => format!("Differences from {first}: {others}"),
+            Compare::Ratio => format!("Ratios to {first}: {others}"),
+            Compare::Scaling => format!("By number of threads: {first} {others}"),
+        })
     }
 
     /// The first notice that every view shows, and the number of further ones.

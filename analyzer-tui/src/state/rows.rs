@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use report::Document;
-use report::document::{Role, Target};
+use report::document::{Block, Line, Role, Target};
 
 use super::app::App;
 use crate::documents::without_symbol;
@@ -37,7 +37,11 @@ impl App {
             view => {
                 let document = self.shown_document();
                 let has_head = !matches!(view, View::Overview | View::Experiment);
-                List::new(in_one(document), width, has_head)
+                let mut document = in_one(document);
+                if view == View::Overview {
+                    add_notices(Arc::make_mut(&mut document));
+                }
+                List::new(document, width, has_head)
             }
         }
     }
@@ -47,7 +51,7 @@ impl App {
         let document = self.documents.document(
             &self.experiments,
             self.view,
-            self.subject(self.view, self.report),
+            App::subject(self.view, self.report, &self.function),
         );
         match self.row_orders.get(&self.view) {
             Some(order) => order.apply(&document),
@@ -125,7 +129,7 @@ impl App {
         if self.view != View::Source {
             return None;
         }
-        let function = self.experiments.function(&self.function)?;
+        let function = self.experiments.function(self.function_of_code())?;
         let row = self
             .experiments
             .symbols
@@ -147,6 +151,17 @@ impl App {
         self.cursors[self.view as usize].settle(lines, height);
         self.settle_timeline();
         self.follow_flame();
+    }
+}
+
+/// Appends a document's notices as lines.
+fn add_notices(document: &mut Document) {
+    let notices = document.notices.iter();
+    let lines: Vec<_> = notices
+        .map(|notice| Line::plain(format!("Note: {notice}")))
+        .collect();
+    if !lines.is_empty() {
+        document.blocks.push(Block::Lines(lines));
     }
 }
 

@@ -123,12 +123,16 @@ pub(super) fn follow(path: &Path, sender: Sender<Event>) {
     let mut follower = Follower::new(path);
     in_background(move || {
         loop {
-            // What cannot be read yet may be complete at the next poll.
-            let Ok(Some((experiments, progress))) = follower.poll() else {
-                continue;
+            let (event, is_last) = match follower.poll() {
+                Ok(None) => continue,
+                Ok(Some((experiments, progress))) => {
+                    let grown = Event::Grown(Arc::new(experiments), progress);
+                    (grown, progress.finished)
+                }
+                Err(why) => (Event::Opened(Err(why)), true),
             };
-            let grown = Event::Grown(Arc::new(experiments), progress);
-            if sender.send(grown).is_err() || progress.finished {
+            // The receiver is gone if the user has quit.
+            if sender.send(event).is_err() || is_last {
                 return;
             }
         }
@@ -149,13 +153,20 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
         if let Some(header) = header {
             text.push_str(&format!(
-                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Samples    {}\n  Duration   {}\n\n",
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n",
                 header.command.join(" "),
                 header.host,
                 header.cpus,
-                header.sampling.samples,
-                duration(&header, None)
             ));
+            // Of a recording that has just begun they are not known.
+            if !recorded {
+                text.push_str(&format!(
+                    "  Samples    {}\n  Duration   {}\n",
+                    header.sampling.samples,
+                    duration(&header, None)
+                ));
+            }
+            text.push('\n');
         }
     }
     text

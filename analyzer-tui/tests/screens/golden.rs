@@ -31,12 +31,12 @@ fn every_view_in_both_modes_at_80_by_24() {
                 _ => press(&mut app, &digit.to_string()),
             };
             // What was answered to the keys is not part of the view.
-            press(&mut app, "⎋");
+            app.message = None;
             is_golden(&format!("{name}_{mode}.txt"), &text(&app));
             let styles = styles_of(&cells(&app, Colours::Many));
             is_golden(&format!("{name}_{mode}.styles.txt"), &styles);
         }
-        press(&mut app, "mm⎋");
+        press(&mut app, "mm");
     }
 }
 
@@ -70,7 +70,7 @@ fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
 
 /// The screen after these keys without its tabs and empty lines, under them.
 fn after(keys: &str, app: &mut App) -> String {
-    press(app, "⎋");
+    app.message = None;
     let screen = text(app);
     let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
     // Golden files hold no path of this machine.
@@ -141,4 +141,21 @@ fn the_keys_of_every_view_are_shown() {
         press(&mut app, "⎋");
     }
     is_golden("keys.txt", &all);
+}
+
+#[test]
+fn several_experiments_say_what_they_are_shown_as() {
+    let mut app = app_of(handmade::two(), (60, 16));
+    let mut lines = String::new();
+    for _ in 0..4 {
+        for key in ["2", "9", "d", "0"] {
+            press(&mut app, key);
+            let screen = text(&app);
+            lines.push_str(&format!("{key} {}\n", screen.lines().nth(2).unwrap()));
+        }
+        press(&mut app, "c");
+    }
+    press(&mut app, "9");
+    lines.push_str(&text(&app));
+    is_golden("together.txt", &lines);
 }

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use analyzer::live::{Follower, Progress};
 use analyzer::state::app::{App, Effect};
 use analyzer::view::View;
-use experiment::ids::Nanos;
-use experiment::{HEADER, RECORDS};
+use experiment::ids::{ContextId, Nanos};
+use experiment::rows::{Interval, Within};
+use experiment::state::{Scheduling, State};
+use experiment::tables::ThreadKind;
+use experiment::{Batch, HEADER, RECORDS};
+use test_support::Builder;
 
 use super::handmade::{self, Variant};
 use super::{app_of, press, text};
@@ -110,4 +114,55 @@ fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
     let (recording, progress) = follower.poll().unwrap().unwrap();
     assert!(progress.finished);
     assert_eq!(recording.experiment.tables.threads.len(), 2);
+}
+
+/// Shares of the first records were above 100 %.
+#[test]
+fn the_first_half_second_is_not_shown_unless_the_recording_ends_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("short.er");
+    let mut make = Builder::default();
+    make.process(100, "app", "/app");
+    let thread = make.thread(100, ThreadKind::Initial);
+    let thread_state = make.thread_state(State::Serial, ContextId::ROOT);
+    let interval = |start: u64| Interval {
+        thread,
+        start: Nanos(start * 1_000_000),
+        length: Nanos(240_000_000),
+        thread_state,
+        scheduling: Scheduling::Running,
+        within: Within::default(),
+    };
+    make.intervals.push(interval(0));
+    let mut writer = make.write_unfinished(&path);
+    let mut follower = Follower::new(&path);
+    assert!(follower.poll().unwrap().is_none(), "0.24 s");
+    let mut append = |start: u64| {
+        let batch = Batch {
+            intervals: &[interval(start)],
+            ..Batch::default()
+        };
+        writer.append(&make.tables, &batch).unwrap();
+    };
+    append(240);
+    assert!(follower.poll().unwrap().is_none(), "0.48 s");
+    append(480);
+    let (_, progress) = follower.poll().unwrap().unwrap();
+    assert_eq!(progress.until, Nanos(720_000_000));
+    let short = folder.path().join("whole.er");
+    make.write(&short);
+    let (_, progress) = Follower::new(&short).poll().unwrap().unwrap();
+    assert!(progress.finished, "a program of 0.24 s is shown");
+}
+
+/// It was waited for without end.
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.er");
+    std::fs::write(&path, "text").unwrap();
+    let why = Follower::new(&path).poll().unwrap_err();
+    assert!(why.contains("is a file"), "{why}");
+    let missing = folder.path().join("later.er");
+    assert!(Follower::new(&missing).poll().unwrap().is_none());
 }

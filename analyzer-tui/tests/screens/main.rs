@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod back;
 mod files;
 mod golden;
 mod handmade;
 mod instances;
 mod live;
 mod moves;
+mod narrow;
+mod notes;
 mod pointing;
 mod styles;
 mod turns;

@@ -239,7 +239,7 @@ fn flames_are_zoomed_and_left_again() {
     press(&mut app, "5g↓↓↓⏎");
     let tree = app.documents.tree(&app.experiments);
     assert_eq!(tree.name(app.tree.zoom), "foo");
-    press(&mut app, "⌫");
+    press(&mut app, "-");
     let tree = app.documents.tree(&app.experiments);
     assert_eq!(tree.name(app.tree.zoom), "main");
 }
@@ -302,8 +302,20 @@ fn the_source_of_the_selected_function_is_shown_at_its_line() {
     let mut app = app(80, 24);
     press(&mut app, "2/bar⏎6");
     assert_eq!(selected(&app), "  4. {   busy(600);");
-    press(&mut app, "2g6");
-    assert!(text(&app).contains("<Total>"), "{}", text(&app));
+}
+
+#[test]
+fn without_a_selection_the_hottest_function_is_shown() {
+    for (key, title) in [("6", "Source of bar"), ("d", "Disassembly of bar")] {
+        let mut app = app(80, 24);
+        press(&mut app, key);
+        assert!(text(&app).contains(title), "{}", text(&app));
+        assert!(app.list.lines().len() > 5, "{}", text(&app));
+        // The first row is the sum, which is no selection either, whatever the metrics.
+        press(&mut app, "v2g");
+        press(&mut app, key);
+        assert!(text(&app).contains(title), "{}", text(&app));
+    }
 }
 
 #[test]
@@ -357,8 +369,6 @@ fn instructions_and_lines_lead_to_each_other() {
     press(&mut app, "⏎");
     assert_eq!(app.view, View::Disassembly);
     assert!(selected(&app).contains("1408"));
-    press(&mut app, "2g/nothing⏎gd");
-    assert!(text(&app).contains("<Total>"), "{}", text(&app));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use analyzer::live::Progress;
 use analyzer::settings::Settings;
 use analyzer::state::app::{App, Effect};
+use analyzer::state::overlay::Overlay;
 use analyzer::view::View;
 use experiment::ids::Nanos;
 use omp_model::profile::ViewMode;
@@ -76,7 +77,7 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
     assert!(screen.contains("callstacks follow"), "{screen}");
     for code in ['v', 'e', '+', '.', 'o', 't', 'b', 'f'] {
         key(&mut app, KeyCode::Char(code));
-        key(&mut app, KeyCode::Esc);
+        app.overlay = Overlay::None;
         text(&app);
     }
     assert!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::profile::Pseudo;
 use omp_model::views::annotated::{self, FileTimes, Happened, LineTimes, file_times};
 use omp_model::views::names::pseudo;
 use serde_json::{Map, Value as Json, json};
@@ -234,6 +235,9 @@ fn comment(note: &annotated::Note) -> String {
 fn note(note: &annotated::Note) -> Json {
     let (kind, name) = match &note.what {
         Happened::Inlined(name) => ("inlined", name.as_str()),
+        Happened::Waited(kind @ (Pseudo::Overhead | Pseudo::Reduction)) => {
+            ("overhead", pseudo(*kind))
+        }
         Happened::Waited(kind) => ("wait", pseudo(*kind)),
     };
     let id = Quantity::Time(Flavour::Inclusive, Metric::Total).id();

@@ -29,6 +29,15 @@ pub const fn depth(metric: Metric) -> usize {
     }
 }
 
+/// The metric that a part follows in the order of lists: overhead and reductions are work of the
+/// runtime, no wait.
+const fn whole(metric: Metric) -> Metric {
+    match metric {
+        Metric::Overhead | Metric::Reduction => Metric::OmpWork,
+        metric => metric,
+    }
+}
+
 /// How the time of all threads was spent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
@@ -36,7 +45,7 @@ pub struct Overview {
     pub processes: usize,
     /// Number of threads by kind; kinds without a thread are left out.
     pub threads: Vec<(ThreadKind, usize)>,
-    /// Every metric that the experiment has, in seconds.
+    /// Every metric that the experiment has, in seconds; parts follow their whole.
     pub times: Vec<(Metric, f64)>,
     /// The functions with most exclusive thread time, and their metrics ([`Overview::times`]).
     pub largest: List,
@@ -57,10 +66,11 @@ pub fn overview(
     available: &Available,
     largest: usize,
 ) -> Overview {
-    let metrics = available.metrics();
+    let mut metrics = available.metrics().to_vec();
+    metrics.sort_by_key(|metric| whole(*metric));
     let mut sums = Seconds::from(vec![0.0; metrics.len()]);
     for item in &profile.items {
-        add_item(&mut sums, item, metrics);
+        add_item(&mut sums, item, &metrics);
     }
     let kinds = [
         ThreadKind::Initial,
@@ -81,7 +91,7 @@ pub fn overview(
         .map(|kind| (kind, count(kind)))
         .filter(|(_, n)| *n > 0);
     let request = Request {
-        metrics: metrics.to_vec(),
+        metrics: metrics.clone(),
         sort: SortKey {
             quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
             reversed: false,
@@ -95,7 +105,34 @@ pub fn overview(
     Overview {
         processes: names.tables.processes.len(),
         threads: threads.collect(),
-        times: metrics.iter().copied().zip(sums).collect(),
+        times: metrics.into_iter().zip(sums).collect(),
         largest: list,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::header::Sampling;
+
+    use super::*;
+    use crate::views::test_profile::TestProfile;
+
+    /// They stood below OMP Wait.
+    #[test]
+    fn overhead_and_reductions_are_below_work() {
+        let mut test = TestProfile::new();
+        test.add(&["main"], RefinedState::Overhead, 1.0);
+        test.add(&["main"], RefinedState::Lock, 2.0);
+        let available = Available::new(&Sampling::default(), true);
+        let made = overview(&test.profile, &test.names(), &available, 1);
+        let seconds = [Metric::Overhead, Metric::OmpWait, Metric::Lock].map(|it| made.time(it));
+        assert_eq!(seconds, [1.0, 2.0, 2.0]);
+        let order: Vec<Metric> = made.times.iter().map(|(metric, _)| *metric).collect();
+        let at = |wanted| order.iter().position(|metric| *metric == wanted).unwrap();
+        assert_eq!(
+            order[at(Metric::OmpWork)..][..3],
+            [Metric::OmpWork, Metric::Overhead, Metric::Reduction]
+        );
+        assert!(at(Metric::OmpWait) < at(Metric::Lock));
     }
 }

@@ -8,7 +8,7 @@ use report::timeline::Activity;
 use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::state::app::App;
-use crate::text_fit::{fit, fit_name, wrap};
+use crate::text_fit::{fit_name, wrap};
 
 /// Draws the thread's state at the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
@@ -25,18 +25,10 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         area
     };
     let width = usize::from(area.width);
-    // Beside the rows there is room to wrap lines; below them there is not.
-    let wrapped = |text: String| {
-        if beside {
-            wrap(&text, width)
-        } else {
-            vec![fit(&text, width)]
-        }
-    };
     let mut lines = app
         .cursor_lines(&at_cursor)
         .into_iter()
-        .flat_map(wrapped)
+        .flat_map(|text| wrap(&text, width))
         .map(|text| (text, theme.strong()))
         .collect::<Vec<_>>();
     lines.extend(app.callstack(&at_cursor).into_iter().map(|name| {

@@ -11,10 +11,11 @@ use report::timeline::Activity;
 
 use super::theme::Theme;
 use super::{from, put};
+use crate::axis::{Tick, ticks};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
 use crate::state::timeline::state::{Line, SecondLine};
-use crate::text_fit::{duration, fit};
+use crate::text_fit::{duration, fit, width};
 
 /// The title: the range in sight and the cursor's time.
 pub(super) fn title(app: &App) -> String {
@@ -126,19 +127,16 @@ fn thread(
 }
 
 fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
-    const APART: usize = 14;
-    let columns = parts.columns();
-    let range = &app.timeline.range;
-    let step = (range.end - range.start) / columns.max(1) as u64;
-    put(cells, parts.axis, "seconds", theme.faint());
-    for at in (0..columns).step_by(APART) {
-        if at + APART > columns && at > 0 {
-            break;
-        }
-        let time = report::timeline::column(range, columns, at).start;
-        let mark = from(parts.axis, parts.label + at as u16);
-        let text = format!("┆{}", seconds(time, step));
-        put(cells, mark, &text, theme.faint());
+    let (unit, ticks) = ticks(&app.timeline.range, parts.columns());
+    put(cells, parts.axis, unit.name, theme.faint());
+    for Tick { time, label } in ticks {
+        let Some(column) = app.column_of(time) else {
+            continue;
+        };
+        let mark = from(parts.axis, parts.label + column as u16);
+        let whole = format!("┆{label}");
+        let fits = width(&whole) <= usize::from(mark.width);
+        put(cells, mark, if fits { &whole } else { "┆" }, theme.faint());
     }
 }
 

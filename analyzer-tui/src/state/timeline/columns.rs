@@ -18,7 +18,11 @@ impl App {
     /// The parts of the timeline's body.
     pub fn timeline_parts(&self) -> TimelineParts {
         let bands = self.experiments.timeline().regions().lanes();
-        let number = if self.is_compared() { 4 } else { 0 };
+        let number = if self.experiments.parts().len() > 1 {
+            4
+        } else {
+            0
+        };
         layout::timeline(self.parts().body, bands, number)
     }
 

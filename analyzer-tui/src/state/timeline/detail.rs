@@ -55,7 +55,7 @@ impl App {
                     SampleKind::User => "on",
                     SampleKind::Kernel => "in the kernel on",
                     SampleKind::Preempted => "leaving, at work,",
-                    SampleKind::Blocked => "leaving to wait,",
+                    SampleKind::Blocked => "leaving to sleep,",
                 };
                 lines.push(format!(
                     "sample at {:.6} s {kind} CPU {}: {}",

@@ -27,7 +27,7 @@ impl App {
         };
         let own = format!("{} {}", row.tid, kind_name(row.kind));
         match tables.processes.get(row.process.index()) {
-            _ if self.is_compared() => format!("({}) {own}", self.origin(thread)),
+            _ if self.experiments.parts().len() > 1 => format!("({}) {own}", self.origin(thread)),
             Some(process)
                 if tables.processes.len() > 1 && self.timeline.grouping != Grouping::Process =>
             {

@@ -4,6 +4,7 @@ use experiment::ids::ThreadId;
 
 use super::state::TimeBox;
 use crate::state::app::App;
+use crate::view::View;
 
 impl App {
     /// The box between the anchor and the cursor.
@@ -16,6 +17,11 @@ impl App {
             rows: row.min(other_row)..row.max(other_row) + 1,
             time: anchor.start.min(cursor.start)..anchor.end.max(cursor.end),
         })
+    }
+
+    /// Drops the box on the timeline; `false` if there is none.
+    pub(crate) fn drop_box(&mut self) -> bool {
+        self.view == View::Timeline && self.timeline.anchor.take().is_some()
     }
 
     /// A box as a filter's expression.

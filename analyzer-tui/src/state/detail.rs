@@ -1,0 +1,46 @@
+//! Details of the selected line of a list.
+
+use report::document::Target;
+
+use super::app::App;
+use crate::layout::MOST_DETAIL;
+use crate::list::Line;
+use crate::text_fit::{fit, wrap};
+use crate::view::View;
+
+impl App {
+    /// The lines below the rows, as they fit the screen: the selected line's number, its full name,
+    /// and a function's location.
+    pub(crate) fn detail_lines(&self) -> Vec<String> {
+        let width = usize::from(self.size.0);
+        let mut lines = wrap(&self.detail(), width);
+        if lines.len() > MOST_DETAIL {
+            let rest = lines.split_off(MOST_DETAIL - 1);
+            let rest: Vec<&str> = rest.iter().map(|line| line.trim_start()).collect();
+            lines.push(fit(&format!("  {}", rest.join(" ")), width));
+        }
+        lines
+    }
+
+    fn detail(&self) -> String {
+        let at = self.cursor().selected;
+        let count = self.list.lines().len();
+        let Some(line) = self.list.lines().get(at) else {
+            return "nothing is left to show".to_owned();
+        };
+        let number = format!("{}/{count}", at + 1);
+        let text = self.list.text(at);
+        let more = match (line, self.list.target(at)) {
+            // A text is whole where it stands.
+            (Line::Text(_) | Line::Fact { .. }, _) => return number,
+            (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),
+            (_, Some(Target::Function(name))) => self.experiments.location(name),
+            _ => None,
+        };
+        match more {
+            Some(more) if self.view == View::Regions => more,
+            Some(more) => format!("{number} {text}  {more}"),
+            None => format!("{number} {}", text.trim_start()),
+        }
+    }
+}
