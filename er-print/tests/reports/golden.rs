@@ -63,6 +63,8 @@ goldens! {
     regions_by_a_metric: "omp_preg_sorted.txt",
         ["-sort", "e.ompctwt", "-OMP_preg", "-sort", "-name", "-OMP_task", "omp.er"];
     regions_of_plain: "omp_preg_plain.txt", ["-OMP_preg", "plain.er"];
+    loops: "omp_loop.txt", ["-OMP_loop", "omp.er"];
+    loops_as_json: "omp_loop.json", ["-printmode", "json", "-OMP_loop", "omp.er"];
     tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
     tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
     index_objects: "index.txt", [

@@ -19,10 +19,10 @@ use std::path::Path;
 
 use experiment::header::{Losses, Runtime};
 use experiment::ids::{ContextId, FrameId, Nanos, StackId, ThreadId, ThreadStateId};
-use experiment::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
+use experiment::rows::{LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
 use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
-use experiment::tables::{ContextKind, RuntimeKind, ThreadKind};
+use experiment::tables::{ContextKind, Loop, LoopClause, RuntimeKind, Schedule, ThreadKind};
 use test_support::Builder;
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.
@@ -189,7 +189,7 @@ pub(crate) fn openmp(path: &Path) {
         mean: Nanos(1_050_000_000),
     });
     let construct = make.tables.loop_id(Loop {
-        call: in_bar_call,
+        call: bar,
         schedule: Schedule::Dynamic,
         clause: LoopClause::Plain,
     });

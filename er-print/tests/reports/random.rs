@@ -125,6 +125,7 @@ const COMMANDS: &[&str] = &[
     "leaks",
     "OMP_preg",
     "OMP_task",
+    "OMP_loop",
     "CPUs",
     "Samples",
     "Processes",

@@ -289,7 +289,7 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
     let iteration = iteration(row)?;
     let trip = row.trip();
     // Chunks that cost little to get, and of which each thread still gets some.
-    let cheap = (CHUNK_TO_CALL * row.call().unwrap_or(USUAL_CALL) / iteration).ceil();
+    let cheap = (CHUNK_TO_CALL * row.call().unwrap_or(USUAL_CALL) / iteration).round();
     let fair = (trip / (CHUNKS_EACH * threads)).floor().max(1.0);
     let chunk = cheap.clamp(1.0, fair);
     let each = row.chunks as f64 / row.instances.max(1) as f64 / threads;
