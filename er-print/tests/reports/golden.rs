@@ -71,6 +71,10 @@ goldens! {
     ];
     index_objects_as_json: "index.json",
         ["-printmode", "json", "-CPUs", "-indxobj", "sec", "omp.er"];
+    index_objects_by_a_metric: "index_sorted.txt", [
+        "-sort", "i.ompwait", "-Threads", "-CPUs", "-sort", "-name", "-Threads", "-sort", "size",
+        "-CPUs", "omp.er",
+    ];
     blame: "blame.txt", ["-metrics", "e.ompwork:e.blame:i.blame", "-functions", "omp.er"];
     overview_as_json: "overview.json", ["-printmode", "json", "-overview", "omp.er"];
     thread_list: "thread_list.txt", ["-thread_list", "omp.er"];

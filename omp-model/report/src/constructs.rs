@@ -2,7 +2,7 @@
 //! in both, so that a program may show both in one list: `kind`, `instances`, the times.
 
 use experiment::ids::ContextId;
-use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::openmp::gain::REGION_METRICS;
@@ -48,15 +48,17 @@ pub(crate) trait ConstructRow: Sized {
 pub(crate) type List<T> = Vec<Joined<T>>;
 
 /// All constructs of the query, and the label of the quantity that they are sorted by; `None` for
-/// their own order, which a comparison always has.
+/// their own order.
 pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
-    let by = if query.is_comparison() {
-        None
-    } else {
-        sort(&mut rows, query.settings.sort)
-    };
+    let by = list::sort_as_asked(&mut rows, query.settings.sort, seconds);
     (rows, by)
+}
+
+/// The seconds of a row; `None` if such rows have no such metric or flavour.
+fn seconds<T: ConstructRow>(row: &T, flavour: Flavour, metric: Metric) -> Option<f64> {
+    let at = REGION_METRICS.iter().position(|&known| known == metric)?;
+    Some(row.seconds(flavour)?[at])
 }
 
 /// Every construct of the query.
@@ -81,27 +83,6 @@ fn all<T: ConstructRow>(query: &Query<'_>) -> List<T> {
         rows: it.rows.into_iter().map(bare).collect(),
     });
     joined.collect()
-}
-
-/// Sorts rows stably by a key: largest first, names from A to Z. Returns the key's label; `None` if
-/// rows have no such value and keep their order.
-fn sort<T: ConstructRow>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<String> {
-    let key = key?;
-    let turned = |order: std::cmp::Ordering| if key.reversed { order.reverse() } else { order };
-    match key.quantity {
-        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
-        Quantity::Time(flavour, metric) => {
-            let at = REGION_METRICS.iter().position(|&known| known == metric)?;
-            let value = |row: &Joined<T>| Some(row.rows[0].as_ref()?.seconds(flavour)?[at]);
-            if rows.iter().any(|row| value(row).is_none()) {
-                return None;
-            }
-            let value = |row: &Joined<T>| value(row).unwrap_or(0.0);
-            rows.sort_by(|left, right| turned(value(right).total_cmp(&value(left))));
-        }
-        Quantity::Size | Quantity::Address => return None,
-    }
-    Some(key.quantity.label())
 }
 
 /// The table of constructs. A comparison has the columns of these keys alone.
@@ -263,6 +244,8 @@ const fn heading(metric: Metric) -> [&'static str; 2] {
 
 #[cfg(test)]
 mod tests {
+    use omp_model::metrics::SortKey;
+
     use super::*;
 
     struct Waiting {
@@ -324,7 +307,7 @@ mod tests {
                 rows: vec![Some(Waiting { name, seconds })],
             }
         });
-        let by = sort(&mut rows, key);
+        let by = list::sort_as_asked(&mut rows, key, seconds);
         let names = rows.map(|row| row.name);
         (names.concat(), by.unwrap_or_default())
     }

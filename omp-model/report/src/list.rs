@@ -1,5 +1,8 @@
 //! Lists with a row for each thread, load object, CPU or construct.
 
+use std::cmp::Ordering;
+
+use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::join::{Joined, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
@@ -104,6 +107,35 @@ pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(
     if query.is_comparison() {
         rows.sort_by(|left, right| order(query.request.sort, &value, left, right));
     }
+}
+
+/// Sorts rows that have an order of their own as `sort` asks, stably: largest first, names from A to
+/// Z. Returns the key's label; `None` where nothing is asked or rows have no such value, and the
+/// order stays. The value of several experiments is the largest.
+pub(crate) fn sort_as_asked<T>(
+    rows: &mut [Joined<T>],
+    key: Option<SortKey>,
+    value: impl Fn(&T, Flavour, Metric) -> Option<f64>,
+) -> Option<String> {
+    let key = key?;
+    let turned = |order: Ordering| if key.reversed { order.reverse() } else { order };
+    match key.quantity {
+        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
+        Quantity::Time(flavour, metric) => {
+            let value = |row: &T| value(row, flavour, metric);
+            let known = || rows.iter().flat_map(|row| row.rows.iter().flatten());
+            if known().any(|row| value(row).is_none()) {
+                return None;
+            }
+            let largest = |row: &Joined<T>| {
+                let values = row.rows.iter().flatten().filter_map(value);
+                values.fold(0.0, f64::max)
+            };
+            rows.sort_by(|left, right| turned(largest(right).total_cmp(&largest(left))));
+        }
+        Quantity::Size | Quantity::Address => return None,
+    }
+    Some(key.quantity.label())
 }
 
 /// The rows of a list.
