@@ -67,7 +67,7 @@ complete -c er_print -o name -x -a 'long short mangled' -d 'name functions long,
 complete -c er_print -o viewmode -x -a 'user expert machine' -d 'show stacks as written (user, expert) or as measured (machine)'
 complete -c er_print -o inline -x -a 'on off' -d 'give inlined functions frames of their own (on) or not (off)'
 complete -c er_print -o compare -x -a 'off on delta ratio scaling' -d 'set experiments side by side: on, delta, ratio; scaling shows what threads lose'
-complete -c er_print -o printmode -x -a 'text json html' -d 'print text, json or html, or a sign such as , between cells'
+complete -c er_print -o printmode -x -a 'text json html markdown' -d 'print text, json, html, markdown, or a sign such as , between cells'
 complete -c er_print -o header -d 'tell how the recording was made, and what it is short of'
 complete -c er_print -o overview -d 'tell where the time went'
 complete -c er_print -o statistics -d 'show resource use'

@@ -98,7 +98,7 @@ pub(crate) fn inline(session: &mut Session<'_>, arguments: &[String]) -> Result<
     Ok(())
 }
 
-/// Chooses between text, HTML, JSON, and text with a character between the cells.
+/// Chooses between text, HTML, Markdown, JSON, and text with a character between the cells.
 pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let word = &arguments[0];
     let mut letters = word.chars();
@@ -111,12 +111,13 @@ pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Resu
                 ("text", (PrintMode::Text, Layout::Aligned)),
                 ("json", (PrintMode::Json, Layout::Aligned)),
                 ("html", (PrintMode::Text, Layout::Html)),
+                ("markdown", (PrintMode::Text, Layout::Markdown)),
             ];
             let chosen = choose("printmode", word, &modes);
             chosen.map_err(|_| {
                 Stop::Usage(format!(
-                    "printmode takes one of text, json, html, or a sign such as , to stand between \
-                     cells, not \"{word}\""
+                    "printmode takes one of text, json, html, markdown, or a sign such as , to \
+                     stand between cells, not \"{word}\""
                 ))
             })?
         }

@@ -148,7 +148,7 @@ const OTHERS: &[Command] = &[
     on_session(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),
     on_session(Group::Output, "inline", "CHOICE", "give inlined functions frames of their own (on) or not (off)", settings::inline),
     on_session(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
-    on_session(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
+    on_session(Group::Output, "printmode", "MODE", "print text, json, html, markdown, or a sign such as , between cells", settings::printmode),
 
     on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),

@@ -196,9 +196,20 @@ goldens! {
         "-add_exp", "plain.er", "-drop_exp", "omp.er", "-experiment_list", "-add_exp", "one.er",
         "-experiment_list", "-open_exp", "omp.er", "-experiment_list", "omp.er",
     ];
-    delimited: "delimited.txt",
-        ["-printmode", ",", "-functions", "-thread_list", "-calltree", "omp.er"];
-    html: "html.txt", ["-printmode", "html", "-functions", "-thread_list", "-header", "omp.er"];
+    delimited: "delimited.txt", [
+        "-printmode", ",", "-functions", "-thread_list", "-calltree", "-OMP_preg", "-OMP_task",
+        "-overview", "-setpath", "src", "-source", "bar", "omp.er",
+    ];
+    html: "html.txt", [
+        "-printmode", "html", "-functions", "-thread_list", "-header", "-OMP_preg", "-OMP_task",
+        "-overview", "-setpath", "src", "-source", "bar", "-calltree", "omp.er",
+    ];
+    markdown: "markdown.md", [
+        "-printmode", "markdown", "-functions", "-thread_list", "-header", "-OMP_preg",
+        "-OMP_task", "-overview", "-setpath", "src", "-source", "bar", "-calltree", "omp.er",
+    ];
+    delimited_comparison: "delimited_comparison.txt",
+        ["-printmode", "|", "-compare", "ratio", "-OMP_preg", "omp.er", "one.er"];
     checks_that_hold: "checks.txt", [
         "-check", "ompwait < 50%", "-check", "e.total(bar)<=1.2*base",
         "-check", "e.total(foo -- OMP parallel region from line 9) < 1.6 * base", "-check", "i.total(foo) > 1s",

@@ -203,7 +203,7 @@ pub(crate) fn contexts<'a, T: ConstructRow>(id: &str) -> [Field<'a, T>; 2] {
     };
     [
         Field::new(id, "Contexts", move |row| Value::Json(json!(numbers(row)))),
-        Field::new(T::WORD, "Contexts", text)
+        Field::new(T::WORD, T::WORD, text)
             .heading([T::WORD, ""])
             .json(InJson::Nowhere),
     ]

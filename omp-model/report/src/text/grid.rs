@@ -4,7 +4,7 @@ use omp_model::metrics::Quantity;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
-use super::layout::{Layout, address, escape, leads, style};
+use super::layout::{Layout, address, html, indented, leads, markdown, style};
 use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
@@ -381,42 +381,63 @@ impl Grid {
         lines.text
     }
 
-    /// The cells with a mark between them; a cell that holds it stands in quotation marks.
+    /// The cells with a mark between them; a cell that holds it stands in quotation marks, one
+    /// without a value is empty.
     pub(super) fn delimited(&self, mark: char) -> String {
-        let quoted = |cell: &str| {
-            if cell.contains([mark, '"', '\n']) {
+        let quoted = |cell: &String| {
+            if cell.contains([mark, '"', '\n']) || cell.starts_with('#') {
                 format!("\"{}\"", cell.replace('"', "\"\""))
+            } else if cell == "-" {
+                String::new()
             } else {
-                cell.to_owned()
+                cell.clone()
             }
         };
-        let line = |cells: Vec<String>| cells.join(&mark.to_string()) + "\n";
-        let heading = self.columns.iter().map(|cells| quoted(&cells.words()));
-        let mut text = line(heading.collect());
-        for row in 0..self.rows {
-            let cells = self
-                .columns
-                .iter()
-                .map(|cells| quoted(cells.bare(row, self.lead)));
-            text.push_str(&line(cells.collect()));
-        }
-        text
+        let line = |cells: Vec<String>| {
+            let cells: Vec<String> = cells.iter().map(quoted).collect();
+            cells.join(&mark.to_string()) + "\n"
+        };
+        let rows = (0..self.rows).map(|row| line(self.row(row)));
+        line(self.headings()) + &rows.collect::<String>() + "\n"
     }
 
     /// The cells as an HTML table.
     pub(super) fn html(&self) -> String {
-        let line = |cells: Vec<String>| format!("<tr>{}</tr>\n", cells.concat());
-        let heading = self.columns.iter();
-        let heading = heading.map(|cells| format!("<th>{}</th>", escape(&cells.words())));
-        let mut text = format!("<table>\n{}", line(heading.collect()));
-        for row in 0..self.rows {
-            let cells = self.columns.iter();
-            let cells =
-                cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row, self.lead))));
-            text.push_str(&line(cells.collect()));
-        }
-        text.push_str("</table>\n");
-        text
+        let line = |tag: &str, cells: Vec<String>| {
+            let cells = cells.iter();
+            let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", indented(&html(cell))));
+            format!("<tr>{}</tr>\n", cells.collect::<String>())
+        };
+        let rows = (0..self.rows).map(|row| line("td", self.row(row)));
+        let rows = rows.collect::<String>();
+        format!("<table>\n{}{rows}</table>\n", line("th", self.headings()))
+    }
+
+    /// The cells as a Markdown table: numbers to the right.
+    pub(super) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let escaped = |cells: Vec<String>| {
+            let cells = cells.iter();
+            line(cells.map(|cell| indented(&markdown(cell))).collect())
+        };
+        let rule = |cells: &Cells| if cells.is_name { "---" } else { "---:" };
+        let rules = self.columns.iter().map(|cells| rule(cells).to_owned());
+        let rows = (0..self.rows).map(|row| escaped(self.row(row)));
+        let rows = rows.collect::<String>();
+        escaped(self.headings()) + &line(rules.collect()) + &rows + "\n"
+    }
+
+    /// The headings, each on one line.
+    fn headings(&self) -> Vec<String> {
+        self.columns.iter().map(Cells::words).collect()
+    }
+
+    /// The cells of a row.
+    fn row(&self, row: usize) -> Vec<String> {
+        let cells = self.columns.iter();
+        cells
+            .map(|cells| cells.bare(row, self.lead).to_owned())
+            .collect()
     }
 }
 
