@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use omp_model::filter::{Filter, Word};
 use omp_model::metrics::{Column, SortKey};
 use report::find::Named;
+use report::prune::prune;
 use report::query::Source;
 use report::settings::Objects;
 use report::text::Layout;
@@ -197,6 +198,14 @@ impl<'a> Session<'a> {
 
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
+        let mut pruned;
+        let document = if self.settings.least_percent > 0.0 {
+            pruned = document.clone();
+            prune(&mut pruned, self.settings.least_percent);
+            &pruned
+        } else {
+            document
+        };
         let report = match self.settings.print {
             PrintMode::Text => report::text::render(document, self.settings.layout),
             PrintMode::Json => report::json::render(document),

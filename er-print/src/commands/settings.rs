@@ -49,9 +49,24 @@ fn print_current(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
     session.show(&Document::of_lines("metrics", lines))
 }
 
-/// Limits the rows.
+/// Limits the rows by their number, or by their part of the whole.
 pub(crate) fn limit(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.limit = count("limit", &arguments[0])?;
+    let word = &arguments[0];
+    let (rows, percent) = match word.strip_suffix('%') {
+        None => (count("limit", word)?, 0.0),
+        Some(number) => {
+            let percent = number.trim().parse::<f64>().ok();
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            let percent = percent.ok_or_else(|| {
+                Stop::Usage(format!(
+                    "limit takes a number of rows or a percentage from 0% to 100%, not \"{word}\""
+                ))
+            })?;
+            (0, percent)
+        }
+    };
+    session.settings.limit = rows;
+    session.settings.least_percent = percent;
     Ok(())
 }
 

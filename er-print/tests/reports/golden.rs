@@ -75,6 +75,12 @@ goldens! {
         "-sort", "i.ompwait", "-Threads", "-CPUs", "-sort", "-name", "-Threads", "-sort", "size",
         "-CPUs", "omp.er",
     ];
+    limits_by_percent: "limit_percent.txt", [
+        "-limit", "20%", "-functions", "-calltree", "-gprof", "-OMP_preg", "-Threads",
+        "-printmode", "json", "-metrics", "e.ompwork", "-functions", "omp.er",
+    ];
+    short_names: "short_names.txt",
+        ["-name", "short", "-functions", "-OMP_preg", "-OMP_task", "omp.er"];
     blame: "blame.txt", ["-metrics", "e.ompwork:e.blame:i.blame", "-functions", "omp.er"];
     overview_as_json: "overview.json", ["-printmode", "json", "-overview", "omp.er"];
     thread_list: "thread_list.txt", ["-thread_list", "omp.er"];

@@ -173,7 +173,10 @@ impl Page {
                 (Layout::Markdown, _) => cells().markdown(),
             };
             self.written += &rows;
-            self.words(Words::Lines, table.foot.iter().map(|line| line.text.as_str()));
+            self.words(
+                Words::Lines,
+                table.foot.iter().map(|line| line.text.as_str()),
+            );
             self.gap();
         }
     }
