@@ -9,7 +9,8 @@ use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Column, Construct, InJson, Style, Table, Target, Value};
+use crate::document::{Column, Construct, InJson, Row, Style, Table, Target, Value};
+use crate::functions::numbers;
 use crate::json;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -118,10 +119,26 @@ pub(crate) fn table<T: ConstructRow>(
             Style::Sparse
         },
         compare: query.compare,
+        whole: sums(&shown),
         rows: shown,
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()
     }
+}
+
+/// The sums of all rows, by experiment and column.
+fn sums(rows: &[Row]) -> Vec<Vec<f64>> {
+    let mut sums: Vec<Vec<f64>> = Vec::new();
+    for row in rows {
+        sums.resize(row.values.len(), Vec::new());
+        for (sums, values) in sums.iter_mut().zip(&row.values) {
+            sums.resize(values.len(), 0.0);
+            for (sum, number) in sums.iter_mut().zip(numbers(values)) {
+                *sum += number;
+            }
+        }
+    }
+    sums
 }
 
 /// Makes a column one of several experiments: the last line of its heading is the experiment's,
@@ -191,22 +208,23 @@ const LONGEST: usize = 3;
 /// text.
 pub(crate) fn contexts<'a, T: ConstructRow>(id: &str) -> [Field<'a, T>; 2] {
     let numbers = |row: &T| -> Vec<u32> { row.contexts().iter().map(|it| it.0).collect() };
-    let text = move |row: &T| {
-        let numbers = numbers(row);
-        let shown: Vec<String> = numbers
-            .iter()
-            .take(LONGEST)
-            .map(ToString::to_string)
-            .collect();
-        let more = if numbers.len() > LONGEST { ",..." } else { "" };
-        Value::Text(shown.join(",") + more)
-    };
+    let text = move |row: &T| Value::Text(first_few(&numbers(row)));
     [
         Field::new(id, "Contexts", move |row| Value::Json(json!(numbers(row)))),
         Field::new(T::WORD, T::WORD, text)
             .heading([T::WORD, ""])
             .json(InJson::Nowhere),
     ]
+}
+
+/// `2,3,8 and 1 more`.
+fn first_few(numbers: &[u32]) -> String {
+    let shown = numbers.iter().take(LONGEST).map(ToString::to_string);
+    let shown = shown.collect::<Vec<_>>().join(",");
+    match numbers.len().saturating_sub(LONGEST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// The times of [`REGION_METRICS`] in these flavours.
@@ -291,6 +309,13 @@ mod tests {
         }
 
         fn absorb(&mut self, _: Self) {}
+    }
+
+    #[test]
+    fn a_list_that_is_cut_tells_how_much_is_missing() {
+        assert_eq!(first_few(&[]), "");
+        assert_eq!(first_few(&[2, 3, 8]), "2,3,8");
+        assert_eq!(first_few(&[2, 3, 8, 9, 11]), "2,3,8 and 2 more");
     }
 
     /// The names of three constructs in the order of a key, and what they are then sorted by.

@@ -96,10 +96,16 @@ fn around(row: &TaskRow) -> Vec<Line> {
         let of = row.runs.as_ref().map_or(0, Runs::begun);
         format!("    {unfinished} of {of} began and did not complete: the times leave them out")
     });
+    let more = |count: usize, what: &str| {
+        let more = count.saturating_sub(LONGEST);
+        (more > 0).then(|| format!("    {what} {more} more"))
+    };
     let name = std::iter::once(located(row));
     name.chain(unfinished)
         .chain(created)
+        .chain(more(row.created.len(), "created in"))
         .chain(waited)
+        .chain(more(row.waited.len(), "waited for at"))
         .map(Line::plain)
         .collect()
 }
