@@ -112,6 +112,14 @@ impl<'a> Source<'a> {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let missing = |metric: &&Metric| !self.analysis.available().has(**metric);
+        let missing: Vec<&str> = metrics.iter().filter(missing).map(|it| it.id()).collect();
+        if !missing.is_empty() {
+            said.push(format!(
+                "this recording has no data for {}: metric_list shows the metrics that it has",
+                missing.join(", ")
+            ));
+        }
         if metrics.contains(&Metric::Blame) {
             let Settings { mode, inline, .. } = *self.settings;
             let whole = self.analysis.profile(mode, inline);
@@ -129,7 +137,12 @@ impl<'a> Source<'a> {
 
     /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
-        let estimated = self.profile_in(self.settings.mode).1;
+        let (profile, estimated) = self.profile_in(self.settings.mode);
+        if profile.items.iter().all(|item| item.seconds == 0.0) {
+            let mut said = vec![format!("the filter {} keeps nothing", filter.text())];
+            said.extend(filter.hints(self.names().tables));
+            return said.join("; ");
+        }
         let mut words = format!("only what the filter keeps ({})", filter.text());
         if estimated > 0.0 {
             words.push_str(&format!(
