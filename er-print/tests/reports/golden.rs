@@ -100,6 +100,14 @@ goldens! {
         ["-thread_select", "1", "-filters", "OMPSTATE!=SERIAL", "-calltree", "omp.er"];
     filtered_time: "filtered_time.txt",
         ["-filters", "TSTAMP<6000000", "-metrics", "e.total", "-functions", "omp.er"];
+    filtered_to_nothing: "filtered_nothing.txt", [
+        "-metrics", "e.total", "-filters", "THRID==101", "-functions", "-filters",
+        "LWPID IN (2, 7)", "-Threads", "-filters", "LEAF==\"nothing\"", "-OMP_preg", "omp.er",
+    ];
+    metrics_without_data: "no_data.txt", [
+        "-metrics", "e.total:e.%ompwait", "-sort", "e.ompwait", "-limit", "3", "-functions",
+        "-printmode", "json", "-functions", "plain.er",
+    ];
     describe: "describe.txt", ["-describe"];
     hidden_objects: "hidden_objects.txt", [
         "-viewmode", "machine", "-object_hide", "libomp.so.5", "-object_api", "app",

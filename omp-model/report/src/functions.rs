@@ -207,8 +207,12 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The seconds of a metric in a view of stacks, with those of them that are inferred.
+    /// The seconds of a metric in a view of stacks, with those of them that are inferred; nothing
+    /// where the recording has no data for it.
     pub(crate) fn placed(&self, seconds: &[f64], metric: Metric) -> Value {
+        if !self.all.analysis.available().has(metric) {
+            return Value::Absent;
+        }
         let inferred = self.request.inferred(metric);
         let inferred = inferred.and_then(|at| seconds.get(at)).copied();
         Value::placed(self.seconds(seconds, metric), inferred.unwrap_or(0.0))

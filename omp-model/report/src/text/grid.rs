@@ -266,12 +266,12 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
             ([flavour.to_owned(), words.to_owned(), unit], percents)
         }
     };
-    let omitted = table
-        .rows
-        .iter()
-        .map(|row| *value(row, at) == Value::Omitted);
-    for (cell, _) in rows.iter_mut().zip(omitted).filter(|(_, is)| *is) {
-        cell.clear();
+    for (cell, row) in rows.iter_mut().zip(&table.rows) {
+        match value(row, at) {
+            Value::Omitted => cell.clear(),
+            Value::Absent => "-".clone_into(cell),
+            _ => {}
+        }
     }
     Cells {
         heading: heading.into(),
