@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use omp_model::filter::{Filter, Word};
 use omp_model::metrics::{Available, Column, Quantity, SortKey};
+use omp_model::views::names::NameForm;
 use report::find::Named;
 use report::prune::prune;
 use report::query::Source;
@@ -215,6 +216,12 @@ impl<'a> Session<'a> {
         Ok(Query::new(settings, all, &each, columns, sort))
     }
 
+    /// The cells that rows have to fit: a terminal's, where names are short.
+    fn width(&self) -> Option<usize> {
+        let is_short = self.settings.style.form == NameForm::Short;
+        is_short.then(|| self.output.width()).flatten()
+    }
+
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
         let mut pruned;
@@ -226,7 +233,10 @@ impl<'a> Session<'a> {
             document
         };
         let report = match self.settings.print {
-            PrintMode::Text => report::text::render(document, self.settings.layout),
+            PrintMode::Text => match (self.settings.layout, self.width()) {
+                (Layout::Aligned, Some(width)) => report::text::fitted(document, width),
+                (layout, _) => report::text::render(document, layout),
+            },
             PrintMode::Json => report::json::render(document),
         };
         self.output.print(&report)

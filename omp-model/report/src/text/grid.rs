@@ -1,7 +1,7 @@
 //! A table as cells of text, and how they stand.
 
 use omp_model::metrics::Quantity;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
 use super::layout::{Layout, address, html, indented, leads, markdown, style};
@@ -343,6 +343,20 @@ impl Grid {
         self.columns.insert(at.min(self.columns.len()), cells);
     }
 
+    /// The same with names cut to what the other columns leave of a width.
+    pub(super) fn fitted(mut self, width: Option<usize>) -> Grid {
+        const GAP: usize = 3;
+        const LEAST: usize = 20;
+        let Some(width) = width else { return self };
+        let numbers = self.columns.iter().filter(|cells| !cells.is_name);
+        let taken: usize = numbers.map(|cells| cells.width() + GAP).sum();
+        let room = width.saturating_sub(taken + GAP).max(LEAST);
+        let names = self.columns.iter_mut().filter(|cells| cells.is_name);
+        let names = names.flat_map(|cells| &mut cells.rows);
+        names.for_each(|name| *name = cut(name, room));
+        self
+    }
+
     /// The cells under each other.
     pub(super) fn aligned(mut self, style: Style) -> String {
         if style == Style::Sparse {
@@ -441,6 +455,25 @@ impl Grid {
     }
 }
 
+/// A text cut in its middle to a width: both ends of a name tell it apart.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let tail_width = width / 3;
+    let mut head = String::new();
+    for letter in text.chars() {
+        if head.width() + letter.width().unwrap_or(0) + tail_width + 1 > width {
+            break;
+        }
+        head.push(letter);
+    }
+    let fits = |at: &usize| text[*at..].width() <= tail_width;
+    let starts = text.char_indices().map(|(at, _)| at);
+    let tail = starts.filter(fits).min().unwrap_or(text.len());
+    format!("{head}…{}", &text[tail..])
+}
+
 /// Lines of cells that stand under each other.
 struct Lines<'a> {
     style: Style,
@@ -531,5 +564,36 @@ Work           OMP
 
 ";
         assert_eq!(render(&document, Layout::Aligned), expected);
+    }
+
+    #[test]
+    fn names_fit_a_screen_and_keep_both_ends() {
+        assert_eq!(cut("main", 4), "main");
+        let name = "solve -- OMP parallel region from line 9";
+        assert_eq!(cut(name, 20), "solve -- OMP …line 9");
+        assert_eq!(cut("日本語日本語", 8), "日本…語");
+        let row = Row {
+            name: name.to_owned(),
+            values: vec![vec![Value::Number(1.0), Value::Absent]],
+            ..Row::default()
+        };
+        let total = Quantity::Time(Flavour::Exclusive, Time::Total);
+        let document = Document {
+            blocks: vec![Block::Table(Table {
+                columns: vec![Column::time(total), Column::name()],
+                rows: vec![row],
+                ..Table::default()
+            })],
+            ..Document::default()
+        };
+        for width in 35..60 {
+            let text = super::super::fitted(&document, width);
+            let longest = text.lines().map(UnicodeWidthStr::width).max();
+            assert!(longest <= Some(width), "{width}: {text}");
+        }
+        assert_eq!(
+            super::super::fitted(&document, 200),
+            render(&document, Layout::Aligned)
+        );
     }
 }

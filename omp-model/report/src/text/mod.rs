@@ -25,8 +25,19 @@ pub use layout::{Layout, address, mark};
 
 /// The document in a layout.
 pub fn render(document: &Document, layout: Layout) -> String {
+    write(document, layout, None)
+}
+
+/// The document as text on a screen of so many cells: names are cut in their middle, so that rows
+/// take one line each, if the other columns leave room.
+pub fn fitted(document: &Document, width: usize) -> String {
+    write(document, Layout::Aligned, Some(width))
+}
+
+fn write(document: &Document, layout: Layout, width: Option<usize>) -> String {
     let mut page = Page {
         layout,
+        width,
         written: String::new(),
     };
     if !document.title.is_empty() {
@@ -52,7 +63,8 @@ pub fn render(document: &Document, layout: Layout) -> String {
         page.words(Words::Notes, footer.iter().map(String::as_str));
         page.gap();
     }
-    let others = document.others.iter().map(|other| render(other, layout));
+    let others = document.others.iter();
+    let others = others.map(|other| write(other, layout, width));
     page.written + &others.collect::<String>()
 }
 
@@ -89,6 +101,8 @@ enum Words {
 /// A report as it is written.
 struct Page {
     layout: Layout,
+    /// The cells of a line, if rows are to fit.
+    width: Option<usize>,
     written: String,
 }
 
@@ -167,7 +181,7 @@ impl Page {
                     grid::facts(table, &shown, facts)
                 }
                 (Layout::Aligned, Style::Records) => records::aligned(table),
-                (Layout::Aligned, _) => cells().aligned(style(table)),
+                (Layout::Aligned, _) => cells().fitted(self.width).aligned(style(table)),
                 (Layout::Delimited(mark), _) => cells().delimited(mark),
                 (Layout::Html, _) => cells().html(),
                 (Layout::Markdown, _) => cells().markdown(),
