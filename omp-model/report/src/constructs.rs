@@ -4,7 +4,7 @@
 use experiment::ids::ContextId;
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::join::{Joined, join_adding};
+use omp_model::views::compare::join::{Joined, Rank, join_adding};
 use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
@@ -38,6 +38,9 @@ pub(crate) trait ConstructRow: Sized {
     /// Its seconds by [`REGION_METRICS`]; nothing for a flavour that such rows do not have.
     fn seconds(&self, flavour: Flavour) -> Option<&[f64]>;
 
+    /// The number by which rows are in their own order, largest first.
+    fn weight(&self) -> f64;
+
     /// Data beyond the columns, in words.
     fn detail(&self) -> String;
 
@@ -52,7 +55,12 @@ pub(crate) type List<T> = Vec<Joined<T>>;
 /// their own order.
 pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
-    let by = list::sort_as_asked(&mut rows, query.settings.sort, seconds);
+    let rank = query.rank();
+    let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, seconds);
+    if by.is_none() && rank == Rank::Change {
+        let rank = |joined: &Joined<T>| rank.of(joined, T::weight);
+        rows.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
+    }
     (rows, by)
 }
 
@@ -304,6 +312,10 @@ mod tests {
             (flavour == Flavour::Exclusive).then_some(&self.seconds)
         }
 
+        fn weight(&self) -> f64 {
+            0.0
+        }
+
         fn detail(&self) -> String {
             String::new()
         }
@@ -332,7 +344,7 @@ mod tests {
                 rows: vec![Some(Waiting { name, seconds })],
             }
         });
-        let by = list::sort_as_asked(&mut rows, key, seconds);
+        let by = list::sort_as_asked(&mut rows, key, Rank::Largest, seconds);
         let names = rows.map(|row| row.name);
         (names.concat(), by.unwrap_or_default())
     }

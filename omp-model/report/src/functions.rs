@@ -79,9 +79,9 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Document {
         }
     };
     let rows: Vec<Row> = rows.into_iter().map(row).collect();
-    let by = query.request.sort.quantity.label();
+    let by = query.by(&query.request.sort.quantity.label());
     Document {
-        title: format!("{} sorted by metric: {by}", kind.title()),
+        title: format!("{} sorted by {by}", kind.title()),
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(columns.clone(), rows)

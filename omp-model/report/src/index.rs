@@ -160,7 +160,7 @@ pub(crate) fn document(
     let mut joined = by_name(query, sides, |object: &IndexObject| object.name.clone());
     // Time by an object is that of all stacks: either flavour means it.
     let key = query.settings.sort.map(exclusive);
-    let by = sort_as_asked(&mut joined[1..], key, |object, _, metric| {
+    let by = sort_as_asked(&mut joined[1..], key, query.rank(), |object, _, metric| {
         Some(object.seconds[query.request.index(metric)?])
     });
     joined.truncate(query.limited(joined.len() - 1) + 1);
@@ -192,7 +192,7 @@ pub(crate) fn document(
     let rows: Vec<Row> = joined.into_iter().enumerate().map(row).collect();
     Document {
         title: match by {
-            Some(metric) => format!("{} sorted by metric: {metric}", head.view),
+            Some(metric) => format!("{} sorted by {}", head.view, query.by(&metric)),
             None => head.title.to_owned(),
         },
         blocks: vec![Block::Table(Table {

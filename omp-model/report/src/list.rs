@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
-use omp_model::views::compare::join::{Joined, join, order};
+use omp_model::views::compare::join::{Joined, Rank, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
@@ -101,20 +101,22 @@ pub(crate) fn by_name<T>(
     sides.into_iter().flatten().map(alone).collect()
 }
 
-/// Sorts rows of compared experiments: the one with the largest value in any of them first. Rows
-/// of one experiment are sorted already.
+/// Sorts rows of compared experiments: by their largest value or its change. Rows of one experiment
+/// are sorted already.
 pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(&T) -> f64) {
     if query.is_comparison() {
-        rows.sort_by(|left, right| order(query.request.sort, &value, left, right));
+        let (sort, rank) = (query.request.sort, query.rank());
+        rows.sort_by(|left, right| order(sort, rank, &value, left, right));
     }
 }
 
 /// Sorts rows that have an order of their own as `sort` asks, stably: largest first, names from A to
 /// Z. Returns the key's label; `None` where nothing is asked or rows have no such value, and the
-/// order stays. The value of several experiments is the largest.
+/// order stays. Several experiments are ranked.
 pub(crate) fn sort_as_asked<T>(
     rows: &mut [Joined<T>],
     key: Option<SortKey>,
+    rank: Rank,
     value: impl Fn(&T, Flavour, Metric) -> Option<f64>,
 ) -> Option<String> {
     let key = key?;
@@ -127,11 +129,8 @@ pub(crate) fn sort_as_asked<T>(
             if known().any(|row| value(row).is_none()) {
                 return None;
             }
-            let largest = |row: &Joined<T>| {
-                let values = row.rows.iter().flatten().filter_map(value);
-                values.fold(0.0, f64::max)
-            };
-            rows.sort_by(|left, right| turned(largest(right).total_cmp(&largest(left))));
+            let rank = |joined: &Joined<T>| rank.of(joined, |row| value(row).unwrap_or(0.0));
+            rows.sort_by(|left, right| turned(rank(right).total_cmp(&rank(left))));
         }
         Quantity::Size | Quantity::Address => return None,
     }

@@ -8,8 +8,10 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::openmp::first::crowded;
 use omp_model::views::visibility;
 
 use crate::document::{About, Document};
@@ -135,6 +137,18 @@ impl<'a> Source<'a> {
         said
     }
 
+    /// The sentence on a run whose threads often got no CPU, which makes it unlike others.
+    fn crowded(&self) -> Option<String> {
+        let Settings { mode, inline, .. } = *self.settings;
+        let profile = self.analysis.profile(mode, inline);
+        let (all, ready) = crowded(profile, &self.analysis.experiment.tables)?;
+        Some(format!(
+            "the machine was crowded: threads were ready to run without a CPU for {ready:.3} s of \
+             {all:.3} s ({:.1} %), so differences may have that cause (overview)",
+            100.0 * ready / all
+        ))
+    }
+
     /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
         let (profile, estimated) = self.profile_in(self.settings.mode);
@@ -255,6 +269,22 @@ impl<'a> Query<'a> {
         self.compare != Compare::Off
     }
 
+    /// What rows are sorted by: their values, or how far they changed where that is shown.
+    pub(crate) fn rank(&self) -> Rank {
+        match self.compare {
+            Compare::Delta | Compare::Ratio => Rank::Change,
+            Compare::Off | Compare::On | Compare::Scaling => Rank::Largest,
+        }
+    }
+
+    /// `metric: Exclusive OMP Work Time`, for titles.
+    pub(crate) fn by(&self, label: &str) -> String {
+        match self.rank() {
+            Rank::Largest => format!("metric: {label}"),
+            Rank::Change => format!("change of metric: {label}"),
+        }
+    }
+
     /// The experiments that are compared, or the one: rows have values of each.
     pub fn sides(&self) -> &[Source<'a>] {
         if self.is_comparison() {
@@ -291,7 +321,11 @@ impl<'a> Query<'a> {
     /// A document without blocks, with its warnings and notices.
     pub fn document(&self, view: &str) -> Document {
         Document {
-            notices: self.said(|side| side.notices(&self.request.metrics)),
+            notices: self.said(|side| {
+                let crowded = self.is_comparison().then(|| side.crowded()).flatten();
+                let notices = side.notices(&self.request.metrics);
+                crowded.into_iter().chain(notices).collect()
+            }),
             ..self.document_without_time(view)
         }
     }
