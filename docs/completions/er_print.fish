@@ -2,7 +2,7 @@
 complete -c er_print -o functions -d 'list functions by the current metrics'
 complete -c er_print -o fsummary -d 'show every function in detail'
 complete -c er_print -o fsingle -x -d 'show one function in detail, the N-th of that name'
-complete -c er_print -o metrics -x -d 'choose metrics: e.%ompwork:i.%ompwait:name, default, all'
+complete -c er_print -o metrics -x -d 'choose metrics: e.%ompwork:i.%ompwait:name, default, all; e.%blame: who made others wait'
 complete -c er_print -o sort -x -d 'sort tables by a metric or by name; - before it turns the order round'
 complete -c er_print -o callers-callees -d 'show each function between its callers and callees'
 complete -c er_print -o gprof -d 'show each function between its callers and callees'

@@ -107,7 +107,7 @@ const RUN: Group = Group::Reports(reports::Group::Run);
 /// The commands that are no reports.
 #[rustfmt::skip]
 const OTHERS: &[Command] = &[
-    on_experiments(FUNCTIONS, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
+    on_experiments(FUNCTIONS, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all; e.%blame: who made others wait", settings::metrics),
     on_experiments(FUNCTIONS, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
 
     on_experiments(TREE, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),

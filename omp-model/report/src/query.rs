@@ -187,6 +187,10 @@ const fn index(mode: ViewMode, inline: Inline) -> usize {
     2 * mode + inline as usize
 }
 
+/// How to find the code that others waited for.
+const BLAME: &str = "the metric blame tells which code other threads waited for: metrics e.%blame:i.%blame, then \
+     functions";
+
 /// The experiments, metrics and order that a document is about.
 #[derive(Clone)]
 pub struct Query<'a> {
@@ -328,6 +332,16 @@ impl<'a> Query<'a> {
             }),
             ..self.document_without_time(view)
         }
+    }
+
+    /// The same of a report on what threads lose: with how to find the code that they waited for.
+    pub(crate) fn document_with_blame(&self, view: &str) -> Document {
+        let mut document = self.document(view);
+        let is_shown = self.is_comparison() || self.request.metrics.contains(&Metric::Blame);
+        if !is_shown && self.all.profile().items.iter().any(|it| it.blame > 0.0) {
+            document.notices.push(BLAME.to_owned());
+        }
+        document
     }
 
     /// The same of a report that shows no time: without notices.

@@ -47,7 +47,7 @@ pub fn regions(query: &Query<'_>) -> Document {
             empty: "No parallel region".to_owned(),
             ..table
         })],
-        ..query.document("OMP_preg")
+        ..query.document_with_blame("OMP_preg")
     }
 }
 

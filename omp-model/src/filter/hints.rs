@@ -89,7 +89,7 @@ mod tests {
             name: String::new(),
             executable: String::new(),
         });
-        tables.threads = [400, 401].map(|tid| thread(tid)).into();
+        tables.threads = [400, 401].map(thread).into();
         let hints = |text: &str| Filter::parse(text).unwrap().hints(&tables);
         assert_eq!(
             hints("THRID==401"),
