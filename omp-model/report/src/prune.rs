@@ -2,7 +2,7 @@
 
 use omp_model::metrics::{Flavour, Quantity};
 
-use crate::document::{Block, Column, Document, Role, Row, Style, Table, Value};
+use crate::document::{Block, Column, Document, Role, Row, Style, Table, Unit, Value};
 
 /// Leaves out rows all of whose times that are shown are below so many percent of the whole; in a
 /// tree, with what is below them. A notice tells how many rows and how much time. Sources and
@@ -37,25 +37,33 @@ pub fn prune(document: &mut Document, percent: f64) {
 /// Takes the small rows out of a table.
 fn take_small(table: &mut Table, percent: f64) -> Taken {
     let least = percent / 100.0;
-    let (columns, whole) = (&table.columns, &table.whole);
+    let whole = |side: usize, at: usize| {
+        let whole = table.whole.get(side).and_then(|whole| whole.get(at));
+        whole.copied().unwrap_or(0.0)
+    };
+    let columns = table.columns.iter().enumerate();
+    let times = columns.filter(|(at, column)| {
+        let has_time = (0..table.whole.len()).any(|side| whole(side, *at) > 0.0);
+        column.is_visible() && column.unit == Unit::Seconds && has_time
+    });
+    let times: Vec<usize> = times.map(|(at, _)| at).collect();
+    let mut taken = Taken::default();
+    if times.is_empty() {
+        return taken;
+    }
     let is_large = |row: &Row| {
-        let columns = columns.iter().enumerate();
-        let mut times = columns.filter(|(_, column)| {
-            column.is_visible() && matches!(column.quantity, Some(Quantity::Time(..)))
-        });
-        times.any(|(at, _)| {
-            let mut sides = row.values.iter().zip(whole);
-            sides.any(|(values, whole)| {
+        times.iter().any(|&at| {
+            let mut sides = row.values.iter().enumerate();
+            sides.any(|(side, values)| {
                 let value = values.get(at).and_then(Value::number).unwrap_or(0.0);
-                let whole = whole.get(at).copied().unwrap_or(0.0);
+                let whole = whole(side, at);
                 whole > 0.0 && value >= least * whole
             })
         })
     };
-    let mut taken = Taken::default();
     let mut below = None;
     let mut kept = Vec::new();
-    for row in std::mem::take(&mut table.rows) {
+    for row in table.rows.clone() {
         let depth = row.node.map(|node| node.depth);
         if below.is_some_and(|above| depth > Some(above)) {
             taken.nested += 1;
@@ -182,6 +190,19 @@ mod tests {
             inclusive.notices,
             ["1 row is left out, each below 1 % of the whole"]
         );
+    }
+
+    #[test]
+    fn rows_without_times_stay() {
+        let rows = [("a", None, 0.1), ("b", None, 0.0)];
+        let mut list = document(Flavour::Exclusive, &rows);
+        let Block::Table(table) = &mut list.blocks[0] else {
+            panic!("a table");
+        };
+        table.columns[0].unit = Unit::None;
+        prune(&mut list, 50.0);
+        assert_eq!(names(&list).len(), 2);
+        assert_eq!(list.notices, [""; 0]);
     }
 
     #[test]
