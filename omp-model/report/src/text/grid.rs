@@ -41,7 +41,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
                 is_name: true,
             });
         } else if table.has_sides() {
-            columns.extend(sides(table, at));
+            columns.extend(sides(table, at, layout));
         } else if matches!(
             table.style,
             Style::Metrics | Style::Records | Style::Annotated
@@ -157,7 +157,7 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
 }
 
 /// A column once for each experiment that is compared.
-fn sides(table: &Table, at: usize) -> Vec<Cells> {
+fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
     let column = &table.columns[at];
     let sides = table.rows.iter().map(|row| row.values.len()).max();
     let of = |side: usize| {
@@ -179,7 +179,14 @@ fn sides(table: &Table, at: usize) -> Vec<Cells> {
                 (Some(Value::Text(text)), _) => text.clone(),
                 (Some(Value::Omitted), _) => String::new(),
                 (_, 0) => rounded(number(0), decimals),
-                _ => compared(table.compare, number(0), number(side), decimals),
+                _ => {
+                    let cell = compared(table.compare, number(0), number(side), decimals);
+                    match layout {
+                        // Other programs want a number.
+                        Layout::Delimited(_) => cell.trim_start_matches('x').to_owned(),
+                        _ => cell,
+                    }
+                }
             }
         };
         Cells {
