@@ -9,7 +9,7 @@ _er_print() {
         -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
         -inline) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
         -compare) COMPREPLY=($(compgen -W "off on delta ratio scaling" -- "$word")); return ;;
-        -printmode) COMPREPLY=($(compgen -W "text json html" -- "$word")); return ;;
+        -printmode) COMPREPLY=($(compgen -W "text json html markdown" -- "$word")); return ;;
         -en_desc) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
     esac
     case $word in

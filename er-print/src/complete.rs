@@ -14,7 +14,7 @@ pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     match command.name {
         "inline" => &["on", "off"],
         "viewmode" => &["user", "expert", "machine"],
-        "printmode" => &["text", "json", "html"],
+        "printmode" => &["text", "json", "html", "markdown"],
         "compare" => &["off", "on", "delta", "ratio", "scaling"],
         "name" => &["long", "short", "mangled"],
         "scc" | "dcc" | "cc" => &["parallel", "inline", "src", "all", "none"],

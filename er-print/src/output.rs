@@ -1,28 +1,42 @@
 //! The destination of reports: standard output, or the file of `outfile`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use crate::stop::Stop;
 
 /// Standard output, and the file that replaces it.
 pub(crate) struct Output {
     sink: Box<dyn Write>,
+    is_stdout: bool,
     file: Option<BufWriter<File>>,
 }
 
 impl Output {
     /// Standard output.
     pub(crate) fn stdout() -> Output {
-        Output::to(BufWriter::new(io::stdout()))
+        Output {
+            is_stdout: true,
+            ..Output::to(BufWriter::new(io::stdout()))
+        }
     }
 
     /// Any sink.
     pub(crate) fn to(sink: impl Write + 'static) -> Output {
         Output {
             sink: Box::new(sink),
+            is_stdout: false,
             file: None,
         }
+    }
+
+    /// The cells of a line, if the output is a terminal.
+    pub(crate) fn width(&self) -> Option<usize> {
+        if !self.is_stdout || self.file.is_some() || !io::stdout().is_terminal() {
+            return None;
+        }
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(usize::from(size.ws_col))
     }
 
     /// Sends later output to a file, truncated unless `append`; `-` is standard output.

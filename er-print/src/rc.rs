@@ -23,6 +23,7 @@ pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
             lines(session, &path, &String::from_utf8_lossy(&bytes));
         }
     }
+    session.settings.compare_is_default = true;
 }
 
 fn lines(session: &mut Session<'_>, path: &Path, text: &str) {

@@ -4,8 +4,10 @@ use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
 
 use omp_model::filter::{Filter, Word};
-use omp_model::metrics::{Column, SortKey};
+use omp_model::metrics::{Available, Column, Quantity, SortKey};
+use omp_model::views::names::NameForm;
 use report::find::Named;
+use report::prune::prune;
 use report::query::Source;
 use report::settings::Objects;
 use report::text::Layout;
@@ -48,6 +50,17 @@ pub(crate) struct Settings {
     pub(crate) default_metrics: Option<String>,
     /// The initial order, of `dsort`.
     pub(crate) default_sort: Option<String>,
+    /// Whether `compare` was chosen in a file of defaults, where it means nothing for a single
+    /// experiment.
+    pub(crate) compare_is_default: bool,
+}
+
+/// Whether an experiment has data for a quantity.
+fn is_known(quantity: Quantity, available: &Available) -> bool {
+    match quantity {
+        Quantity::Time(_, metric) => available.has(metric),
+        Quantity::Size | Quantity::Address | Quantity::Name => true,
+    }
 }
 
 impl Deref for Settings {
@@ -151,10 +164,14 @@ impl<'a> Session<'a> {
             return Ok(columns.clone());
         }
         let available = self.all()?.available();
-        // The defaults may name metrics that this experiment lacks.
+        // The defaults may name metrics that this experiment lacks: the others serve.
         let wanted = self.settings.default_metrics.as_deref();
-        if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, available).ok()) {
-            return Ok(columns);
+        if let Some(mut columns) = wanted.and_then(|spec| Column::parse_list(spec, available).ok())
+        {
+            columns.retain(|column| is_known(column.quantity, available));
+            if columns.iter().any(|it| it.quantity != Quantity::Name) {
+                return Ok(columns);
+            }
         }
         let parsed = Column::parse_list(&available.default_spec(), available);
         parsed.map_err(|error| Stop::Usage(error.to_string()))
@@ -168,17 +185,21 @@ impl<'a> Session<'a> {
         let available = self.all()?.available();
         let wanted = self.settings.default_sort.as_deref();
         let wanted = wanted.and_then(|spec| SortKey::parse(spec, available).ok());
-        Ok(match wanted {
-            Some(key) => key,
-            None => SortKey::of_list(&self.columns()?),
-        })
+        Ok(
+            match wanted.filter(|key| is_known(key.quantity, available)) {
+                Some(key) => key,
+                None => SortKey::of_list(&self.columns()?),
+            },
+        )
     }
 
     /// The query of a report that compares experiments. An error if `compare` is on and there is
     /// only one.
     pub(crate) fn comparison(&self) -> Result<Query<'_>, Stop> {
         let query = self.query()?;
-        query.refuse_single()?;
+        if !self.settings.compare_is_default {
+            query.refuse_single()?;
+        }
         Ok(query)
     }
 
@@ -195,10 +216,27 @@ impl<'a> Session<'a> {
         Ok(Query::new(settings, all, &each, columns, sort))
     }
 
+    /// The cells that rows have to fit: a terminal's, where names are short.
+    fn width(&self) -> Option<usize> {
+        let is_short = self.settings.style.form == NameForm::Short;
+        is_short.then(|| self.output.width()).flatten()
+    }
+
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
+        let mut pruned;
+        let document = if self.settings.least_percent > 0.0 {
+            pruned = document.clone();
+            prune(&mut pruned, self.settings.least_percent);
+            &pruned
+        } else {
+            document
+        };
         let report = match self.settings.print {
-            PrintMode::Text => report::text::render(document, self.settings.layout),
+            PrintMode::Text => match (self.settings.layout, self.width()) {
+                (Layout::Aligned, Some(width)) => report::text::fitted(document, width),
+                (layout, _) => report::text::render(document, layout),
+            },
             PrintMode::Json => report::json::render(document),
         };
         self.output.print(&report)

@@ -222,7 +222,7 @@ fn every_report_of_the_table_is_shown() {
             let own = document.title.lines().last().unwrap_or_default();
             assert!(title.starts_with(own), "{title}");
             let is_empty = |block: &Block| match block {
-                Block::Table(table) => table.rows.is_empty(),
+                Block::Table(table) => table.rows.is_empty() && table.empty.is_empty(),
                 Block::Lines(lines) => lines.is_empty(),
             };
             let nothing = document.blocks.iter().all(is_empty);

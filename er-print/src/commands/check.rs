@@ -214,6 +214,12 @@ impl<'s> Measure<'s> {
                 check.metric
             )));
         };
+        if !experiment.available().has(metric) {
+            return Err(Stop::Usage(format!(
+                "this recording has no data for \"{}\": metric_list shows the metrics that it has",
+                metric.id()
+            )));
+        }
         let request = Request {
             metrics: vec![metric, Metric::Total],
             sort: key,

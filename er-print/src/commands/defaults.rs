@@ -4,7 +4,7 @@ use super::choose;
 use crate::session::Session;
 use crate::stop::Stop;
 
-/// Sets the initial metrics. They have no effect on experiments that lack one of them.
+/// Sets the initial metrics: those of them that an experiment has.
 pub(crate) fn dmetrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.default_metrics = Some(arguments[0].clone());
     Ok(())

@@ -69,5 +69,6 @@ pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result
         ("scaling", Compare::Scaling),
     ];
     session.settings.compare = super::choose("compare", &arguments[0], &modes)?;
+    session.settings.compare_is_default = false;
     Ok(())
 }

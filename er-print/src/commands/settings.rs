@@ -49,9 +49,24 @@ fn print_current(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
     session.show(&Document::of_lines("metrics", lines))
 }
 
-/// Limits the rows.
+/// Limits the rows by their number, or by their part of the whole.
 pub(crate) fn limit(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.limit = count("limit", &arguments[0])?;
+    let word = &arguments[0];
+    let (rows, percent) = match word.strip_suffix('%') {
+        None => (count("limit", word)?, 0.0),
+        Some(number) => {
+            let percent = number.trim().parse::<f64>().ok();
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            let percent = percent.ok_or_else(|| {
+                Stop::Usage(format!(
+                    "limit takes a number of rows or a percentage from 0% to 100%, not \"{word}\""
+                ))
+            })?;
+            (0, percent)
+        }
+    };
+    session.settings.limit = rows;
+    session.settings.least_percent = percent;
     Ok(())
 }
 
@@ -98,7 +113,7 @@ pub(crate) fn inline(session: &mut Session<'_>, arguments: &[String]) -> Result<
     Ok(())
 }
 
-/// Chooses between text, HTML, JSON, and text with a character between the cells.
+/// Chooses between text, HTML, Markdown, JSON, and text with a character between the cells.
 pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let word = &arguments[0];
     let mut letters = word.chars();
@@ -111,12 +126,13 @@ pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Resu
                 ("text", (PrintMode::Text, Layout::Aligned)),
                 ("json", (PrintMode::Json, Layout::Aligned)),
                 ("html", (PrintMode::Text, Layout::Html)),
+                ("markdown", (PrintMode::Text, Layout::Markdown)),
             ];
             let chosen = choose("printmode", word, &modes);
             chosen.map_err(|_| {
                 Stop::Usage(format!(
-                    "printmode takes one of text, json, html, or a sign such as , to stand between \
-                     cells, not \"{word}\""
+                    "printmode takes one of text, json, html, markdown, or a sign such as , to \
+                     stand between cells, not \"{word}\""
                 ))
             })?
         }

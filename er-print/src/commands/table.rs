@@ -107,7 +107,7 @@ const RUN: Group = Group::Reports(reports::Group::Run);
 /// The commands that are no reports.
 #[rustfmt::skip]
 const OTHERS: &[Command] = &[
-    on_experiments(FUNCTIONS, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
+    on_experiments(FUNCTIONS, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all; e.%blame: who made others wait", settings::metrics),
     on_experiments(FUNCTIONS, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
 
     on_experiments(TREE, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
@@ -143,12 +143,12 @@ const OTHERS: &[Command] = &[
 
     on_session(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     on_session(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
-    on_session(Group::Output, "limit", "N", "show at most N rows; 0: all", settings::limit),
+    on_session(Group::Output, "limit", "N", "show at most N rows, or with N% rows of that part of the whole; 0: all", settings::limit),
     on_session(Group::Output, "name", "FORM", "name functions long, short or mangled, with :soname or :nosoname", settings::name),
     on_session(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),
     on_session(Group::Output, "inline", "CHOICE", "give inlined functions frames of their own (on) or not (off)", settings::inline),
     on_session(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
-    on_session(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
+    on_session(Group::Output, "printmode", "MODE", "print text, json, html, markdown, or a sign such as , between cells", settings::printmode),
 
     on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),

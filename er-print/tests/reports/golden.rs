@@ -73,6 +73,16 @@ goldens! {
     ];
     index_objects_as_json: "index.json",
         ["-printmode", "json", "-CPUs", "-indxobj", "sec", "omp.er"];
+    index_objects_by_a_metric: "index_sorted.txt", [
+        "-sort", "i.ompwait", "-Threads", "-CPUs", "-sort", "-name", "-Threads", "-sort", "size",
+        "-CPUs", "omp.er",
+    ];
+    limits_by_percent: "limit_percent.txt", [
+        "-limit", "20%", "-functions", "-calltree", "-gprof", "-OMP_preg", "-Threads",
+        "-printmode", "json", "-metrics", "e.ompwork", "-functions", "omp.er",
+    ];
+    short_names: "short_names.txt",
+        ["-name", "short", "-functions", "-OMP_preg", "-OMP_task", "omp.er"];
     blame: "blame.txt", ["-metrics", "e.ompwork:e.blame:i.blame", "-functions", "omp.er"];
     overview_as_json: "overview.json", ["-printmode", "json", "-overview", "omp.er"];
     thread_list: "thread_list.txt", ["-thread_list", "omp.er"];
@@ -92,6 +102,14 @@ goldens! {
         ["-thread_select", "1", "-filters", "OMPSTATE!=SERIAL", "-calltree", "omp.er"];
     filtered_time: "filtered_time.txt",
         ["-filters", "TSTAMP<6000000", "-metrics", "e.total", "-functions", "omp.er"];
+    filtered_to_nothing: "filtered_nothing.txt", [
+        "-metrics", "e.total", "-filters", "THRID==101", "-functions", "-filters",
+        "LWPID IN (2, 7)", "-Threads", "-filters", "LEAF==\"nothing\"", "-OMP_preg", "omp.er",
+    ];
+    metrics_without_data: "no_data.txt", [
+        "-metrics", "e.total:e.%ompwait", "-sort", "e.ompwait", "-limit", "3", "-functions",
+        "-printmode", "json", "-functions", "plain.er",
+    ];
     describe: "describe.txt", ["-describe"];
     hidden_objects: "hidden_objects.txt", [
         "-viewmode", "machine", "-object_hide", "libomp.so.5", "-object_api", "app",
@@ -194,9 +212,20 @@ goldens! {
         "-add_exp", "plain.er", "-drop_exp", "omp.er", "-experiment_list", "-add_exp", "one.er",
         "-experiment_list", "-open_exp", "omp.er", "-experiment_list", "omp.er",
     ];
-    delimited: "delimited.txt",
-        ["-printmode", ",", "-functions", "-thread_list", "-calltree", "omp.er"];
-    html: "html.txt", ["-printmode", "html", "-functions", "-thread_list", "-header", "omp.er"];
+    delimited: "delimited.txt", [
+        "-printmode", ",", "-functions", "-thread_list", "-calltree", "-OMP_preg", "-OMP_task",
+        "-overview", "-setpath", "src", "-source", "bar", "omp.er",
+    ];
+    html: "html.txt", [
+        "-printmode", "html", "-functions", "-thread_list", "-header", "-OMP_preg", "-OMP_task",
+        "-overview", "-setpath", "src", "-source", "bar", "-calltree", "omp.er",
+    ];
+    markdown: "markdown.md", [
+        "-printmode", "markdown", "-functions", "-thread_list", "-header", "-OMP_preg",
+        "-OMP_task", "-overview", "-setpath", "src", "-source", "bar", "-calltree", "omp.er",
+    ];
+    delimited_comparison: "delimited_comparison.txt",
+        ["-printmode", "|", "-compare", "ratio", "-OMP_preg", "omp.er", "one.er"];
     checks_that_hold: "checks.txt", [
         "-check", "ompwait < 50%", "-check", "e.total(bar)<=1.2*base",
         "-check", "e.total(foo -- OMP parallel region from line 9) < 1.6 * base", "-check", "i.total(foo) > 1s",

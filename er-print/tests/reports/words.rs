@@ -35,7 +35,7 @@ fn wrong_words_get_one_line_and_status_2() {
             "did you mean \"ompwork\"?",
         ),
         (
-            &["-metrics", "e.ompwork", "plain.er"],
+            &["-check", "e.ompwork < 1", "plain.er"],
             "no data for \"ompwork\"",
         ),
         (
@@ -215,6 +215,32 @@ fn defaults_come_from_rc_files() {
         ]
     );
     assert_eq!(lines.len(), 8);
+}
+
+/// Defaults are for all experiments: what one of them does not have is passed over.
+#[test]
+fn defaults_that_an_experiment_does_not_have_are_no_error() {
+    let folder = folder();
+    let own = "compare on\ndmetrics i.ompwait:e.user\ndsort e.ompwait\n";
+    std::fs::write(folder.path().join(".parallax.rc"), own).unwrap();
+    let run = |words: &[&str]| {
+        let ended = er_print(folder.path(), words);
+        assert_eq!(
+            (ended.code, ended.stderr.as_str()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+        ended.stdout
+    };
+    let plain = run(&["-functions", "-OMP_preg", "plain.er"]);
+    assert!(plain.starts_with("Functions sorted by metric: Exclusive User CPU Time\n"));
+    assert!(plain.contains("No parallel region"), "{plain}");
+    let omp = run(&["-functions", "omp.er"]);
+    assert!(omp.starts_with("Functions sorted by metric: Exclusive OMP Wait Time\n"));
+    let both = run(&["-functions", "omp.er", "one.er"]);
+    assert!(both.contains("(2) one.er"), "{both}");
+    let asked = er_print(folder.path(), &["-compare", "on", "-functions", "omp.er"]);
+    assert_eq!(asked.code, Some(2));
 }
 
 /// A condition that fails is no mistake: its verdict is printed, and the exit status tells.

@@ -60,6 +60,16 @@ pub fn cold_part_of(linkage: &str) -> Option<&str> {
         .then_some(&linkage[..at])
 }
 
+/// A name without the suffixes that compilers add to clones and parts of a function: `foo` for
+/// `foo.constprop.0.cold` and for `foo [clone .part.0]`.
+pub fn without_clone(name: &str) -> &str {
+    const ENDS: [&str; 5] = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
+    let name = name.split(" [clone").next().unwrap_or(name);
+    let ends = ENDS.iter().filter_map(|end| name.find(end));
+    let end = ends.filter(|&end| end > 0).min();
+    &name[..end.unwrap_or(name.len())]
+}
+
 /// Whether a linkage name is that of an outlined function.
 pub fn is_outlined(linkage: &str) -> bool {
     outlining_compiler(linkage).is_some()
@@ -179,6 +189,22 @@ mod tests {
             assert_eq!(construct_of(name), Some(Construct::Reduction), "{name}");
             assert_eq!(parent_of(name), parent, "{name}");
             assert!(!is_outlined(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn clones_have_the_name_of_their_function() {
+        for (name, whole) in [
+            ("foo", "foo"),
+            ("foo.part.0", "foo"),
+            ("foo.constprop.0.isra.1.cold", "foo"),
+            ("_Z3fooi.lto_priv.7", "_Z3fooi"),
+            ("foo(int) [clone .part.0] [clone .cold]", "foo(int)"),
+            ("inner.0", "inner.0"),
+            (".part.0", ".part.0"),
+            ("", ""),
+        ] {
+            assert_eq!(without_clone(name), whole, "{name}");
         }
     }
 

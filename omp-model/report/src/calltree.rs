@@ -5,7 +5,7 @@
 
 use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::calltree::{self, TreeRow};
-use omp_model::views::compare::join::{self, Branch, Joined};
+use omp_model::views::compare::join::{self, Branch, Joined, Rank};
 
 use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table, Value};
 use crate::functions::{marks, whole};
@@ -26,7 +26,10 @@ pub fn calltree(query: &Query<'_>) -> Document {
         .collect();
     let by = query.attributed_sort().quantity.label();
     Document {
-        title: format!("Functions Call Tree. Metric: {by}"),
+        title: match query.rank() {
+            Rank::Largest => format!("Functions Call Tree. Metric: {by}"),
+            Rank::Change => format!("Functions Call Tree by change. Metric: {by}"),
+        },
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(columns, rows)
@@ -39,7 +42,7 @@ pub fn calltree(query: &Query<'_>) -> Document {
 fn branches(query: &Query<'_>) -> Vec<Branch> {
     let request = &query.request;
     if query.is_comparison() {
-        return join::calltree(&query.shared(), request);
+        return join::calltree(&query.shared(), request, query.rank());
     }
     let source = &query.all;
     let rows = calltree::calltree(source.profile(), &source.names(), request);

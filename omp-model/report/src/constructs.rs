@@ -2,14 +2,15 @@
 //! in both, so that a program may show both in one list: `kind`, `instances`, the times.
 
 use experiment::ids::ContextId;
-use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::join::{Joined, join_adding};
+use omp_model::views::compare::join::{Joined, Rank, join_adding};
 use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Column, Construct, InJson, Style, Table, Target, Value};
+use crate::document::{Column, Construct, InJson, Row, Style, Table, Target, Value};
+use crate::functions::numbers;
 use crate::json;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -37,6 +38,9 @@ pub(crate) trait ConstructRow: Sized {
     /// Its seconds by [`REGION_METRICS`]; nothing for a flavour that such rows do not have.
     fn seconds(&self, flavour: Flavour) -> Option<&[f64]>;
 
+    /// The number by which rows are in their own order, largest first.
+    fn weight(&self) -> f64;
+
     /// Data beyond the columns, in words.
     fn detail(&self) -> String;
 
@@ -48,15 +52,22 @@ pub(crate) trait ConstructRow: Sized {
 pub(crate) type List<T> = Vec<Joined<T>>;
 
 /// All constructs of the query, and the label of the quantity that they are sorted by; `None` for
-/// their own order, which a comparison always has.
+/// their own order.
 pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
-    let by = if query.is_comparison() {
-        None
-    } else {
-        sort(&mut rows, query.settings.sort)
-    };
+    let rank = query.rank();
+    let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, seconds);
+    if by.is_none() && rank == Rank::Change {
+        let rank = |joined: &Joined<T>| rank.of(joined, T::weight);
+        rows.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
+    }
     (rows, by)
+}
+
+/// The seconds of a row; `None` if such rows have no such metric or flavour.
+fn seconds<T: ConstructRow>(row: &T, flavour: Flavour, metric: Metric) -> Option<f64> {
+    let at = REGION_METRICS.iter().position(|&known| known == metric)?;
+    Some(row.seconds(flavour)?[at])
 }
 
 /// Every construct of the query.
@@ -81,27 +92,6 @@ fn all<T: ConstructRow>(query: &Query<'_>) -> List<T> {
         rows: it.rows.into_iter().map(bare).collect(),
     });
     joined.collect()
-}
-
-/// Sorts rows stably by a key: largest first, names from A to Z. Returns the key's label; `None` if
-/// rows have no such value and keep their order.
-fn sort<T: ConstructRow>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<String> {
-    let key = key?;
-    let turned = |order: std::cmp::Ordering| if key.reversed { order.reverse() } else { order };
-    match key.quantity {
-        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
-        Quantity::Time(flavour, metric) => {
-            let at = REGION_METRICS.iter().position(|&known| known == metric)?;
-            let value = |row: &Joined<T>| Some(row.rows[0].as_ref()?.seconds(flavour)?[at]);
-            if rows.iter().any(|row| value(row).is_none()) {
-                return None;
-            }
-            let value = |row: &Joined<T>| value(row).unwrap_or(0.0);
-            rows.sort_by(|left, right| turned(value(right).total_cmp(&value(left))));
-        }
-        Quantity::Size | Quantity::Address => return None,
-    }
-    Some(key.quantity.label())
 }
 
 /// The table of constructs. A comparison has the columns of these keys alone.
@@ -137,10 +127,26 @@ pub(crate) fn table<T: ConstructRow>(
             Style::Sparse
         },
         compare: query.compare,
+        whole: sums(&shown),
         rows: shown,
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()
     }
+}
+
+/// The sums of all rows, by experiment and column.
+fn sums(rows: &[Row]) -> Vec<Vec<f64>> {
+    let mut sums: Vec<Vec<f64>> = Vec::new();
+    for row in rows {
+        sums.resize(row.values.len(), Vec::new());
+        for (sums, values) in sums.iter_mut().zip(&row.values) {
+            sums.resize(values.len(), 0.0);
+            for (sum, number) in sums.iter_mut().zip(numbers(values)) {
+                *sum += number;
+            }
+        }
+    }
+    sums
 }
 
 /// Makes a column one of several experiments: the last line of its heading is the experiment's,
@@ -210,22 +216,23 @@ const LONGEST: usize = 3;
 /// text.
 pub(crate) fn contexts<'a, T: ConstructRow>(id: &str) -> [Field<'a, T>; 2] {
     let numbers = |row: &T| -> Vec<u32> { row.contexts().iter().map(|it| it.0).collect() };
-    let text = move |row: &T| {
-        let numbers = numbers(row);
-        let shown: Vec<String> = numbers
-            .iter()
-            .take(LONGEST)
-            .map(ToString::to_string)
-            .collect();
-        let more = if numbers.len() > LONGEST { ",..." } else { "" };
-        Value::Text(shown.join(",") + more)
-    };
+    let text = move |row: &T| Value::Text(first_few(&numbers(row)));
     [
         Field::new(id, "Contexts", move |row| Value::Json(json!(numbers(row)))),
-        Field::new(T::WORD, "Contexts", text)
+        Field::new(T::WORD, T::WORD, text)
             .heading([T::WORD, ""])
             .json(InJson::Nowhere),
     ]
+}
+
+/// `2,3,8 and 1 more`.
+fn first_few(numbers: &[u32]) -> String {
+    let shown = numbers.iter().take(LONGEST).map(ToString::to_string);
+    let shown = shown.collect::<Vec<_>>().join(",");
+    match numbers.len().saturating_sub(LONGEST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// The times of [`REGION_METRICS`] in these flavours.
@@ -263,6 +270,8 @@ const fn heading(metric: Metric) -> [&'static str; 2] {
 
 #[cfg(test)]
 mod tests {
+    use omp_model::metrics::SortKey;
+
     use super::*;
 
     struct Waiting {
@@ -303,11 +312,22 @@ mod tests {
             (flavour == Flavour::Exclusive).then_some(&self.seconds)
         }
 
+        fn weight(&self) -> f64 {
+            0.0
+        }
+
         fn detail(&self) -> String {
             String::new()
         }
 
         fn absorb(&mut self, _: Self) {}
+    }
+
+    #[test]
+    fn a_list_that_is_cut_tells_how_much_is_missing() {
+        assert_eq!(first_few(&[]), "");
+        assert_eq!(first_few(&[2, 3, 8]), "2,3,8");
+        assert_eq!(first_few(&[2, 3, 8, 9, 11]), "2,3,8 and 2 more");
     }
 
     /// The names of three constructs in the order of a key, and what they are then sorted by.
@@ -324,7 +344,7 @@ mod tests {
                 rows: vec![Some(Waiting { name, seconds })],
             }
         });
-        let by = sort(&mut rows, key);
+        let by = list::sort_as_asked(&mut rows, key, Rank::Largest, seconds);
         let names = rows.map(|row| row.name);
         (names.concat(), by.unwrap_or_default())
     }

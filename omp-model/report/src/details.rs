@@ -25,9 +25,9 @@ pub fn summary(query: &Query<'_>, kind: Kind) -> Document {
     let all = joined(&query, kind);
     let first = &all[..query.limited(all.len())];
     let rows = first.iter().map(|row| details.row(row)).collect();
-    let by = query.request.sort.quantity.label();
+    let by = query.by(&query.request.sort.quantity.label());
     Document {
-        title: format!("{} sorted by metric: {by}", kind.title()),
+        title: format!("{} sorted by {by}", kind.title()),
         blocks: vec![details.table(&all, rows)],
         ..document
     }

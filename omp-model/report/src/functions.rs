@@ -79,9 +79,9 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Document {
         }
     };
     let rows: Vec<Row> = rows.into_iter().map(row).collect();
-    let by = query.request.sort.quantity.label();
+    let by = query.by(&query.request.sort.quantity.label());
     Document {
-        title: format!("{} sorted by metric: {by}", kind.title()),
+        title: format!("{} sorted by {by}", kind.title()),
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(columns.clone(), rows)
@@ -207,8 +207,12 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The seconds of a metric in a view of stacks, with those of them that are inferred.
+    /// The seconds of a metric in a view of stacks, with those of them that are inferred; nothing
+    /// where the recording has no data for it.
     pub(crate) fn placed(&self, seconds: &[f64], metric: Metric) -> Value {
+        if !self.all.analysis.available().has(metric) {
+            return Value::Absent;
+        }
         let inferred = self.request.inferred(metric);
         let inferred = inferred.and_then(|at| seconds.get(at)).copied();
         Value::placed(self.seconds(seconds, metric), inferred.unwrap_or(0.0))

@@ -3,7 +3,7 @@
 
 use omp_model::analysis::asks_when;
 use omp_model::filter::{self, Filter};
-use omp_model::metrics::{self, Flavour, Metric, Quantity};
+use omp_model::metrics::{self, Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::whole;
-use crate::list::by_name;
+use crate::list::{by_name, sort_as_asked};
 use crate::query::{Query, Source};
 
 /// The head of a report on index objects.
@@ -158,6 +158,11 @@ pub(crate) fn document(
     };
     let sides: Vec<Vec<IndexObject>> = query.sides().iter().map(side).collect();
     let mut joined = by_name(query, sides, |object: &IndexObject| object.name.clone());
+    // Time by an object is that of all stacks: either flavour means it.
+    let key = query.settings.sort.map(exclusive);
+    let by = sort_as_asked(&mut joined[1..], key, query.rank(), |object, _, metric| {
+        Some(object.seconds[query.request.index(metric)?])
+    });
     joined.truncate(query.limited(joined.len() - 1) + 1);
     let facts = if query.is_comparison() {
         let numbers = Column::fact("numbers");
@@ -186,13 +191,25 @@ pub(crate) fn document(
     };
     let rows: Vec<Row> = joined.into_iter().enumerate().map(row).collect();
     Document {
-        title: head.title.to_owned(),
+        title: match by {
+            Some(metric) => format!("{} sorted by {}", head.view, query.by(&metric)),
+            None => head.title.to_owned(),
+        },
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(facts.iter().chain(&times).cloned().collect(), rows)
         })],
         ..query.document(head.view)
     }
+}
+
+/// The same order by exclusive times.
+fn exclusive(key: SortKey) -> SortKey {
+    let quantity = match key.quantity {
+        Quantity::Time(_, metric) => Quantity::Time(Flavour::Exclusive, metric),
+        other => other,
+    };
+    SortKey { quantity, ..key }
 }
 
 /// What a row is about; one of several experiments is of several objects.

@@ -31,6 +31,7 @@ pub mod objects;
 mod openmp;
 mod origin;
 pub mod overview;
+pub mod prune;
 pub mod query;
 pub mod regions;
 pub mod reports;

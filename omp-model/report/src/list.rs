@@ -1,6 +1,9 @@
 //! Lists with a row for each thread, load object, CPU or construct.
 
-use omp_model::views::compare::join::{Joined, join, order};
+use std::cmp::Ordering;
+
+use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use omp_model::views::compare::join::{Joined, Rank, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
@@ -98,12 +101,40 @@ pub(crate) fn by_name<T>(
     sides.into_iter().flatten().map(alone).collect()
 }
 
-/// Sorts rows of compared experiments: the one with the largest value in any of them first. Rows
-/// of one experiment are sorted already.
+/// Sorts rows of compared experiments: by their largest value or its change. Rows of one experiment
+/// are sorted already.
 pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(&T) -> f64) {
     if query.is_comparison() {
-        rows.sort_by(|left, right| order(query.request.sort, &value, left, right));
+        let (sort, rank) = (query.request.sort, query.rank());
+        rows.sort_by(|left, right| order(sort, rank, &value, left, right));
     }
+}
+
+/// Sorts rows that have an order of their own as `sort` asks, stably: largest first, names from A to
+/// Z. Returns the key's label; `None` where nothing is asked or rows have no such value, and the
+/// order stays. Several experiments are ranked.
+pub(crate) fn sort_as_asked<T>(
+    rows: &mut [Joined<T>],
+    key: Option<SortKey>,
+    rank: Rank,
+    value: impl Fn(&T, Flavour, Metric) -> Option<f64>,
+) -> Option<String> {
+    let key = key?;
+    let turned = |order: Ordering| if key.reversed { order.reverse() } else { order };
+    match key.quantity {
+        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
+        Quantity::Time(flavour, metric) => {
+            let value = |row: &T| value(row, flavour, metric);
+            let known = || rows.iter().flat_map(|row| row.rows.iter().flatten());
+            if known().any(|row| value(row).is_none()) {
+                return None;
+            }
+            let rank = |joined: &Joined<T>| rank.of(joined, |row| value(row).unwrap_or(0.0));
+            rows.sort_by(|left, right| turned(rank(right).total_cmp(&rank(left))));
+        }
+        Quantity::Size | Quantity::Address => return None,
+    }
+    Some(key.quantity.label())
 }
 
 /// The rows of a list.

@@ -4,6 +4,7 @@ use experiment::ids::{ContextId, ThreadId};
 use experiment::tables::{LoopClause, Schedule};
 use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::loops::{LoopRow, loops as view};
 use omp_model::views::openmp::regions;
@@ -21,10 +22,11 @@ type LoopField<'a> = Field<'a, LoopRow>;
 pub(crate) fn loops(query: &Query<'_>) -> Document {
     let (mut rows, by) = sorted::<LoopRow>(query);
     rows.truncate(query.limited(rows.len()));
-    let by = by.map_or_else(
-        || "potential gain: wall time without waits at their ends and calls for chunks".to_owned(),
-        |metric| format!("metric: {metric}"),
-    );
+    let by = match by {
+        Some(metric) => query.by(&metric),
+        None if query.rank() == Rank::Change => "change of potential gain".to_owned(),
+        None => "potential gain".to_owned(),
+    };
     let run = Run::of(query);
     let columns = if query.is_comparison() {
         &COMPARED[..]
@@ -369,6 +371,10 @@ impl ConstructRow for LoopRow {
 
     fn seconds(&self, _: Flavour) -> Option<&[f64]> {
         None
+    }
+
+    fn weight(&self) -> f64 {
+        self.gain()
     }
 
     fn detail(&self) -> String {

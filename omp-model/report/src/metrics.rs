@@ -1,6 +1,6 @@
 //! Which metrics there are, and which are in force.
 
-use omp_model::metrics::{self, Flavour, Quantity, SortKey};
+use omp_model::metrics::{self, Flavour, Metric, Quantity, SortKey};
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Column, Document, Line};
@@ -25,6 +25,10 @@ pub fn metric_list(query: &Query<'_>) -> Document {
         Line::plain(current_sort(sort, columns)),
     ];
     lines.extend(available(&all, typed));
+    if query.all.analysis.available().has(Metric::Blame) {
+        let blame = "blame is the waiting of other threads that code caused, beside its own time";
+        lines.extend(["", blame].map(Line::plain));
+    }
     let mut facts = facts(&all, columns);
     facts.insert("sort".to_owned(), json!(sort.quantity.id()));
     document(&query, "metric_list", lines, facts)

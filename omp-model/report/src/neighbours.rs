@@ -22,9 +22,9 @@ pub fn callers_callees(query: &Query<'_>) -> Document {
     });
     Document {
         title: format!(
-            "Functions sorted by metric: {}\nCallers and callees sorted by metric: {}",
-            query.request.sort.quantity.label(),
-            query.attributed_sort().quantity.label()
+            "Functions sorted by {}\nCallers and callees sorted by {}",
+            query.by(&query.request.sort.quantity.label()),
+            query.by(&query.attributed_sort().quantity.label())
         ),
         blocks: blocks.collect(),
         ..query.document("callers-callees")

@@ -79,7 +79,7 @@ fn alone(query: &Query<'_>) -> Document {
         facts: head(source, &look),
         blocks,
         more: look.first.as_ref().map(advice::json).unwrap_or_default(),
-        ..query.document("overview")
+        ..query.document_with_blame("overview")
     }
 }
 

@@ -8,8 +8,10 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::openmp::first::crowded;
 use omp_model::views::visibility;
 
 use crate::document::{About, Document};
@@ -112,6 +114,14 @@ impl<'a> Source<'a> {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let missing = |metric: &&Metric| !self.analysis.available().has(**metric);
+        let missing: Vec<&str> = metrics.iter().filter(missing).map(|it| it.id()).collect();
+        if !missing.is_empty() {
+            said.push(format!(
+                "this recording has no data for {}: metric_list shows the metrics that it has",
+                missing.join(", ")
+            ));
+        }
         if metrics.contains(&Metric::Blame) {
             let Settings { mode, inline, .. } = *self.settings;
             let whole = self.analysis.profile(mode, inline);
@@ -127,9 +137,26 @@ impl<'a> Source<'a> {
         said
     }
 
+    /// The sentence on a run whose threads often got no CPU, which makes it unlike others.
+    fn crowded(&self) -> Option<String> {
+        let Settings { mode, inline, .. } = *self.settings;
+        let profile = self.analysis.profile(mode, inline);
+        let (all, ready) = crowded(profile, &self.analysis.experiment.tables)?;
+        Some(format!(
+            "the machine was crowded: threads were ready to run without a CPU for {ready:.3} s of \
+             {all:.3} s ({:.1} %), so differences may have that cause (overview)",
+            100.0 * ready / all
+        ))
+    }
+
     /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
-        let estimated = self.profile_in(self.settings.mode).1;
+        let (profile, estimated) = self.profile_in(self.settings.mode);
+        if profile.items.iter().all(|item| item.seconds == 0.0) {
+            let mut said = vec![format!("the filter {} keeps nothing", filter.text())];
+            said.extend(filter.hints(self.names().tables));
+            return said.join("; ");
+        }
         let mut words = format!("only what the filter keeps ({})", filter.text());
         if estimated > 0.0 {
             words.push_str(&format!(
@@ -159,6 +186,10 @@ const fn index(mode: ViewMode, inline: Inline) -> usize {
     };
     2 * mode + inline as usize
 }
+
+/// How to find the code that others waited for.
+const BLAME: &str = "the metric blame tells which code other threads waited for: metrics e.%blame:i.%blame, then \
+     functions";
 
 /// The experiments, metrics and order that a document is about.
 #[derive(Clone)]
@@ -242,6 +273,22 @@ impl<'a> Query<'a> {
         self.compare != Compare::Off
     }
 
+    /// What rows are sorted by: their values, or how far they changed where that is shown.
+    pub(crate) fn rank(&self) -> Rank {
+        match self.compare {
+            Compare::Delta | Compare::Ratio => Rank::Change,
+            Compare::Off | Compare::On | Compare::Scaling => Rank::Largest,
+        }
+    }
+
+    /// `metric: Exclusive OMP Work Time`, for titles.
+    pub(crate) fn by(&self, label: &str) -> String {
+        match self.rank() {
+            Rank::Largest => format!("metric: {label}"),
+            Rank::Change => format!("change of metric: {label}"),
+        }
+    }
+
     /// The experiments that are compared, or the one: rows have values of each.
     pub fn sides(&self) -> &[Source<'a>] {
         if self.is_comparison() {
@@ -278,9 +325,23 @@ impl<'a> Query<'a> {
     /// A document without blocks, with its warnings and notices.
     pub fn document(&self, view: &str) -> Document {
         Document {
-            notices: self.said(|side| side.notices(&self.request.metrics)),
+            notices: self.said(|side| {
+                let crowded = self.is_comparison().then(|| side.crowded()).flatten();
+                let notices = side.notices(&self.request.metrics);
+                crowded.into_iter().chain(notices).collect()
+            }),
             ..self.document_without_time(view)
         }
+    }
+
+    /// The same of a report on what threads lose: with how to find the code that they waited for.
+    pub(crate) fn document_with_blame(&self, view: &str) -> Document {
+        let mut document = self.document(view);
+        let is_shown = self.is_comparison() || self.request.metrics.contains(&Metric::Blame);
+        if !is_shown && self.all.profile().items.iter().any(|it| it.blame > 0.0) {
+            document.notices.push(BLAME.to_owned());
+        }
+        document
     }
 
     /// The same of a report that shows no time: without notices.

@@ -3,6 +3,7 @@
 use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{Flavour, Metric};
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
 use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::{Cause, Gain};
 use omp_model::views::openmp::locations::ConstructLocation;
@@ -31,7 +32,8 @@ pub fn regions(query: &Query<'_>) -> Document {
     };
     rows.truncate(query.limited(rows.len()));
     let by = match by {
-        Some(metric) => format!("metric: {metric}"),
+        Some(metric) => query.by(&metric),
+        None if query.rank() == Rank::Change => "change of potential gain".to_owned(),
         None if query.is_comparison() => "potential gain".to_owned(),
         None => "potential gain: wall time that even work without waits would save".to_owned(),
     };
@@ -45,7 +47,7 @@ pub fn regions(query: &Query<'_>) -> Document {
             empty: "No parallel region".to_owned(),
             ..table
         })],
-        ..query.document("OMP_preg")
+        ..query.document_with_blame("OMP_preg")
     }
 }
 
@@ -291,6 +293,10 @@ impl ConstructRow for RegionRow {
             Flavour::Inclusive => Some(&self.inclusive),
             Flavour::Attributed => None,
         }
+    }
+
+    fn weight(&self) -> f64 {
+        self.own.total()
     }
 
     /// Its potential gain by cause.

@@ -16,6 +16,8 @@ pub struct Settings {
     pub sort: Option<SortKey>,
     /// At most so many rows; 0: all.
     pub limit: usize,
+    /// Rows below so many percent of the whole are left out.
+    pub least_percent: f64,
     /// How functions are called.
     pub style: NameStyle,
     /// The viewpoint.

@@ -1,8 +1,9 @@
 //! `OMP_task`: task constructs with their tasks' times.
 
 use experiment::ids::ContextId;
-use omp_model::metrics::Flavour;
+use omp_model::metrics::{Flavour, Metric};
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Value as Json, json};
@@ -27,7 +28,8 @@ pub fn tasks(query: &Query<'_>) -> Document {
     let (mut rows, by) = sorted::<TaskRow>(query);
     rows.truncate(query.limited(rows.len()));
     let by = match by {
-        Some(metric) => format!("metric: {metric}"),
+        Some(metric) => query.by(&metric),
+        None if query.rank() == Rank::Change => "change of their time".to_owned(),
         None => "their time".to_owned(),
     };
     let table = table(query, fields(), &COMPARED, &rows);
@@ -96,10 +98,16 @@ fn around(row: &TaskRow) -> Vec<Line> {
         let of = row.runs.as_ref().map_or(0, Runs::begun);
         format!("    {unfinished} of {of} began and did not complete: the times leave them out")
     });
+    let more = |count: usize, what: &str| {
+        let more = count.saturating_sub(LONGEST);
+        (more > 0).then(|| format!("    {what} {more} more"))
+    };
     let name = std::iter::once(located(row));
     name.chain(unfinished)
         .chain(created)
+        .chain(more(row.created.len(), "created in"))
         .chain(waited)
+        .chain(more(row.waited.len(), "waited for at"))
         .map(Line::plain)
         .collect()
 }
@@ -209,6 +217,10 @@ impl ConstructRow for TaskRow {
 
     fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
         (flavour == Flavour::Exclusive).then_some(&self.seconds)
+    }
+
+    fn weight(&self) -> f64 {
+        self.time(Metric::Total)
     }
 
     /// Its sizes.

@@ -11,6 +11,7 @@
 mod cpus;
 mod eval;
 mod expression;
+mod hints;
 mod item_cpus;
 mod listed;
 mod parse;

@@ -451,3 +451,21 @@ fn time_is_grouped_by_instance() {
     assert_eq!(parts[0], of_samples);
     assert_eq!(parts[3], [(-1, 1.0)]);
 }
+
+#[test]
+fn states_have_words_names_of_metrics_and_numbers() {
+    let parsed = |text: &str| Filter::parse(text).unwrap().parsed.root;
+    for (word, metric) in [
+        ("implicit_barrier", "OMPIBAR"),
+        ("\"lock_wait\"", "omplkwt"),
+        ("Task_Wait", "OMPTSKWT"),
+        ("idle", "OMPIDLE"),
+    ] {
+        let with = |name: &str| parsed(&format!("OMPSTATE=={name}"));
+        assert_eq!(with(word), with(metric));
+    }
+    let numbers: Vec<i64> = OMP_STATES.iter().map(|(_, number)| *number).collect();
+    for number in numbers {
+        assert!(Filter::parse(&format!("OMPSTATE=={number}")).is_ok());
+    }
+}

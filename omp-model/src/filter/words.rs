@@ -119,10 +119,20 @@ impl Word {
 pub const MSTATES: [(&str, i64); 4] =
     [("USER", 0), ("SYSTEM", 1), ("PREEMPTED", 2), ("BLOCKED", 3)];
 
-/// Names of `OMPSTATE`: those of the metrics.
-pub const OMP_STATES: [(&str, i64); 12] = [
+/// Names of `OMPSTATE`: words, then those of the metrics.
+pub const OMP_STATES: [(&str, i64); 22] = [
     ("SERIAL", RefinedState::Serial as i64),
     ("WORK", RefinedState::Work as i64),
+    ("OVERHEAD", RefinedState::Overhead as i64),
+    ("REDUCTION", RefinedState::Reduction as i64),
+    ("IMPLICIT_BARRIER", RefinedState::ImplicitBarrier as i64),
+    ("EXPLICIT_BARRIER", RefinedState::ExplicitBarrier as i64),
+    ("IDLE", RefinedState::Idle as i64),
+    ("LOCK_WAIT", RefinedState::Lock as i64),
+    ("CRITICAL_WAIT", RefinedState::Critical as i64),
+    ("ORDERED_WAIT", RefinedState::Ordered as i64),
+    ("ATOMIC_WAIT", RefinedState::Atomic as i64),
+    ("TASK_WAIT", RefinedState::Task as i64),
     ("OMPOVHD", RefinedState::Overhead as i64),
     ("OMPRDUC", RefinedState::Reduction as i64),
     ("OMPIBAR", RefinedState::ImplicitBarrier as i64),

@@ -99,6 +99,7 @@ impl Column {
     }
 
     /// Parses a list, with `:` between its entries. The name comes last if it is not in the list.
+    /// `available` tells what `all` and `default` stand for; others are taken by their names.
     pub fn parse_list(list: &str, available: &Available) -> Result<Vec<Column>, MetricSpecError> {
         let list = list.trim();
         if list.eq_ignore_ascii_case("default") {
@@ -220,9 +221,6 @@ pub enum MetricSpecError {
         /// The nearest name that this experiment has.
         nearest: Option<&'static str>,
     },
-    /// A metric for which this experiment has no data.
-    #[error("this recording has no data for \"{0}\": metric_list shows the metrics that it has")]
-    NoData(&'static str),
     /// An entry that is no `<flavour><visibility><name>`.
     #[error(
         "\"{0}\" is not a metric: write flavour (e, i), visibility (. % + !) and name, as in \
@@ -340,8 +338,7 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
 
 fn find(name: &str, available: &Available) -> Result<Metric, MetricSpecError> {
     match Metric::ALL.into_iter().find(|metric| metric.id() == name) {
-        Some(metric) if available.has(metric) => Ok(metric),
-        Some(metric) => Err(MetricSpecError::NoData(metric.id())),
+        Some(metric) => Ok(metric),
         None => {
             let times = available.metrics().iter().map(|metric| metric.id());
             let known = times.chain(["size", "address", "name", "any", "all"]);

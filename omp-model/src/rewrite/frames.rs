@@ -1,14 +1,14 @@
 //! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
-use experiment::linkage::is_outlined;
+use experiment::linkage::{is_outlined, without_clone};
 use experiment::symbols::{Construct, FunctionId, InlinedLine, SymbolTable};
 use experiment::tables::{Context, RuntimeKind, StackEntry, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::Callee;
 
-use super::functions::{FunctionFacts, TASK_ENTRY, base_name};
+use super::functions::{FunctionFacts, TASK_ENTRY};
 use super::pools::Waiting;
 
 /// The experiment's tables and symbols, with cached properties that rewriting needs often.
@@ -494,11 +494,11 @@ impl<'a> Facts<'a> {
     pub(super) fn is_called(&self, function: FunctionId, name: &str) -> bool {
         let function = &self.symbols.functions[function.0 as usize];
         let parent = function.outlined.as_ref().and_then(|o| o.parent.as_deref());
-        let name = base_name(name);
+        let name = without_clone(name);
         let bare = |n: &str| n.split('(').next() == name.split('(').next();
         // Names with parameters distinguish overloads; a parent's name may lack them.
         let same = |n: &str| {
-            let n = base_name(n);
+            let n = without_clone(n);
             n == name || (n.contains('(') != name.contains('(') && bare(n))
         };
         let own = || same(&function.name) || same(&function.linkage);

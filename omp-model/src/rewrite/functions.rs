@@ -124,14 +124,6 @@ impl FunctionFacts {
     }
 }
 
-/// The name without the suffixes that compilers add to clones and parts of a function.
-pub(super) fn base_name(name: &str) -> &str {
-    let name = name.split(" [clone").next().unwrap_or(name);
-    let ends = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
-    let end = ends.iter().filter_map(|end| name.find(end)).min();
-    &name[..end.unwrap_or(name.len())]
-}
-
 /// The symbol of the function that clang makes around the one with this symbol.
 ///
 /// With debug information clang makes two functions of a construct: `X` calls `X_debug__`. When

@@ -3,12 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use experiment::ids::{ContextId, FrameId, StackId};
+use experiment::linkage::without_clone;
 use experiment::state::State;
 use experiment::symbols::{Construct, FunctionId};
 use experiment::tables::{ContextKind, ThreadState};
 
 use super::frames::{Facts, Role};
-use super::functions::base_name;
 use super::sampled::SampledStack;
 use super::segment::{self, Body, Split};
 use super::walk::Walk;
@@ -317,7 +317,7 @@ fn body_by_symbol(
                 lines.iter().any(|line| {
                     line.function
                         .as_deref()
-                        .is_some_and(|f| base_name(f) == base_name(p))
+                        .is_some_and(|f| without_clone(f) == without_clone(p))
                 })
             };
             fits && candidate.module == function.module

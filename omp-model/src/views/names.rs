@@ -1,10 +1,13 @@
 //! Names of rows.
 
+mod short;
+
+use std::borrow::Cow;
+
 use experiment::ids::{ContextId, FrameId, ModuleId};
-use experiment::linkage::{STUB, cold_part_of, is_outlined, target_of};
+use experiment::linkage::{STUB, is_outlined, target_of, without_clone};
 use experiment::symbols::{
-    Construct, Function, FunctionId, InlinedLine, Outlined, STATIC, SourceLine, SymbolTable,
-    static_name,
+    Construct, Function, FunctionId, InlinedLine, Outlined, SourceLine, SymbolTable, static_name,
 };
 use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
@@ -14,13 +17,16 @@ use crate::inlining;
 use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
 use crate::rewrite::functions::{begins_thread, is_entry};
 
+pub use short::{unqualified, without_parameters};
+
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameForm {
     /// Demangled, with parameters where the language has them.
     #[default]
     Long,
-    /// Demangled, without parameters.
+    /// Demangled, without what only compilers need: parameters, template arguments, symbols of
+    /// constructs, suffixes of clones.
     Short,
     /// The mangled (linkage) name.
     Mangled,
@@ -66,7 +72,7 @@ impl<'a> Names<'a> {
             Callee::ParentOf(id) => self.parent_name(id),
             Callee::Cut(cut) => return cut_name(cut).to_owned(),
             Callee::Inlined(frame, line) => match self.inlined(frame, line) {
-                Some(name) => self.in_form(name).to_owned(),
+                Some(name) => self.in_form(name).into_owned(),
                 None => pseudo(Pseudo::Unknown).to_owned(),
             },
             // Hidden code outside of all load objects is unknown anyway.
@@ -88,12 +94,19 @@ impl<'a> Names<'a> {
         let name = self.name(callee);
         let mut forms = Vec::new();
         if let Some(function) = self.function_of(callee) {
-            let words = name.rsplit_once(" [").map(|(words, _)| words);
-            forms.extend(
-                words
-                    .filter(|_| function.outlined.is_some())
-                    .map(str::to_owned),
-            );
+            if function.outlined.is_some() {
+                let names = [NameForm::Long, NameForm::Short].map(|form| Names {
+                    style: NameStyle {
+                        form,
+                        soname: false,
+                    },
+                    ..*self
+                });
+                let names = names.map(|names| names.function_name(function));
+                let words = names.iter().filter_map(|name| name.rsplit_once(" ["));
+                forms.extend(words.map(|(words, _)| words.to_owned()));
+                forms.extend(names.clone());
+            }
             forms.push(function.linkage.clone());
             forms.push(without_parameters(&function.name).to_owned());
             forms.push(function.name.clone());
@@ -213,7 +226,7 @@ impl<'a> Names<'a> {
     pub fn construct_of(
         &self,
         callee: Callee,
-    ) -> Option<(Construct, Option<&'a str>, Option<u32>)> {
+    ) -> Option<(Construct, Option<Cow<'a, str>>, Option<u32>)> {
         match callee {
             Callee::Function(id) => {
                 let outlined = self.function(id)?.outlined.as_ref()?;
@@ -232,7 +245,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn in_form(&self, name: &'a str) -> &'a str {
+    fn in_form(&self, name: &'a str) -> Cow<'a, str> {
         in_form(name, self.style.form)
     }
 
@@ -269,8 +282,8 @@ impl<'a> Names<'a> {
             (_, NameForm::Mangled) => linkage.clone(),
             (Some(outlined), form) => outlined_name(outlined, linkage, form),
             (None, form) => match function.name.strip_suffix(STUB) {
-                Some(function) => in_form(function, form).to_owned() + STUB,
-                None => in_form(&function.name, form).to_owned(),
+                Some(function) => in_form(function, form).into_owned() + STUB,
+                None => in_form(&function.name, form).into_owned(),
             },
         }
     }
@@ -278,7 +291,7 @@ impl<'a> Names<'a> {
     fn parent_name(&self, id: FunctionId) -> String {
         let function = self.function(id);
         match function.and_then(|function| function.outlined.as_ref()?.parent.as_deref()) {
-            Some(parent) => in_form(parent, self.style.form).to_owned(),
+            Some(parent) => in_form(parent, self.style.form).into_owned(),
             None => match function {
                 Some(function) => format!("<caller of {}>", function.linkage),
                 None => pseudo(Pseudo::Unknown).to_owned(),
@@ -327,11 +340,7 @@ impl<'a> Names<'a> {
         let (_, function) = self.symbols.function_of(call)?;
         Some(match &function.outlined {
             Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
-            None => {
-                let part = function.name.as_str();
-                let whole = part.strip_suffix(']').unwrap_or(part);
-                cold_part_of(whole).map_or(part, |whole| whole.trim_end_matches(" [clone "))
-            }
+            None => without_clone(&function.name),
         })
     }
 
@@ -369,7 +378,8 @@ impl<'a> Names<'a> {
 
     fn construct_name(&self, context: ContextId) -> String {
         let (construct, parent, line) = self.construct(context);
-        construct_words(construct, parent.map(|name| self.in_form(name)), line)
+        let parent = parent.map(|name| self.in_form(name));
+        construct_words(construct, parent.as_deref(), line)
     }
 
     fn construct(&self, context: ContextId) -> (Construct, Option<&'a str>, Option<u32>) {
@@ -414,76 +424,23 @@ pub(super) fn construct_words(
     format!("{parent}{what}{line}")
 }
 
+/// A construct's name; its symbol follows in the long form, and where nothing else tells what it is
+/// of.
 fn outlined_name(outlined: &Outlined, linkage: &str, form: NameForm) -> String {
     let parent = outlined.parent.as_deref().map(|name| in_form(name, form));
-    let words = construct_words(outlined.construct, parent, outlined.line);
-    format!("{words} [{linkage}]")
-}
-
-fn in_form(name: &str, form: NameForm) -> &str {
-    if form == NameForm::Short {
-        without_parameters(name)
+    let words = construct_words(outlined.construct, parent.as_deref(), outlined.line);
+    if form == NameForm::Short && parent.is_some() {
+        words
     } else {
-        name
+        format!("{words} [{linkage}]")
     }
 }
 
-/// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
-/// `operator()` and template arguments are part of the name, as is the text after an address.
-pub fn without_parameters(name: &str) -> &str {
-    if name.starts_with(STATIC) {
-        return name;
+fn in_form(name: &str, form: NameForm) -> Cow<'_, str> {
+    match form {
+        NameForm::Short => short::short(name),
+        NameForm::Long | NameForm::Mangled => Cow::Borrowed(name),
     }
-    let mut depth = 0_u32;
-    for (at, letter) in name.char_indices() {
-        let (before, rest) = name.split_at(at);
-        match letter {
-            '<' if !before.ends_with("operator") && !before.ends_with("operator<") => depth += 1,
-            '>' if !before.ends_with("operator")
-                && !before.ends_with("operator>")
-                && !before.ends_with('-') =>
-            {
-                depth = depth.saturating_sub(1);
-            }
-            '(' if depth == 0
-                && at > 0
-                && !rest.starts_with("(anonymous namespace)")
-                && !before.ends_with("operator") =>
-            {
-                return before;
-            }
-            _ => {}
-        }
-    }
-    name
-}
-
-/// A function's name without its scopes, parameters and template arguments: `apply` of
-/// `void phys::Field<double>::apply<F>(F)`, `smooth` of `kernels::smooth`.
-pub fn unqualified(name: &str) -> &str {
-    let name = without_parameters(name);
-    let mut depth = 0_u32;
-    let mut start = 0;
-    let mut end = name.len();
-    for (at, byte) in name.bytes().enumerate() {
-        match byte {
-            // An operator's own brackets follow the word `operator`.
-            _ if name[start..].starts_with("operator") => break,
-            b'<' => {
-                if depth == 0 {
-                    end = at;
-                }
-                depth += 1;
-            }
-            b'>' => depth = depth.saturating_sub(1),
-            b':' | b' ' if depth == 0 => {
-                start = at + 1;
-                end = name.len();
-            }
-            _ => {}
-        }
-    }
-    name.get(start..end.max(start)).unwrap_or(name)
 }
 
 /// The last part of a path.

@@ -36,7 +36,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             heading: Vec::new(),
             ..cells
         },
-        Layout::Delimited(_) | Layout::Html => cells,
+        Layout::Delimited(_) | Layout::Html | Layout::Markdown => cells,
     };
     if table.has_sides() {
         grid.insert(usize::MAX, lines)
@@ -118,7 +118,7 @@ mod tests {
             render(&listing(Compare::Off, 1), Layout::Delimited(',')),
             "Hot,Excl. OMP Work sec.,Name
 ,,    <OMP implicit barrier>: 0.300 s
-##,0.500, 9. x += y;
+\"##\",0.500, 9. x += y;
 ,,10. }
 
 "

@@ -1,10 +1,10 @@
 //! A table as cells of text, and how they stand.
 
 use omp_model::metrics::Quantity;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
-use super::layout::{Layout, address, escape, leads, style};
+use super::layout::{Layout, address, html, indented, leads, markdown, style};
 use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
@@ -41,7 +41,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
                 is_name: true,
             });
         } else if table.has_sides() {
-            columns.extend(sides(table, at));
+            columns.extend(sides(table, at, layout));
         } else if matches!(
             table.style,
             Style::Metrics | Style::Records | Style::Annotated
@@ -157,7 +157,7 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
 }
 
 /// A column once for each experiment that is compared.
-fn sides(table: &Table, at: usize) -> Vec<Cells> {
+fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
     let column = &table.columns[at];
     let sides = table.rows.iter().map(|row| row.values.len()).max();
     let of = |side: usize| {
@@ -179,7 +179,14 @@ fn sides(table: &Table, at: usize) -> Vec<Cells> {
                 (Some(Value::Text(text)), _) => text.clone(),
                 (Some(Value::Omitted), _) => String::new(),
                 (_, 0) => rounded(number(0), decimals),
-                _ => compared(table.compare, number(0), number(side), decimals),
+                _ => {
+                    let cell = compared(table.compare, number(0), number(side), decimals);
+                    match layout {
+                        // Other programs want a number.
+                        Layout::Delimited(_) => cell.trim_start_matches('x').to_owned(),
+                        _ => cell,
+                    }
+                }
             }
         };
         Cells {
@@ -266,12 +273,12 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
             ([flavour.to_owned(), words.to_owned(), unit], percents)
         }
     };
-    let omitted = table
-        .rows
-        .iter()
-        .map(|row| *value(row, at) == Value::Omitted);
-    for (cell, _) in rows.iter_mut().zip(omitted).filter(|(_, is)| *is) {
-        cell.clear();
+    for (cell, row) in rows.iter_mut().zip(&table.rows) {
+        match value(row, at) {
+            Value::Omitted => cell.clear(),
+            Value::Absent => "-".clone_into(cell),
+            _ => {}
+        }
     }
     Cells {
         heading: heading.into(),
@@ -343,6 +350,20 @@ impl Grid {
         self.columns.insert(at.min(self.columns.len()), cells);
     }
 
+    /// The same with names cut to what the other columns leave of a width.
+    pub(super) fn fitted(mut self, width: Option<usize>) -> Grid {
+        const GAP: usize = 3;
+        const LEAST: usize = 20;
+        let Some(width) = width else { return self };
+        let numbers = self.columns.iter().filter(|cells| !cells.is_name);
+        let taken: usize = numbers.map(|cells| cells.width() + GAP).sum();
+        let room = width.saturating_sub(taken + GAP).max(LEAST);
+        let names = self.columns.iter_mut().filter(|cells| cells.is_name);
+        let names = names.flat_map(|cells| &mut cells.rows);
+        names.for_each(|name| *name = cut(name, room));
+        self
+    }
+
     /// The cells under each other.
     pub(super) fn aligned(mut self, style: Style) -> String {
         if style == Style::Sparse {
@@ -381,43 +402,83 @@ impl Grid {
         lines.text
     }
 
-    /// The cells with a mark between them; a cell that holds it stands in quotation marks.
+    /// The cells with a mark between them; a cell that holds it stands in quotation marks, one
+    /// without a value is empty.
     pub(super) fn delimited(&self, mark: char) -> String {
-        let quoted = |cell: &str| {
-            if cell.contains([mark, '"', '\n']) {
+        let quoted = |cell: &String| {
+            if cell.contains([mark, '"', '\n']) || cell.starts_with('#') {
                 format!("\"{}\"", cell.replace('"', "\"\""))
+            } else if cell == "-" {
+                String::new()
             } else {
-                cell.to_owned()
+                cell.clone()
             }
         };
-        let line = |cells: Vec<String>| cells.join(&mark.to_string()) + "\n";
-        let heading = self.columns.iter().map(|cells| quoted(&cells.words()));
-        let mut text = line(heading.collect());
-        for row in 0..self.rows {
-            let cells = self
-                .columns
-                .iter()
-                .map(|cells| quoted(cells.bare(row, self.lead)));
-            text.push_str(&line(cells.collect()));
-        }
-        text
+        let line = |cells: Vec<String>| {
+            let cells: Vec<String> = cells.iter().map(quoted).collect();
+            cells.join(&mark.to_string()) + "\n"
+        };
+        let rows = (0..self.rows).map(|row| line(self.row(row)));
+        line(self.headings()) + &rows.collect::<String>() + "\n"
     }
 
     /// The cells as an HTML table.
     pub(super) fn html(&self) -> String {
-        let line = |cells: Vec<String>| format!("<tr>{}</tr>\n", cells.concat());
-        let heading = self.columns.iter();
-        let heading = heading.map(|cells| format!("<th>{}</th>", escape(&cells.words())));
-        let mut text = format!("<table>\n{}", line(heading.collect()));
-        for row in 0..self.rows {
-            let cells = self.columns.iter();
-            let cells =
-                cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row, self.lead))));
-            text.push_str(&line(cells.collect()));
-        }
-        text.push_str("</table>\n");
-        text
+        let line = |tag: &str, cells: Vec<String>| {
+            let cells = cells.iter();
+            let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", indented(&html(cell))));
+            format!("<tr>{}</tr>\n", cells.collect::<String>())
+        };
+        let rows = (0..self.rows).map(|row| line("td", self.row(row)));
+        let rows = rows.collect::<String>();
+        format!("<table>\n{}{rows}</table>\n", line("th", self.headings()))
     }
+
+    /// The cells as a Markdown table: numbers to the right.
+    pub(super) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let escaped = |cells: Vec<String>| {
+            let cells = cells.iter();
+            line(cells.map(|cell| indented(&markdown(cell))).collect())
+        };
+        let rule = |cells: &Cells| if cells.is_name { "---" } else { "---:" };
+        let rules = self.columns.iter().map(|cells| rule(cells).to_owned());
+        let rows = (0..self.rows).map(|row| escaped(self.row(row)));
+        let rows = rows.collect::<String>();
+        escaped(self.headings()) + &line(rules.collect()) + &rows + "\n"
+    }
+
+    /// The headings, each on one line.
+    fn headings(&self) -> Vec<String> {
+        self.columns.iter().map(Cells::words).collect()
+    }
+
+    /// The cells of a row.
+    fn row(&self, row: usize) -> Vec<String> {
+        let cells = self.columns.iter();
+        cells
+            .map(|cells| cells.bare(row, self.lead).to_owned())
+            .collect()
+    }
+}
+
+/// A text cut in its middle to a width: both ends of a name tell it apart.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let tail_width = width / 3;
+    let mut head = String::new();
+    for letter in text.chars() {
+        if head.width() + letter.width().unwrap_or(0) + tail_width + 1 > width {
+            break;
+        }
+        head.push(letter);
+    }
+    let fits = |at: &usize| text[*at..].width() <= tail_width;
+    let starts = text.char_indices().map(|(at, _)| at);
+    let tail = starts.filter(fits).min().unwrap_or(text.len());
+    format!("{head}…{}", &text[tail..])
 }
 
 /// Lines of cells that stand under each other.
@@ -510,5 +571,36 @@ Work           OMP
 
 ";
         assert_eq!(render(&document, Layout::Aligned), expected);
+    }
+
+    #[test]
+    fn names_fit_a_screen_and_keep_both_ends() {
+        assert_eq!(cut("main", 4), "main");
+        let name = "solve -- OMP parallel region from line 9";
+        assert_eq!(cut(name, 20), "solve -- OMP …line 9");
+        assert_eq!(cut("日本語日本語", 8), "日本…語");
+        let row = Row {
+            name: name.to_owned(),
+            values: vec![vec![Value::Number(1.0), Value::Absent]],
+            ..Row::default()
+        };
+        let total = Quantity::Time(Flavour::Exclusive, Time::Total);
+        let document = Document {
+            blocks: vec![Block::Table(Table {
+                columns: vec![Column::time(total), Column::name()],
+                rows: vec![row],
+                ..Table::default()
+            })],
+            ..Document::default()
+        };
+        for width in 35..60 {
+            let text = super::super::fitted(&document, width);
+            let longest = text.lines().map(UnicodeWidthStr::width).max();
+            assert!(longest <= Some(width), "{width}: {text}");
+        }
+        assert_eq!(
+            super::super::fitted(&document, 200),
+            render(&document, Layout::Aligned)
+        );
     }
 }

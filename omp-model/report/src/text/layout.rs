@@ -2,7 +2,7 @@
 
 use omp_model::views::Code;
 
-use crate::document::{Mark, Row, Style, Table, TablePart};
+use crate::document::{Column, Mark, Row, Style, Table, TablePart, Unit};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Layout {
     Delimited(char),
     /// As HTML.
     Html,
+    /// As Markdown.
+    Markdown,
 }
 
 /// The parts of a table; one of all columns if it has none.
@@ -38,6 +40,35 @@ pub(super) fn columns(table: &Table, part: &TablePart) -> Vec<usize> {
     }
     let position = |id: &&str| table.columns.iter().position(|column| column.id == **id);
     part.columns.iter().filter_map(position).collect()
+}
+
+/// The same table in one part: each column once under its full name, names last.
+pub(super) fn in_one_part(table: &Table) -> Table {
+    let mut shown: Vec<&'static str> = Vec::new();
+    for &id in table.parts.iter().flat_map(|part| &part.columns) {
+        shown.retain(|known| *known != id || id != "name");
+        if !shown.contains(&id) {
+            shown.push(id);
+        }
+    }
+    let named = |column: &Column| {
+        let unit = match column.unit {
+            Unit::Seconds if !table.has_sides() => "sec.",
+            _ => "",
+        };
+        Column {
+            heading: match (column.is_name(), column.heading.as_slice()) {
+                (false, [_, ..]) => vec![column.label.clone(), unit.to_owned()],
+                (_, heading) => heading.to_vec(),
+            },
+            ..column.clone()
+        }
+    };
+    Table {
+        columns: table.columns.iter().map(named).collect(),
+        parts: vec![TablePart::new("", shown)],
+        ..table.clone()
+    }
 }
 
 /// What stands before the names of a table's rows.
@@ -92,8 +123,26 @@ pub fn address(code: Option<Code>) -> String {
     format!("{module}:0x{address:08x}")
 }
 
-pub(super) fn escape(text: &str) -> String {
+/// A text in HTML.
+pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+/// A text in Markdown.
+pub(super) fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '\\' | '|' | '<' | '*' | '`' | '&') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+/// The same in a cell, where runs of spaces indent.
+pub(super) fn indented(text: &str) -> String {
+    text.replace("  ", "&nbsp; ")
 }

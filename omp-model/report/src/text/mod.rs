@@ -1,4 +1,5 @@
-//! A document as text, in the manner of Sun's er_print; with a sign between cells; or as HTML.
+//! A document as text, in the manner of Sun's er_print; with a sign between cells; as HTML or
+//! Markdown.
 //!
 //! ```text
 //! Excl. OMP     Incl. OMP      Name
@@ -14,9 +15,9 @@ mod grid;
 mod layout;
 mod records;
 
-use crate::document::{Block, Document, Line, Style, Table};
+use crate::document::{About, Block, Document, Style, Table};
 
-use layout::{columns, escape, parts, style};
+use layout::{columns, html, in_one_part, markdown, parts, style};
 
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
@@ -24,31 +25,47 @@ pub use layout::{Layout, address, mark};
 
 /// The document in a layout.
 pub fn render(document: &Document, layout: Layout) -> String {
-    let mut page = Page::new(layout);
+    write(document, layout, None)
+}
+
+/// The document as text on a screen of so many cells: names are cut in their middle, so that rows
+/// take one line each, if the other columns leave room.
+pub fn fitted(document: &Document, width: usize) -> String {
+    write(document, Layout::Aligned, Some(width))
+}
+
+fn write(document: &Document, layout: Layout, width: Option<usize>) -> String {
+    let mut page = Page {
+        layout,
+        width,
+        written: String::new(),
+    };
     if !document.title.is_empty() {
-        page.text(&format!("{}\n", document.title));
-        if let Some(about) = &document.about {
-            let numbered = about.numbered();
-            numbered.for_each(|line| page.text(&format!("{line}\n")));
-        }
-        page.text("\n");
+        page.words(Words::Title, document.title.lines());
+        let about = document.about.iter();
+        let numbered: Vec<String> = about.flat_map(About::numbered).collect();
+        page.words(Words::Lines, numbered.iter().map(String::as_str));
+        page.gap();
     }
     for block in &document.blocks {
         match block {
             Block::Lines(lines) => {
-                page.lines(lines);
+                page.words(Words::Lines, lines.iter().map(|line| line.text.as_str()));
                 if !document.is_bare {
-                    page.text("\n");
+                    page.gap();
                 }
             }
             Block::Table(table) => page.table(table),
         }
     }
-    if !document.is_bare {
-        page.text(&footer(document));
+    let footer = footer(document);
+    if !document.is_bare && !footer.is_empty() {
+        page.words(Words::Notes, footer.iter().map(String::as_str));
+        page.gap();
     }
-    let others = document.others.iter().map(|other| render(other, layout));
-    page.finish() + &others.collect::<String>()
+    let others = document.others.iter();
+    let others = others.map(|other| write(other, layout, width));
+    page.written + &others.collect::<String>()
 }
 
 /// What the mark of inferred times says.
@@ -56,95 +73,125 @@ pub const INFERRED: &str =
     "of a row with ~, no sample shows where at least half of its time stands";
 
 /// What limits the trust in a document; nothing if nothing does.
-fn footer(document: &Document) -> String {
+fn footer(document: &Document) -> Vec<String> {
     let warnings = document.warnings.iter();
-    let warnings = warnings.map(|warning| format!("Warning: {warning}\n"));
+    let warnings = warnings.map(|warning| format!("Warning: {warning}"));
     let mut blocks = document.blocks.iter();
     let is_marked =
         blocks.any(|block| matches!(block, Block::Table(table) if table.has_inferred()));
     let notices = document.notices.iter().map(String::as_str);
     let notices = notices.chain(is_marked.then_some(INFERRED));
-    let notices = notices.map(|notice| format!("Note: {notice}\n"));
-    let lines: String = warnings.chain(notices).collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("{lines}\n")
-    }
+    let notices = notices.map(|notice| format!("Note: {notice}"));
+    warnings.chain(notices).collect()
 }
 
-/// A report as it is written: text, and between it tables that may be HTML.
+/// What lines of text outside of tables are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// The head of the document.
+    Title,
+    /// The head of a table.
+    Caption,
+    /// Lines whose spaces matter.
+    Lines,
+    /// Sentences under the document.
+    Notes,
+}
+
+/// A report as it is written.
 struct Page {
     layout: Layout,
+    /// The cells of a line, if rows are to fit.
+    width: Option<usize>,
     written: String,
-    /// Text that is not written yet, because HTML keeps it together in one element.
-    pending: String,
 }
 
 impl Page {
-    fn new(layout: Layout) -> Page {
-        Page {
-            layout,
-            written: String::new(),
-            pending: String::new(),
+    /// Lines of text. Between delimited cells they are comments.
+    fn words<'l>(&mut self, words: Words, lines: impl Iterator<Item = &'l str>) {
+        let lines: Vec<&str> = lines.collect();
+        if lines.is_empty() {
+            return;
         }
+        let each = |before: &str| {
+            let line = |line: &&str| format!("{before}{line}\n");
+            lines.iter().map(line).collect::<String>()
+        };
+        self.written += &match (self.layout, words) {
+            (Layout::Aligned, _) => each(""),
+            (Layout::Delimited(_), _) => {
+                let told = lines.iter().filter(|line| !line.trim().is_empty());
+                told.map(|line| format!("# {line}\n")).collect()
+            }
+            (Layout::Html, words) => {
+                let tag = match words {
+                    Words::Title => "h2",
+                    Words::Caption => "h3",
+                    Words::Lines | Words::Notes => "pre",
+                };
+                let text = lines.join("\n");
+                format!("<{tag}>{}</{tag}>\n", html(text.trim_matches('\n')))
+            }
+            (Layout::Markdown, Words::Title) => format!("## {}\n\n", lines.join(" ")),
+            (Layout::Markdown, Words::Caption) => format!("### {}\n\n", lines.join(" ")),
+            (Layout::Markdown, Words::Lines) => format!("```\n{}```\n\n", each("")),
+            (Layout::Markdown, Words::Notes) => {
+                let notes = lines.iter().map(|line| format!("{}\n\n", markdown(line)));
+                notes.collect()
+            }
+        };
     }
 
-    fn text(&mut self, text: &str) {
-        self.pending.push_str(text);
-    }
-
-    fn lines(&mut self, lines: &[Line]) {
-        lines
-            .iter()
-            .for_each(|line| self.text(&format!("{}\n", line.text)));
+    /// An empty line between parts of a text.
+    fn gap(&mut self) {
+        if self.layout == Layout::Aligned {
+            self.written.push('\n');
+        }
     }
 
     fn table(&mut self, table: &Table) {
         if table.rows.is_empty() && !table.empty.is_empty() {
-            self.text(&format!("{}\n\n", table.empty));
+            self.words(Words::Notes, table.empty.lines());
+            self.gap();
             return;
         }
+        let whole;
+        let table = match self.layout {
+            // Other programs want one table.
+            Layout::Delimited(_) if table.parts.len() > 1 => {
+                whole = in_one_part(table);
+                &whole
+            }
+            _ => table,
+        };
         for part in parts(table) {
             if !part.caption.is_empty() {
-                let gap = if table.is_facts() { "" } else { "\n" };
-                self.text(&format!("{}\n{gap}", part.caption));
+                self.words(Words::Caption, part.caption.lines());
+                if !table.is_facts() {
+                    self.gap();
+                }
             }
             let shown = columns(table, part);
             let cells = || match table.style {
                 Style::Annotated => annotated::cells(table, &shown, self.layout),
                 _ => grid::cells(table, &shown, self.layout),
             };
-            match (self.layout, table.style) {
+            let rows = match (self.layout, table.style) {
                 (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {
-                    self.text(&grid::facts(table, &shown, facts));
+                    grid::facts(table, &shown, facts)
                 }
-                (Layout::Aligned, Style::Records) => self.text(&records::aligned(table)),
-                (Layout::Aligned, _) => self.text(&cells().aligned(style(table))),
-                (Layout::Delimited(mark), _) => self.text(&cells().delimited(mark)),
-                (Layout::Html, _) => {
-                    let html = cells().html();
-                    self.flush();
-                    self.written.push_str(&html);
-                }
-            }
-            self.lines(&table.foot);
-            self.text("\n");
+                (Layout::Aligned, Style::Records) => records::aligned(table),
+                (Layout::Aligned, _) => cells().fitted(self.width).aligned(style(table)),
+                (Layout::Delimited(mark), _) => cells().delimited(mark),
+                (Layout::Html, _) => cells().html(),
+                (Layout::Markdown, _) => cells().markdown(),
+            };
+            self.written += &rows;
+            self.words(
+                Words::Lines,
+                table.foot.iter().map(|line| line.text.as_str()),
+            );
+            self.gap();
         }
-    }
-
-    fn flush(&mut self) {
-        let text = std::mem::take(&mut self.pending);
-        if self.layout != Layout::Html {
-            self.written.push_str(&text);
-        } else if !text.trim().is_empty() {
-            let text = escape(text.trim_matches('\n'));
-            self.written.push_str(&format!("<pre>{text}</pre>\n"));
-        }
-    }
-
-    fn finish(mut self) -> String {
-        self.flush();
-        self.written
     }
 }

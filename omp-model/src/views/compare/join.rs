@@ -48,19 +48,45 @@ pub fn join_adding<T>(
     joined
 }
 
-/// The order of two rows: the one with the largest value in any experiment first.
+/// What makes a row of several experiments come before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// The largest value in any experiment.
+    Largest,
+    /// The largest difference from the first experiment, up or down.
+    Change,
+}
+
+impl Rank {
+    /// The row's rank; what an experiment lacks is 0 there.
+    pub fn of<T>(self, joined: &Joined<T>, value: impl Fn(&T) -> f64) -> f64 {
+        /// Below this a sum of times differs from another only by the order of its terms.
+        const NOTHING: f64 = 5e-10;
+        let of_side = |row: &Option<T>| row.as_ref().map_or(0.0, &value);
+        let first = match self {
+            Rank::Largest => 0.0,
+            Rank::Change => joined.rows.first().map_or(0.0, of_side),
+        };
+        let distances = joined.rows.iter().map(|row| match self {
+            Rank::Largest => of_side(row),
+            Rank::Change => (of_side(row) - first).abs(),
+        });
+        let largest = distances.fold(0.0, f64::max);
+        if largest < NOTHING { 0.0 } else { largest }
+    }
+}
+
+/// The order of two rows: by rank, then by their largest values, then by name.
 pub fn order<T>(
     sort: SortKey,
+    rank: Rank,
     value: impl Fn(&T) -> f64,
     left: &Joined<T>,
     right: &Joined<T>,
 ) -> Ordering {
-    let largest = |joined: &Joined<T>| {
-        let values = joined.rows.iter().flatten().map(&value);
-        values.fold(0.0, f64::max)
-    };
+    let by = |rank: Rank| rank.of(right, &value).total_cmp(&rank.of(left, &value));
     let by_time = match sort.quantity {
-        Quantity::Time(..) => largest(right).total_cmp(&largest(left)),
+        Quantity::Time(..) => by(rank).then_with(|| by(Rank::Largest)),
         _ => Ordering::Equal,
     };
     let asked = by_time.then_with(|| left.name.cmp(&right.name));
@@ -83,7 +109,7 @@ pub struct Branch {
 }
 
 /// The joined call trees of the experiments, in preorder.
-pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
+pub fn calltree(shared: &Shared<'_>, request: &Request, rank: Rank) -> Vec<Branch> {
     let sides = 0..shared.len();
     let mut nodes: Vec<Branch> = Vec::new();
     let mut children: Vec<Vec<usize>> = Vec::new();
@@ -122,6 +148,7 @@ pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
         siblings.sort_by(|&left, &right| {
             order(
                 request.sort,
+                rank,
                 attributed,
                 &nodes[left].joined,
                 &nodes[right].joined,
@@ -147,7 +174,22 @@ pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
 
 #[cfg(test)]
 mod tests {
-    use super::join_adding;
+    use super::{Joined, Rank, join_adding};
+
+    #[test]
+    fn a_change_may_be_up_or_down_or_of_what_one_side_lacks() {
+        let rank = |rank: Rank, rows: &[Option<f64>]| {
+            let rows = rows.to_vec();
+            let name = String::new();
+            rank.of(&Joined { name, rows }, |value| *value)
+        };
+        let rows = [Some(3.0), Some(1.0), Some(4.0)];
+        assert_eq!(rank(Rank::Largest, &rows), 4.0);
+        assert_eq!(rank(Rank::Change, &rows), 2.0);
+        assert_eq!(rank(Rank::Change, &[None, Some(1.5)]), 1.5);
+        assert_eq!(rank(Rank::Change, &[Some(1.5), None]), 1.5);
+        assert_eq!(rank(Rank::Change, &[Some(0.1 + 0.2), Some(0.3)]), 0.0);
+    }
 
     #[test]
     fn rows_of_one_name_stand_beside_each_other() {

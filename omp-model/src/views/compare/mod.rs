@@ -8,6 +8,9 @@ pub mod scaling;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
+use experiment::linkage::without_clone;
 use rustc_hash::FxHashMap;
 
 use super::annotated::Pc;
@@ -68,7 +71,7 @@ impl Side<'_> {
 }
 
 /// The lines of constructs by kind and function.
-type Constructs<'a> = FxHashMap<(Construct, Option<&'a str>), Vec<u32>>;
+type Constructs<'a> = FxHashMap<(Construct, Option<Cow<'a, str>>), Vec<u32>>;
 
 impl<'a> Shared<'a> {
     /// Finds the shared names of experiments.
@@ -94,10 +97,11 @@ impl<'a> Shared<'a> {
                 let name = names.name(callee);
                 let common = match names.construct_of(callee) {
                     Some((construct, parent, line)) if names.style.form != NameForm::Mangled => {
-                        let known = lines.get(&(construct, parent));
+                        let key = (construct, parent);
+                        let known = lines.get(&key);
                         let line =
                             line.map(|line| known.map_or(line, |known| known.shared(number, line)));
-                        construct_words(construct, parent.map(without_clone), line)
+                        construct_words(construct, key.1.as_deref().map(without_clone), line)
                     }
                     _ => without_clone(&name).to_owned(),
                 };
@@ -274,7 +278,7 @@ fn callees(profile: &Profile, names: &Names<'_>) -> Vec<Callee> {
 fn lines_of<'a>(
     recordings: &[(&Profile, Names<'a>)],
     callees: &[Vec<Callee>],
-) -> FxHashMap<(Construct, Option<&'a str>), Lines> {
+) -> FxHashMap<(Construct, Option<Cow<'a, str>>), Lines> {
     let mut known: Vec<Constructs<'a>> = Vec::new();
     for ((_, names), callees) in recordings.iter().zip(callees) {
         let mut constructs = Constructs::default();
@@ -287,16 +291,11 @@ fn lines_of<'a>(
         known.push(constructs);
     }
     let mut lines = FxHashMap::default();
-    for &key in known.iter().flat_map(FxHashMap::keys) {
-        lines.entry(key).or_insert_with(|| {
+    for key in known.iter().flat_map(FxHashMap::keys) {
+        lines.entry(key.clone()).or_insert_with(|| {
             let of_each = known.iter();
-            Lines::new(of_each.map(|it| it.get(&key).cloned().unwrap_or_default()))
+            Lines::new(of_each.map(|it| it.get(key).cloned().unwrap_or_default()))
         });
     }
     lines
-}
-
-/// A name without the suffixes that compilers add to clones of a function.
-fn without_clone(name: &str) -> &str {
-    name.split_once(" [clone ").map_or(name, |(name, _)| name)
 }

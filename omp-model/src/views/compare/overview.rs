@@ -1,7 +1,7 @@
 //! The overviews of several experiments, compared.
 
 use super::Shared;
-use super::join::{Joined, join, order};
+use super::join::{Joined, Rank, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
@@ -250,7 +250,8 @@ pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<ListRow>> {
     };
     let sides = (0..shared.len()).map(|side| shared.functions(side, &request).rows);
     let mut rows = join(sides.collect(), |row: &ListRow| row.name.clone());
-    rows.sort_by(|left, right| order(sort, |row: &ListRow| row.exclusive[0], left, right));
+    let total = |row: &ListRow| row.exclusive[0];
+    rows.sort_by(|left, right| order(sort, Rank::Largest, total, left, right));
     rows.truncate(count);
     rows
 }

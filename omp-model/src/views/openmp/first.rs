@@ -1,6 +1,8 @@
 //! The first view of a run: what to do first, how its wall time was used, and whether its threads
 //! got CPUs.
 
+use experiment::tables::Tables;
+
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
 use super::budget::{Budget, ready};
@@ -17,6 +19,16 @@ const CROWDED: f64 = 0.1;
 
 /// The smallest share of the wall time that gets a line.
 const WORTH_A_LINE: f64 = 5e-4;
+
+/// Time of OpenMP's threads, and how much of it they were ready to run without a CPU, in seconds, if
+/// that is too much.
+pub fn crowded(profile: &Profile, tables: &Tables) -> Option<(f64, f64)> {
+    Some(ready(profile, tables)).filter(is_crowded)
+}
+
+fn is_crowded(&(all, ready): &(f64, f64)) -> bool {
+    all > 0.0 && ready >= CROWDED * all
+}
 
 /// The losses of a run and its efficiencies.
 #[derive(Clone, Debug)]
@@ -64,10 +76,7 @@ impl First {
 
     /// The sentence on threads that get no CPU.
     fn crowd(&self) -> Option<String> {
-        let (all, ready) = self.ready;
-        if all <= 0.0 || ready < CROWDED * all {
-            return None;
-        }
+        let (all, ready) = Some(self.ready).filter(is_crowded)?;
         let (who, hint) = if self.run.threads > self.cpus as usize {
             (
                 format!("{} threads had {} CPUs", self.run.threads, self.cpus),

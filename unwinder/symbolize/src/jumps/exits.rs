@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use experiment::linkage::{cold_part_of, without_clone};
 use iced_x86::{FlowControl, Instruction, OpKind};
 
 use crate::code::{LARGEST, calls_ending_at, decode};
@@ -65,23 +66,15 @@ fn code_of<'s>(symbols: &'s Symbols, function: &ElfFunction) -> &'s [u8] {
 /// The function that a function is a part of: compilers move code that seldom runs to a function of
 /// its own (`foo.cold`).
 pub(super) fn whole(symbols: &Symbols, function: ElfFunction) -> ElfFunction {
-    let whole = function
-        .name
-        .strip_suffix(".cold")
-        .and_then(|name| symbols.named(name));
+    let whole = cold_part_of(&function.name).and_then(|name| symbols.named(name));
     whole.unwrap_or(function)
 }
 
 /// Whether two functions are one in the source: compilers make clones and parts of functions, which
 /// have its name with a suffix.
 pub(super) fn is_one_source(one: &ElfFunction, other: &ElfFunction) -> bool {
-    const ENDS: [&str; 4] = [".cold", ".constprop.", ".isra.", ".part."];
-    fn base(function: &ElfFunction) -> &str {
-        let name = function.name.as_str();
-        let end = ENDS.iter().filter_map(|end| name.find(end)).min();
-        &name[..end.unwrap_or(name.len())]
-    }
-    one.start == other.start || has_name(one) && base(one) == base(other)
+    let is_same = || without_clone(&one.name) == without_clone(&other.name);
+    one.start == other.start || has_name(one) && is_same()
 }
 
 /// The function that the call instruction whose last byte is at `last` names.

@@ -1,0 +1,228 @@
+//! Leaves out the rows of tables that are a small part of the whole.
+
+use omp_model::metrics::{Flavour, Quantity};
+
+use crate::document::{Block, Column, Document, Role, Row, Style, Table, Unit, Value};
+
+/// Leaves out rows all of whose times that are shown are below so many percent of the whole; in a
+/// tree, with what is below them. A notice tells how many rows and how much time. Sources and
+/// instructions stay.
+pub fn prune(document: &mut Document, percent: f64) {
+    let mut rows = 0;
+    let mut times: Vec<String> = Vec::new();
+    for block in &mut document.blocks {
+        let Block::Table(table) = block else { continue };
+        if table.style == Style::Annotated || table.whole.is_empty() {
+            continue;
+        }
+        let taken = take_small(table, percent);
+        rows += taken.outermost.len() + taken.nested;
+        // Callers and callees both divide the time of their function.
+        let is_divided_once = table.rows.iter().all(|row| row.role != Role::Centre);
+        if is_divided_once && !taken.outermost.is_empty() {
+            times.extend(amounts(table, &taken.outermost));
+        }
+    }
+    if rows > 0 {
+        let what = if rows == 1 { "row is" } else { "rows are" };
+        let times = match times.as_slice() {
+            [] => String::new(),
+            times => format!(": {}", times.join(", ")),
+        };
+        let notice = format!("{rows} {what} left out, each below {percent} % of the whole{times}");
+        document.notices.push(notice);
+    }
+}
+
+/// Takes the small rows out of a table.
+fn take_small(table: &mut Table, percent: f64) -> Taken {
+    let least = percent / 100.0;
+    let whole = |side: usize, at: usize| {
+        let whole = table.whole.get(side).and_then(|whole| whole.get(at));
+        whole.copied().unwrap_or(0.0)
+    };
+    let columns = table.columns.iter().enumerate();
+    let times = columns.filter(|(at, column)| {
+        let has_time = (0..table.whole.len()).any(|side| whole(side, *at) > 0.0);
+        column.is_visible() && column.unit == Unit::Seconds && has_time
+    });
+    let times: Vec<usize> = times.map(|(at, _)| at).collect();
+    let mut taken = Taken::default();
+    if times.is_empty() {
+        return taken;
+    }
+    let is_large = |row: &Row| {
+        times.iter().any(|&at| {
+            let mut sides = row.values.iter().enumerate();
+            sides.any(|(side, values)| {
+                let value = values.get(at).and_then(Value::number).unwrap_or(0.0);
+                let whole = whole(side, at);
+                whole > 0.0 && value >= least * whole
+            })
+        })
+    };
+    let mut below = None;
+    let mut kept = Vec::new();
+    for row in table.rows.clone() {
+        let depth = row.node.map(|node| node.depth);
+        if below.is_some_and(|above| depth > Some(above)) {
+            taken.nested += 1;
+        } else if row.is_needed() || is_large(&row) {
+            below = None;
+            kept.push(row);
+        } else {
+            below = depth;
+            taken.outermost.push(row);
+        }
+    }
+    mark_last(&mut kept);
+    table.rows = kept;
+    taken
+}
+
+/// The rows that were taken out of a table.
+#[derive(Default)]
+struct Taken {
+    /// Those whose times do not overlap.
+    outermost: Vec<Row>,
+    /// How many were below one of those in a tree.
+    nested: usize,
+}
+
+impl Row {
+    /// Whether the table is about it.
+    fn is_needed(&self) -> bool {
+        matches!(self.role, Role::Total | Role::Sum | Role::Centre)
+    }
+}
+
+/// Marks the last of each node's children.
+fn mark_last(rows: &mut [Row]) {
+    let mut has_later: Vec<bool> = Vec::new();
+    let nodes = rows.iter_mut().rev().filter_map(|row| row.node.as_mut());
+    for node in nodes {
+        has_later.resize(node.depth as usize + 1, false);
+        let later = &mut has_later[node.depth as usize];
+        node.last = !*later;
+        *later = true;
+    }
+}
+
+/// The sums of times that do not overlap, by column; of several experiments in their order.
+fn amounts(table: &Table, rows: &[Row]) -> Vec<String> {
+    let columns = table.columns.iter().enumerate();
+    let times = columns.filter(|(_, column)| {
+        let is_part = matches!(
+            column.quantity,
+            Some(Quantity::Time(Flavour::Exclusive | Flavour::Attributed, _))
+        );
+        column.is_visible() && is_part
+    });
+    let amount = |(at, column): (usize, &Column)| {
+        let sum = |side: usize| -> f64 {
+            let values = rows.iter().filter_map(|row| row.values.get(side)?.get(at));
+            values.filter_map(Value::number).sum()
+        };
+        let sums = (0..table.whole.len()).map(|side| format!("{:.3} s", sum(side)));
+        let sums = sums.collect::<Vec<_>>().join(" and ");
+        format!("{} {sums}", column.label)
+    };
+    times.map(amount).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use omp_model::metrics::Metric;
+
+    use super::*;
+    use crate::document::Node;
+
+    fn document(flavour: Flavour, rows: &[(&str, Option<u32>, f64)]) -> Document {
+        let row = |&(name, depth, seconds): &(&str, Option<u32>, f64)| Row {
+            node: depth.map(|depth| Node { depth, last: false }),
+            role: match name {
+                "<Total>" => Role::Total,
+                _ => Role::Any,
+            },
+            values: vec![vec![Value::Number(seconds)]],
+            ..Row::function(name.to_owned())
+        };
+        Document {
+            blocks: vec![Block::Table(Table {
+                columns: vec![Column::time(Quantity::Time(flavour, Metric::Total))],
+                rows: rows.iter().map(row).collect(),
+                whole: vec![vec![10.0]],
+                ..Table::default()
+            })],
+            ..Document::default()
+        }
+    }
+
+    fn names(document: &Document) -> Vec<(&str, bool)> {
+        let Block::Table(table) = &document.blocks[0] else {
+            panic!("a table");
+        };
+        let row = |row: &Row| row.node.is_some_and(|node| node.last);
+        table
+            .rows
+            .iter()
+            .map(|it| (it.name.as_str(), row(it)))
+            .collect()
+    }
+
+    #[test]
+    fn small_rows_are_left_out_and_told() {
+        let rows = [
+            ("<Total>", None, 10.0),
+            ("a", None, 0.1),
+            ("b", None, 0.09),
+            ("c", None, 0.0),
+        ];
+        let mut list = document(Flavour::Exclusive, &rows);
+        prune(&mut list, 1.0);
+        assert_eq!(names(&list), [("<Total>", false), ("a", false)]);
+        let told =
+            "2 rows are left out, each below 1 % of the whole: Exclusive Total Thread Time 0.090 s";
+        assert_eq!(list.notices, [told]);
+        let mut inclusive = document(Flavour::Inclusive, &rows[..3]);
+        prune(&mut inclusive, 1.0);
+        assert_eq!(
+            inclusive.notices,
+            ["1 row is left out, each below 1 % of the whole"]
+        );
+    }
+
+    #[test]
+    fn rows_without_times_stay() {
+        let rows = [("a", None, 0.1), ("b", None, 0.0)];
+        let mut list = document(Flavour::Exclusive, &rows);
+        let Block::Table(table) = &mut list.blocks[0] else {
+            panic!("a table");
+        };
+        table.columns[0].unit = Unit::None;
+        prune(&mut list, 50.0);
+        assert_eq!(names(&list).len(), 2);
+        assert_eq!(list.notices, [""; 0]);
+    }
+
+    #[test]
+    fn a_tree_loses_small_branches_whole_and_counts_their_time_once() {
+        let mut tree = document(
+            Flavour::Attributed,
+            &[
+                ("<Total>", Some(0), 10.0),
+                ("main", Some(1), 9.0),
+                ("small", Some(2), 0.5),
+                ("leaf", Some(3), 0.5),
+                ("solve", Some(2), 8.0),
+                ("rest", Some(2), 0.4),
+                ("idle", Some(1), 0.3),
+            ],
+        );
+        prune(&mut tree, 10.0);
+        let left = [("<Total>", true), ("main", true), ("solve", true)];
+        assert_eq!(names(&tree), left);
+        let told = "4 rows are left out, each below 10 % of the whole: Attributed Total Thread Time 1.200 s";
+        assert_eq!(tree.notices, [told]);
+    }
+}
