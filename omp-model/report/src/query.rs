@@ -55,11 +55,11 @@ impl<'a> Source<'a> {
             ..
         } = self.settings;
         let whole = || self.analysis.profile(mode, *inline);
-        if filter.is_none() && objects.is_default() {
+        if filter.is_none() && shows_all(mode, objects) {
             return (whole(), 0.0);
         }
         let filtered = self.subset.whole[index(mode, *inline)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered(mode, *inline, filter)),
+            Some(filter) => self.hide(self.analysis.filtered(mode, *inline, filter), mode),
             None => visible(self.analysis, whole(), objects),
         });
         (&filtered.profile, filtered.estimated)
@@ -75,20 +75,20 @@ impl<'a> Source<'a> {
             ..
         } = self.settings;
         let whole = || self.analysis.by_second(mode, inline);
-        if filter.is_none() && objects.is_default() {
+        if filter.is_none() && shows_all(mode, objects) {
             return whole();
         }
         let filtered = self.subset.by_second[index(mode, inline)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered_by_second(mode, inline, filter)),
+            Some(filter) => self.hide(self.analysis.filtered_by_second(mode, inline, filter), mode),
             None => visible(self.analysis, whole(), objects),
         });
         &filtered.profile
     }
 
     /// Hides load objects in the time that a filter kept.
-    fn hide(&self, kept: Filtered) -> Filtered {
+    fn hide(&self, kept: Filtered, mode: ViewMode) -> Filtered {
         let objects = &self.settings.objects;
-        if objects.is_default() {
+        if shows_all(mode, objects) {
             return kept;
         }
         Filtered {
@@ -141,10 +141,18 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Whether no load object is hidden: by default only those are that user stacks do not have.
+fn shows_all(mode: ViewMode, objects: &Objects) -> bool {
+    mode != ViewMode::Machine && objects.is_default()
+}
+
 /// A profile without hidden load objects.
 fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
-    let visible = |module| objects.visibility(names.object_name(module));
+    let visible = |module| {
+        let chosen = objects.visibility(names.object_name(module));
+        chosen.unwrap_or_else(|| visibility::default_of(names.tables, module))
+    };
     Filtered {
         profile: visibility::apply(profile, &names, visible),
         estimated: 0.0,
