@@ -7,7 +7,7 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    CpuUse, Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
@@ -45,6 +45,8 @@ pub struct Builder {
     pub task_sums: Vec<TaskSum>,
     /// Rows of one batch.
     pub task_spans: Vec<TaskSpan>,
+    /// Rows of one batch.
+    pub cpu_uses: Vec<CpuUse>,
 }
 
 impl Builder {
@@ -71,6 +73,8 @@ impl Builder {
                 kernel_frames: true,
                 switches: true,
                 switch_stacks: true,
+                minor_faults: true,
+                major_faults: true,
                 samples: 2_800,
                 switch_samples: 12,
                 cpu_ns: 2_800_000_000,
@@ -250,6 +254,7 @@ impl Builder {
             region_spans: &self.region_spans,
             task_sums: &self.task_sums,
             task_spans: &self.task_spans,
+            cpu_uses: &self.cpu_uses,
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();

@@ -44,6 +44,8 @@ pub struct Recording {
     pub task_sums: Vec<Vec<TaskSum>>,
     /// By batch.
     pub task_spans: Vec<Vec<TaskSpan>>,
+    /// By batch.
+    pub cpu_uses: Vec<Vec<CpuUse>>,
     /// Symbols of some frames.
     pub symbols: SymbolTable,
 }
@@ -83,6 +85,7 @@ impl Recording {
         self.region_spans.iter_mut().for_each(Vec::clear);
         self.task_sums.iter_mut().for_each(Vec::clear);
         self.task_spans.iter_mut().for_each(Vec::clear);
+        self.cpu_uses.iter_mut().for_each(Vec::clear);
     }
 
     /// Creates the experiment, without rows.
@@ -108,6 +111,7 @@ impl Recording {
             region_spans: &self.region_spans[at],
             task_sums: &self.task_sums[at],
             task_spans: &self.task_spans[at],
+            cpu_uses: &self.cpu_uses[at],
         };
         writer.append(&self.tables_at[at], &batch).unwrap();
     }
@@ -326,6 +330,16 @@ impl Generator {
             recording.task_sums.push(tasks.collect());
             let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
+            let uses = sums.iter().map(|sum| CpuUse {
+                thread: sum.thread,
+                cpu: (second % 8) as u16,
+                migrations: 1,
+                voluntary: u64::from(sum.instances),
+                involuntary: 2,
+                minor_faults: sum.elapsed.0 / 1_000,
+                major_faults: 0,
+            });
+            recording.cpu_uses.push(uses.take(1).collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
             let sums = recording.sums[second as usize].iter();

@@ -52,6 +52,7 @@ numbered! {
         Symbols = 18,
         /// The recording was finished.
         End = 19,
+        CpuUses = 20,
     }
 }
 

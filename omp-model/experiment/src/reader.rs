@@ -389,6 +389,7 @@ impl Contents {
             Kind::RegionSums => stored::append(decoder, known, &mut read.region_sums),
             Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
+            Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 read.last = read.last.max(end_of(row.start, row.length)?);
                 read.region_spans.push(row);

@@ -6,8 +6,8 @@ use crate::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan, TaskSum,
-    Within,
+    Blame, CpuUse, Interval, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan,
+    TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
@@ -366,6 +366,15 @@ rows! {
         capacity: Nanos Plain,
         longest: Nanos Plain,
         mean: Nanos Plain,
+    }
+    CpuUse[7] {
+        thread: ThreadId Delta,
+        cpu: u16 Plain,
+        migrations: u64 Plain,
+        voluntary: u64 Plain,
+        involuntary: u64 Plain,
+        minor_faults: u64 Plain,
+        major_faults: u64 Plain,
     }
     TaskSpan[6] {
         start: Ticks Delta,

@@ -83,12 +83,12 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
         sentence("newer")
     };
     assert_eq!(
-        of_format(9),
-        "DIR/newer/records has format 9, but this program reads format 8: use a newer Parallax"
+        of_format(10),
+        "DIR/newer/records has format 10, but this program reads format 9: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 8: record it again"
+        "DIR/newer/records has format 1, but this program reads format 9: record it again"
     );
 }
 

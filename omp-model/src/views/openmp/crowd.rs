@@ -104,23 +104,19 @@ impl Crowd {
     /// Who had the CPUs, for a tenth of the time or more.
     fn who(&self) -> String {
         let parts = [
-            (self.others, "other programs (or a limit of the container)"),
+            (
+                self.others,
+                "other programs (or none, by a limit of the container)",
+            ),
             (self.working, "this program's own threads at work"),
             (self.spinning, "its threads that spun in waits"),
-            (self.stolen, "the hypervisor"),
+            (self.stolen, "other machines of the hypervisor"),
         ];
         let told = parts.iter().filter(|(part, _)| *part >= 0.1 * self.ready);
         let told: Vec<String> = told
-            .map(|(part, who)| {
-                let about = if *who == "the hypervisor" {
-                    ""
-                } else {
-                    "about "
-                };
-                format!("{who} for {about}{part:.3} s")
-            })
+            .map(|(part, who)| format!("{who} for about {part:.3} s"))
             .collect();
-        format!("meanwhile the CPUs had {}", told.join(", "))
+        format!("meanwhile the CPUs ran {}", told.join(", "))
     }
 
     /// What to try, against whoever had most.
@@ -130,10 +126,10 @@ impl Crowd {
         if most <= self.others.max(self.stolen) {
             "measure on a machine that is idle, or with fewer threads"
         } else if most <= self.spinning {
-            "use no more threads than CPUs (OMP_NUM_THREADS), or let waits sleep \
-             (OMP_WAIT_POLICY=passive)"
+            "let waits sleep (OMP_WAIT_POLICY=passive), or use no more threads than CPUs \
+             (OMP_NUM_THREADS)"
         } else {
-            "use no more threads than CPUs (OMP_NUM_THREADS)"
+            "use no more threads than CPUs (OMP_NUM_THREADS), and bind them (OMP_PROC_BIND=true)"
         }
     }
 }

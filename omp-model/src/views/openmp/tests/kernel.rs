@@ -254,7 +254,7 @@ fn those_who_had_the_cpus_are_named() {
     let words = others.words().unwrap();
     assert!(
         words.contains(
-            "the CPUs had other programs (or a limit of the container) for about 1.000 s"
+            "the CPUs ran other programs (or none, by a limit of the container) for about 1.000 s"
         ),
         "{words}"
     );
