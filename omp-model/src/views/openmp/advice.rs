@@ -227,13 +227,16 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
             left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
         };
+        let all: f64 = by_function.values().sum();
         let heaviest = by_function.into_iter().max_by(larger);
+        let largest = heaviest.map_or(0.0, |(_, seconds)| seconds);
         let function = heaviest.and_then(|(callee, _)| callee);
         let location = function.map_or_else(ConstructLocation::default, |callee| {
             location_of(names, callee)
         });
         let most = match &location.function {
-            Some(name) => format!(", most of it in {name}"),
+            Some(name) if largest > 0.5 * all => format!(", most of it in {name}"),
+            Some(name) => format!(", the largest part in {name}"),
             None => String::new(),
         };
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
