@@ -94,6 +94,7 @@ fn main() {
         name: "bench".into(),
     };
     merge.side_band(SideRecord {
+        cpu: 0,
         time: 0,
         pid: PID,
         tid: PID,
@@ -101,6 +102,7 @@ fn main() {
     });
     let fork = Side::Fork { parent: PID };
     merge.side_band(SideRecord {
+        cpu: 0,
         time: 0,
         pid: PID,
         tid: PID + 1,
@@ -112,6 +114,8 @@ fn main() {
         samples: Vec::new(),
         side_band: Vec::new(),
         switch_stacks: Vec::new(),
+        major_faults: Vec::new(),
+        unshared: None,
     };
 
     let (mut records, mut seconds, mut time) = (0, 0.0, 1000);

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::no_events::Cause;
+use crate::perf::open::cpu_list;
 use crate::perf::plan::Plan;
 use crate::processes::Mapped;
 use crate::{stacks, sys};
@@ -41,11 +42,28 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         system,
         cpu_model: cpu_model(),
         cpus: sys::allowed_cpus(),
+        numa_nodes: numa_nodes(),
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),
         started_raw_ns: start,
         ..Header::default()
     }
+}
+
+/// The CPUs of each NUMA node, if there are several.
+fn numa_nodes() -> Vec<(u32, Vec<u32>)> {
+    let entries = std::fs::read_dir("/sys/devices/system/node").into_iter();
+    let node = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let number = entry.file_name().to_str()?.strip_prefix("node")?.parse();
+        let listed = std::fs::read_to_string(entry.path().join("cpulist")).ok()?;
+        Some((number.ok()?, cpu_list(listed.trim())))
+    };
+    let mut nodes: Vec<(u32, Vec<u32>)> = entries.flatten().filter_map(node).collect();
+    nodes.sort();
+    // Nodes of memory alone run no thread.
+    nodes.retain(|(_, cpus)| !cpus.is_empty());
+    if nodes.len() > 1 { nodes } else { Vec::new() }
 }
 
 fn cpu_model() -> String {
@@ -71,6 +89,9 @@ pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> S
         },
         kernel_frames: plan.kernel,
         switches: plan.switches,
+        // Known when the recording ends.
+        minor_faults: false,
+        major_faults: false,
         switch_stacks: plan.switch_stacks,
         samples: counts.samples,
         switch_samples: counts.switch_samples,

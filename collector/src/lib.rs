@@ -51,3 +51,4 @@ pub mod stacks;
 pub mod streams;
 pub mod sys;
 pub mod truncated;
+pub mod usage;

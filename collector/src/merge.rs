@@ -18,7 +18,7 @@ use crate::completion::{Completed, Completion};
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
-use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
+use crate::perf::parse::{self, FromSamples, FromSideBand, Side, SideRecord};
 use crate::processes::Processes;
 use crate::registered::Registered;
 use crate::schedule::WAITING;
@@ -165,7 +165,7 @@ impl Merge {
     fn round_until(&mut self, rings: &mut Rings, until: u64) {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
-        self.take_side_band(&mut rings.side_band, cutoff);
+        self.take_side_band(rings, cutoff);
         let clocks = rings.samples.len();
         self.waiting
             .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
@@ -205,11 +205,19 @@ impl Merge {
         self.processes.forget_before(cutoff.min(self.merged_to));
     }
 
-    fn take_side_band(&mut self, rings: &mut [Ring], cutoff: u64) {
-        for ring in rings {
+    fn take_side_band(&mut self, rings: &mut Rings, cutoff: u64) {
+        let minor = rings.side_band.iter_mut().map(|ring| (ring, false));
+        let major = rings.major_faults.iter_mut().map(|ring| (ring, true));
+        for (ring, is_major) in minor.chain(major) {
+            let cpu = ring.cpu();
             ring.drain(u64::MAX, |record| match parse::from_side_band(record) {
                 FromSideBand::Record(mut record) => {
                     record.time = record.time.saturating_sub(self.start);
+                    if let Side::Faults { major, .. } = &mut record.what {
+                        // It was made where the thread ended.
+                        record.cpu = cpu;
+                        *major = is_major;
+                    }
                     self.counts.side_band += 1;
                     self.side_band.push(record);
                 }
@@ -228,6 +236,30 @@ impl Merge {
                     self.events.push_back(event);
                 });
         }
+    }
+
+    /// Ends the counts of page faults, after the last round. Returns whether those of each thread are
+    /// known, minor and major ones: no record was lost, and no process goes on.
+    pub fn count_faults(&mut self, rings: &Rings) -> (bool, bool) {
+        let alive = !self.processes.still_running(&self.tables).is_empty();
+        let shared = rings.unshared.is_none();
+        if alive || shared || self.counts.lost_side_band > 0 || self.tables.threads.is_empty() {
+            return (false, false);
+        }
+        let mut all_of = |rings: &[Ring], major: bool| {
+            for ring in rings {
+                let Some(all) = ring.count() else {
+                    return false;
+                };
+                let usage = &mut self.processes.usage;
+                usage.first_thread(ThreadId(0), ring.cpu(), all, major);
+            }
+            !rings.is_empty()
+        };
+        (
+            all_of(&rings.side_band, false),
+            all_of(&rings.major_faults, true),
+        )
     }
 
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {

@@ -20,6 +20,7 @@ use crate::objects::ModuleRows;
 use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::runtimes::Runtime;
 use crate::sys;
+use crate::usage::Usage;
 
 /// A process between two `exec`s: its address space, load objects and frames.
 #[derive(Clone, Default)]
@@ -212,6 +213,8 @@ pub struct Processes {
     pub unrecorded: Vec<Unrecorded>,
     /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
+    /// What the kernel counts for each thread.
+    pub usage: Usage,
 }
 
 impl Processes {
@@ -231,6 +234,7 @@ impl Processes {
             with_library: FxHashSet::default(),
             unrecorded: Vec::new(),
             passed_over: 0,
+            usage: Usage::default(),
         }
     }
 
@@ -241,6 +245,7 @@ impl Processes {
             time,
             pid,
             tid,
+            cpu,
             what,
         } = record;
         if self.first_only && self.processes.first().is_some_and(|first| first.pid != pid) {
@@ -264,6 +269,10 @@ impl Processes {
                         thread
                     }
                 };
+                match what {
+                    Side::SwitchOut { preempted } => self.usage.switch_out(thread, cpu, preempted),
+                    _ => self.usage.switch_in(thread, cpu),
+                }
                 emit_event(thread, switch_event(&what));
             }
             Side::Fork { parent } => {
@@ -279,6 +288,13 @@ impl Processes {
                     self.look_at_end(tables, pid, time);
                     self.end(thread, tid);
                     emit_event(thread, What::Exit);
+                }
+            }
+            Side::Faults { count, major } => {
+                if count > 0
+                    && let Some(thread) = self.thread_at(tid, time)
+                {
+                    self.usage.faults(thread, cpu, count, major);
                 }
             }
             Side::Comm { exec, name } => {

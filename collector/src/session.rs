@@ -160,6 +160,10 @@ impl Session {
         let rows = self.merge.take_rows(end);
         let loops = self.merge.take_loops();
         let samples = self.merge.take_samples_out();
+        let cpu_uses = match end {
+            Some(_) => self.merge.processes.usage.rows(),
+            None => Vec::new(),
+        };
         let batch = Batch {
             samples: &samples,
             sums: &rows.sums,
@@ -171,6 +175,7 @@ impl Session {
             task_sums: &rows.task_sums,
             task_spans: &rows.task_spans,
             loop_sums: &loops,
+            cpu_uses: &cpu_uses,
         };
         self.writer.append(&self.merge.tables, &batch)
     }
@@ -198,6 +203,7 @@ impl Session {
     /// The last round, the symbols and the final header.
     fn end(&mut self, mut rings: Rings, ended: Ended, verbose: bool) {
         self.merge.last_round(&mut rings);
+        let (minor, major) = self.merge.count_faults(&rings);
         let end = self.now();
         self.merge.close(end);
         let flushed = self.flush(Some(end));
@@ -208,6 +214,7 @@ impl Session {
         header.duration_ns = end.0;
         header.exit_status = Some(ended.status());
         header::update(header, &plan, &self.merge);
+        (header.sampling.minor_faults, header.sampling.major_faults) = (minor, major);
         let library = self.library.as_ref().copied().map_err(String::as_str);
         let silent = header::close_runtimes(header, &self.merge, library);
         let shortfall = Shortfall::of(header, &self.merge, silent);

@@ -283,6 +283,44 @@ fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
 }
 
 #[test]
+fn page_faults_and_switches_are_counted_for_each_thread() {
+    let faults = program("faults.c");
+    for follow in ["on", "off"] {
+        let output = collect(&["-F", follow, "-O", "faults.er", text(&faults)]);
+        let experiment = open("faults.er");
+        assert!(
+            experiment.header.sampling.minor_faults,
+            "{:?}",
+            experiment.header
+        );
+        let mut known = 0;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let words: Vec<i64> = line.split(' ').filter_map(|it| it.parse().ok()).collect();
+            let &[tid, minor, voluntary] = words.as_slice() else {
+                continue;
+            };
+            let threads = (0..).map(ThreadId).zip(&experiment.tables.threads);
+            let mut threads = threads.filter(|(_, thread)| i64::from(thread.tid) == tid);
+            let Some((thread, _)) = threads.next() else {
+                continue;
+            };
+            known += 1;
+            let uses = experiment.cpu_uses.iter().filter(|it| it.thread == thread);
+            let sum = uses.fold([0; 2], |[faults, switches], it| {
+                [faults + it.minor_faults, switches + it.voluntary]
+            });
+            // A thread's end takes a few more of both, and what led to the `exec` is not counted.
+            let after = [(sum[0], minor, 60), (sum[1], voluntary, 10)];
+            for (found, expected, slack) in after {
+                let more = found as i64 - expected;
+                assert!(more.abs() <= slack, "{tid}: {found}, {expected}");
+            }
+        }
+        assert_eq!(known, if follow == "on" { 10 } else { 9 });
+    }
+}
+
+#[test]
 fn a_launcher_s_child_is_recorded_as_a_process_of_its_own() {
     let mix = program("mix.c");
     let script = format!("{} > /dev/null; exit 3", text(&mix));

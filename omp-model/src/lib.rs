@@ -8,6 +8,7 @@ pub mod cpu_samples;
 pub mod defaults;
 pub mod filter;
 pub mod inlining;
+pub mod kernel;
 pub mod metrics;
 pub mod omp;
 pub mod profile;

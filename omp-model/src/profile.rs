@@ -21,7 +21,7 @@ pub enum ViewMode {
 }
 
 /// Row of [`Profile::paths`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathId(pub u32);
 
 impl PathId {
@@ -88,6 +88,9 @@ pub enum Callee {
     Cut(Cut),
     /// All functions of a hidden load object, as one.
     Object(ModuleId),
+    /// The kernel's functions as one, with the function that tells why the thread entered it
+    /// ([`crate::kernel`]), if any does.
+    Kernel(Option<FunctionId>),
     /// A function that was inlined wherever it is called, by one of the lines that name it: a frame,
     /// and the number among its lines.
     Inlined(FrameId, u16),

@@ -7,7 +7,7 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
@@ -47,6 +47,8 @@ pub struct Builder {
     pub task_spans: Vec<TaskSpan>,
     /// Worksharing loops.
     pub loop_sums: Vec<LoopSum>,
+    /// Rows of one batch.
+    pub cpu_uses: Vec<CpuUse>,
 }
 
 impl Builder {
@@ -73,6 +75,8 @@ impl Builder {
                 kernel_frames: true,
                 switches: true,
                 switch_stacks: true,
+                minor_faults: true,
+                major_faults: true,
                 samples: 2_800,
                 switch_samples: 12,
                 cpu_ns: 2_800_000_000,
@@ -253,6 +257,7 @@ impl Builder {
             task_sums: &self.task_sums,
             task_spans: &self.task_spans,
             loop_sums: &self.loop_sums,
+            cpu_uses: &self.cpu_uses,
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();

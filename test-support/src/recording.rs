@@ -46,6 +46,8 @@ pub struct Recording {
     pub task_spans: Vec<Vec<TaskSpan>>,
     /// Worksharing loops.
     pub loop_sums: Vec<Vec<LoopSum>>,
+    /// By batch.
+    pub cpu_uses: Vec<Vec<CpuUse>>,
     /// Symbols of some frames.
     pub symbols: SymbolTable,
 }
@@ -86,6 +88,7 @@ impl Recording {
         self.task_sums.iter_mut().for_each(Vec::clear);
         self.task_spans.iter_mut().for_each(Vec::clear);
         self.loop_sums.iter_mut().for_each(Vec::clear);
+        self.cpu_uses.iter_mut().for_each(Vec::clear);
     }
 
     /// Creates the experiment, without rows.
@@ -112,6 +115,7 @@ impl Recording {
             task_sums: &self.task_sums[at],
             task_spans: &self.task_spans[at],
             loop_sums: &self.loop_sums[at],
+            cpu_uses: &self.cpu_uses[at],
         };
         writer.append(&self.tables_at[at], &batch).unwrap();
     }
@@ -360,6 +364,16 @@ impl Generator {
                 .push(sums.iter().step_by(7).map(loop_sum).collect());
             let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
+            let uses = sums.iter().map(|sum| CpuUse {
+                thread: sum.thread,
+                cpu: (second % 8) as u16,
+                migrations: 1,
+                voluntary: u64::from(sum.instances),
+                involuntary: 2,
+                minor_faults: sum.elapsed.0 / 1_000,
+                major_faults: 0,
+            });
+            recording.cpu_uses.push(uses.take(1).collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
             let sums = recording.sums[second as usize].iter();

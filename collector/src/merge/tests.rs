@@ -35,6 +35,7 @@ fn merge() -> Merge {
 
 fn side(merge: &mut Merge, time: u64, tid: i32, what: Side) {
     let record = SideRecord {
+        cpu: 0,
         time,
         pid: 10,
         tid,

@@ -1,8 +1,10 @@
 //! Opens the events and ring buffers of a plan.
 //!
-//! Each CPU has up to three events, each with a ring of its own: clock samples, side-band records
-//! and switch-out samples. A flood of samples can therefore never cost a mapping or a switch
-//! record. All events are attached to the first process. Its threads and children inherit them.
+//! Each CPU has up to four events, each with a ring of its own: clock samples, side-band records,
+//! switch-out samples and major page faults. A flood of samples can therefore never cost a mapping or a
+//! switch record. The event of the side band counts minor page faults. A thread that ends leaves a record
+//! with its count in the event's ring; the events themselves count all threads, so what is left is the
+//! first thread's. All events are attached to the first process. Its threads and children inherit them.
 //! They are enabled at its `exec`.
 
 use std::io;
@@ -35,10 +37,13 @@ pub enum Content {
     SideBand,
     /// Switch-out samples.
     SwitchStacks,
+    /// The number of major page faults of threads that have ended.
+    MajorFaults,
 }
 
 /// One event on one CPU, and its ring.
 pub struct Ring {
+    cpu: u16,
     counter: Counter,
     sampler: Sampler,
     /// The first sample at or after the time limit of the last [`Ring::drain`].
@@ -57,6 +62,10 @@ pub struct Rings {
     pub side_band: Vec<Ring>,
     /// Switch-out samples, one ring per CPU; empty where not permitted.
     pub switch_stacks: Vec<Ring>,
+    /// Major page faults, one ring per CPU; empty where not permitted.
+    pub major_faults: Vec<Ring>,
+    /// Keeps the counts of threads apart ([`unshared`]); `None` where not permitted.
+    pub unshared: Option<Counter>,
 }
 
 impl Rings {
@@ -102,6 +111,8 @@ impl Rings {
             side_band: open_each(true, Content::SideBand)?,
             samples: open_each(plan.event.is_some(), Content::Samples)?,
             switch_stacks: open_each(plan.switch_stacks, Content::SwitchStacks)?,
+            major_faults: open_each(true, Content::MajorFaults).unwrap_or_default(),
+            unshared: unshared(pid),
         })
     }
 
@@ -123,6 +134,8 @@ impl Ring {
             Content::Samples => (Stage::Samples, sizes.samples),
             Content::SideBand => (Stage::SideBand, sizes.side_band),
             Content::SwitchStacks => (Stage::SwitchStacks, sizes.switch_stacks),
+            // A page holds the records of 70 threads that end within a round.
+            Content::MajorFaults => (Stage::SideBand, 0),
         };
         let options = options(plan, content, exponent);
         let counter = match (content, plan.event) {
@@ -130,7 +143,8 @@ impl Ring {
                 Counter::new(Hardware::CpuCycle, target, options)
             }
             (Content::Samples, _) => Counter::new(Software::CpuClock, target, options),
-            (Content::SideBand, _) => Counter::new(Software::Dummy, target, options),
+            (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, options),
+            (Content::MajorFaults, _) => Counter::new(Software::MajorPageFault, target, options),
             (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
         };
         let counter = counter.map_err(|error| refusal(stage, &error))?;
@@ -138,10 +152,21 @@ impl Ring {
             .sampler(exponent)
             .map_err(|error| refusal(Stage::Ring, &error))?;
         Ok(Ring {
+            cpu: cpu as u16,
             counter,
             sampler,
             held: Vec::new(),
         })
+    }
+
+    /// The count of the event on this CPU, of all threads.
+    pub fn count(&self) -> Option<u64> {
+        Some(self.counter.stat().ok()?.count)
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> u16 {
+        self.cpu
     }
 
     /// Passes each record to `each` and frees its room in the ring. Stops at the first sample at or
@@ -167,6 +192,18 @@ impl Ring {
             each(bytes);
         }
     }
+}
+
+/// An event of the first thread alone, which is never enabled.
+///
+/// Where all events are inherited, the kernel lets threads exchange their events at a switch
+/// (`perf_event_context_sched_out` in kernel/events/core.c). It then exchanges the counts too, but goes
+/// through the lists of both threads in step, and the first thread's list has another order than those
+/// that are inherited: counts of different events would be exchanged. With an event that is not inherited,
+/// the first thread exchanges nothing.
+fn unshared(pid: i32) -> Option<Counter> {
+    let target = (Proc(pid as u32), Cpu::ALL);
+    Counter::new(Software::Dummy, target, Opts::default()).ok()
 }
 
 fn refusal(stage: Stage, error: &io::Error) -> Refusal {
@@ -229,6 +266,13 @@ fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
                     ext: Some(UseBuildId(plan.build_ids)),
                 },
                 ctx_switch: plan.switches,
+                read: true,
+                ..ExtraRecord::default()
+            };
+        }
+        Content::MajorFaults => {
+            options.extra_record = ExtraRecord {
+                read: true,
                 ..ExtraRecord::default()
             };
         }
@@ -266,7 +310,7 @@ fn online_cpus() -> Vec<u32> {
 }
 
 /// A list in the kernel's manner: `0-3,8`.
-fn cpu_list(text: &str) -> Vec<u32> {
+pub(crate) fn cpu_list(text: &str) -> Vec<u32> {
     text.split(',')
         .filter_map(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));

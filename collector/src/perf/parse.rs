@@ -40,6 +40,7 @@ const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const THROTTLE: u32 = 5;
 const FORK: u32 = 7;
+const READ: u32 = 8;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
@@ -238,6 +239,8 @@ pub struct SideRecord {
     pub pid: i32,
     /// The thread.
     pub tid: i32,
+    /// The CPU.
+    pub cpu: u16,
     /// What happened.
     pub what: Side,
 }
@@ -259,6 +262,13 @@ pub enum Side {
     },
     /// The thread ended.
     Exit,
+    /// The thread has ended, and had so many page faults on this CPU.
+    Faults {
+        /// Their number.
+        count: u64,
+        /// Whether they waited for input, by the ring that the record is in.
+        major: bool,
+    },
     /// The thread has a new name, given by `exec` or by the program.
     Comm {
         /// Whether `exec` gave it.
@@ -309,6 +319,7 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
     fields.bytes = body;
     let mut id = Fields { bytes: id };
     let (mut pid, mut tid, time) = (id.i32(), id.i32(), id.u64());
+    let cpu = id.u32() as u16;
     let flag = misc & MISC_EXEC_OR_OUT != 0;
     let what = match kind {
         SWITCH if flag => Side::SwitchOut {
@@ -324,6 +335,14 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
                 Side::Fork { parent }
             } else {
                 Side::Exit
+            }
+        }
+        READ => {
+            pid = fields.i32();
+            tid = fields.i32();
+            Side::Faults {
+                count: fields.u64(),
+                major: false,
             }
         }
         COMM => {
@@ -350,6 +369,7 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
         time,
         pid,
         tid,
+        cpu,
         what,
     })
 }

@@ -19,6 +19,7 @@ fn setup() -> Setup {
 impl Setup {
     fn apply(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
         let record = SideRecord {
+            cpu: 0,
             time,
             pid,
             tid,

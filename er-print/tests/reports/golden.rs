@@ -94,6 +94,7 @@ goldens! {
     json_calltree: "calltree.json", ["-printmode", "json", "-calltree", "omp.er"];
     json_callers_callees: "callers_callees.json",
         ["-printmode", "json", "-metrics", "e.ompwork", "-callers-callees", "omp.er"];
+    json_statistics: "statistics.json", ["-printmode", "json", "-statistics", "plain.er"];
     json_threads: "threads.json", ["-printmode", "json", "-Threads", "omp.er"];
     json_header: "header.json", ["-printmode", "json", "-header", "plain.er"];
     filtered_functions: "filtered_functions.txt",

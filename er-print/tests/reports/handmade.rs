@@ -19,7 +19,9 @@ use std::path::Path;
 
 use experiment::header::{Losses, Runtime};
 use experiment::ids::{ContextId, FrameId, Nanos, StackId, ThreadId, ThreadStateId};
-use experiment::rows::{LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
+use experiment::rows::{
+    CpuUse, LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within,
+};
 use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{ContextKind, Loop, LoopClause, RuntimeKind, Schedule, ThreadKind};
@@ -264,6 +266,17 @@ pub(crate) fn plain(path: &Path) {
         200,
         &samples,
     );
+    for (cpu, voluntary, minor_faults) in [(0, 9, 1_200), (1, 3, 34)] {
+        make.cpu_uses.push(CpuUse {
+            thread,
+            cpu,
+            migrations: u64::from(cpu),
+            voluntary,
+            involuntary: 1,
+            minor_faults,
+            major_faults: 0,
+        });
+    }
     make.write(path);
 }
 

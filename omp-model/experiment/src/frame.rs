@@ -54,6 +54,7 @@ numbered! {
         End = 19,
         LoopSums = 20,
         Loops = 21,
+        CpuUses = 22,
     }
 }
 

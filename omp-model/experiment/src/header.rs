@@ -27,6 +27,8 @@ pub struct Header {
     pub cpu_model: String,
     /// CPUs that the target could run on.
     pub cpus: u32,
+    /// The CPUs of each NUMA node, of a machine that has several: the node's number and its CPUs.
+    pub numa_nodes: Vec<(u32, Vec<u32>)>,
     /// The target's environment variables for OpenMP (`OMP_*`, `KMP_*`, `GOMP_*`).
     pub environment: Vec<(String, String)>,
     /// Wall clock at the start, seconds since 1970.
@@ -63,6 +65,10 @@ pub struct Sampling {
     pub kernel_frames: bool,
     /// Whether context-switch records were permitted (without them off-CPU time is unknown).
     pub switches: bool,
+    /// Whether minor page faults were counted, of every thread that has ended.
+    pub minor_faults: bool,
+    /// The same of major page faults.
+    pub major_faults: bool,
     /// Whether stacks at switch-out were permitted.
     pub switch_stacks: bool,
     /// Clock samples taken.

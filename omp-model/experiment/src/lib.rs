@@ -43,7 +43,8 @@ use std::path::{Path, PathBuf};
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    Blame, CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan,
+    TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -106,6 +107,8 @@ pub struct Batch<'a> {
     pub task_sums: &'a [TaskSum],
     /// Long pieces of tasks.
     pub task_spans: &'a [TaskSpan],
+    /// What the kernel counted, once for each thread and CPU.
+    pub cpu_uses: &'a [CpuUse],
 }
 
 /// Whether a program is recording into the experiment `directory` now.
@@ -306,6 +309,8 @@ pub struct Experiment {
     pub task_sums: Vec<TaskSum>,
     /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.
     pub task_spans: Vec<TaskSpan>,
+    /// What the kernel counted for each thread on each CPU; empty until the recording has ended.
+    pub cpu_uses: Vec<CpuUse>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
     /// Whether the recording was finished.

@@ -396,6 +396,7 @@ impl Contents {
             Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
             Kind::LoopSums => stored::append(decoder, known, &mut read.loop_sums),
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
+            Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 read.last = read.last.max(end_of(row.start, row.length)?);
                 read.region_spans.push(row);

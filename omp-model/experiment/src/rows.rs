@@ -211,6 +211,25 @@ pub struct LoopSum {
     pub calls: u64,
 }
 
+/// What the kernel counted for a thread on one CPU, over the whole recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuUse {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The CPU.
+    pub cpu: u16,
+    /// How often the thread came to this CPU from another one.
+    pub migrations: u64,
+    /// How often it left this CPU to wait.
+    pub voluntary: u64,
+    /// How often it was preempted there.
+    pub involuntary: u64,
+    /// Its page faults there that needed no input.
+    pub minor_faults: u64,
+    /// Its page faults there that waited for input.
+    pub major_faults: u64,
+}
+
 /// An instance of a region that is [`LONG`] enough to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpan {

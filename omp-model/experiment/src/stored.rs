@@ -6,8 +6,8 @@ use crate::ids::{
     ContextId, FrameId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan,
-    TaskSum, Within,
+    Blame, CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum,
+    TaskSpan, TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
@@ -390,6 +390,15 @@ rows! {
         time: Nanos Plain,
         calls_time: Nanos Plain,
         calls: u64 Plain,
+    }
+    CpuUse[7] {
+        thread: ThreadId Delta,
+        cpu: u16 Plain,
+        migrations: u64 Plain,
+        voluntary: u64 Plain,
+        involuntary: u64 Plain,
+        minor_faults: u64 Plain,
+        major_faults: u64 Plain,
     }
     TaskSpan[6] {
         start: Ticks Delta,

@@ -67,6 +67,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         loop_sums: rows!(loop_sums: thread by thread, construct by construct),
         task_sums: rows!(task_sums: thread by thread, context by context),
         task_spans: rows!(task_spans: thread by thread, context by context),
+        cpu_uses: rows!(cpu_uses: thread by thread),
         tables: all.tables,
         symbols: None,
         finished: parts.iter().all(|part| part.0.finished),
@@ -95,6 +96,12 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         all.cpus = all.cpus.max(header.cpus);
         all.sampling.kernel_frames &= header.sampling.kernel_frames;
         all.sampling.switches &= header.sampling.switches;
+        all.sampling.minor_faults &= header.sampling.minor_faults;
+        all.sampling.major_faults &= header.sampling.major_faults;
+        if all.numa_nodes != header.numa_nodes {
+            // CPUs of several machines.
+            all.numa_nodes.clear();
+        }
         all.sampling.samples += header.sampling.samples;
         all.sampling.switch_samples += header.sampling.switch_samples;
         all.sampling.cpu_ns += header.sampling.cpu_ns;

@@ -245,6 +245,9 @@ impl Writer {
         self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
             (row.thread, row.slice, row.context)
         })?;
+        self.push_sorted(Kind::CpuUses, batch.cpu_uses, known, |row| {
+            (row.thread, row.cpu)
+        })?;
         self.push_sorted(Kind::TaskSpans, batch.task_spans, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
             (row.thread, row.start)

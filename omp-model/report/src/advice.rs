@@ -3,6 +3,7 @@
 use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::{Efficiency, Serial};
 use omp_model::views::openmp::first::First;
+use omp_model::views::openmp::kernel_work::KernelPart;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
@@ -61,14 +62,13 @@ pub(crate) fn budget(first: &First) -> Option<Table> {
         first.run.threads
     );
     let parts = first.parts().into_iter();
-    let rows = parts.map(|(words, seconds, percent)| Row {
-        name: words.to_owned(),
+    let rows = parts.map(|(depth, words, seconds, percent)| Row {
         values: vec![vec![
             Value::Absent,
             Value::Number(seconds),
             Value::Number(percent),
         ]],
-        ..Row::default()
+        ..Row::at(depth, &words)
     });
     let columns = vec![
         Column::name(),
@@ -141,7 +141,7 @@ fn serial_line(serial: Serial) -> String {
 
 /// Losses, wall time and efficiency as JSON.
 pub(crate) fn json(first: &First) -> Map<String, Json> {
-    let (all, ready) = first.ready;
+    let crowd = &first.crowd;
     let budget = first.budget.map(|budget| {
         let parts = budget.parts().into_iter();
         let parts = parts.map(|(_, id, seconds)| (id.to_owned(), json!(seconds)));
@@ -153,6 +153,16 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         object.extend(located(&spins.location));
         object
     });
+    let part = |part: &KernelPart| {
+        let mut object = fields([
+            ("reason", json!(part.reason)),
+            ("seconds", json!(part.seconds)),
+        ]);
+        object.extend(located(&part.location));
+        object
+    };
+    let kernel = first.kernel.as_ref();
+    let kernel = kernel.map(|parts| parts.iter().map(part).collect::<Vec<_>>());
     let serial = first.run.serial.map(|serial| {
         json!({
             "seconds": serial.seconds,
@@ -167,8 +177,17 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
     fields([
         (
             "ready_without_cpu",
-            json!({"seconds": ready, "of": all, "cpus": first.cpus}),
+            json!({
+                "seconds": crowd.ready,
+                "of": crowd.all,
+                "cpus": first.cpus,
+                "stolen": crowd.stolen,
+                "others": crowd.others,
+                "own_spinning": crowd.spinning,
+                "own_working": crowd.working,
+            }),
         ),
+        ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
         ("wall_time", json!(budget)),
         ("losses", json!(losses)),

@@ -46,6 +46,7 @@ pub mod tasks;
 pub mod text;
 pub mod threads;
 pub mod timeline;
+mod usage;
 
 pub use document::Document;
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! The input of the views of OpenMP, under the filter in force.
 
 use omp_model::analysis::Analysis;
+use omp_model::metrics::Metric;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::first::First;
@@ -50,6 +51,7 @@ impl<'a> Source<'a> {
         let names = self.names();
         let regions = regions(profile, &names, &measured);
         let cpus = self.analysis.experiment.header.cpus;
-        First::of(profile, &names, &measured, &regions, cpus)
+        let kernel = self.analysis.available().has(Metric::System);
+        First::of(profile, &names, &measured, &regions, (cpus, kernel))
     }
 }

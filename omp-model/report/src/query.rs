@@ -11,7 +11,7 @@ use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, ownerless};
-use omp_model::views::openmp::first::crowded;
+use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
 
 use crate::document::{About, Document};
@@ -57,11 +57,11 @@ impl<'a> Source<'a> {
             ..
         } = self.settings;
         let whole = || self.analysis.profile(mode, *inline);
-        if filter.is_none() && objects.is_default() {
+        if filter.is_none() && shows_all(mode, objects) {
             return (whole(), 0.0);
         }
         let filtered = self.subset.whole[index(mode, *inline)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered(mode, *inline, filter)),
+            Some(filter) => self.hide(self.analysis.filtered(mode, *inline, filter), mode),
             None => visible(self.analysis, whole(), objects),
         });
         (&filtered.profile, filtered.estimated)
@@ -77,20 +77,20 @@ impl<'a> Source<'a> {
             ..
         } = self.settings;
         let whole = || self.analysis.by_second(mode, inline);
-        if filter.is_none() && objects.is_default() {
+        if filter.is_none() && shows_all(mode, objects) {
             return whole();
         }
         let filtered = self.subset.by_second[index(mode, inline)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.analysis.filtered_by_second(mode, inline, filter)),
+            Some(filter) => self.hide(self.analysis.filtered_by_second(mode, inline, filter), mode),
             None => visible(self.analysis, whole(), objects),
         });
         &filtered.profile
     }
 
     /// Hides load objects in the time that a filter kept.
-    fn hide(&self, kept: Filtered) -> Filtered {
+    fn hide(&self, kept: Filtered, mode: ViewMode) -> Filtered {
         let objects = &self.settings.objects;
-        if objects.is_default() {
+        if shows_all(mode, objects) {
             return kept;
         }
         Filtered {
@@ -139,14 +139,17 @@ impl<'a> Source<'a> {
 
     /// The sentence on a run whose threads often got no CPU, which makes it unlike others.
     fn crowded(&self) -> Option<String> {
-        let Settings { mode, inline, .. } = *self.settings;
-        let profile = self.analysis.profile(mode, inline);
-        let (all, ready) = crowded(profile, &self.analysis.experiment.tables)?;
-        Some(format!(
-            "the machine was crowded: threads were ready to run without a CPU for {ready:.3} s of \
-             {all:.3} s ({:.1} %), so differences may have that cause (overview)",
-            100.0 * ready / all
-        ))
+        let experiment = &self.analysis.experiment;
+        let measured = crate::openmp::measured(self.analysis);
+        let crowd = Crowd::of(&experiment.tables, &measured, experiment.header.cpus);
+        let Crowd { all, ready, .. } = crowd;
+        crowd.is_large().then(|| {
+            format!(
+                "the machine was crowded: threads were ready to run without a CPU for {ready:.3} s \
+                 of {all:.3} s ({:.1} %), so differences may have that cause (overview)",
+                100.0 * ready / all
+            )
+        })
     }
 
     /// The notice about a filter.
@@ -168,10 +171,18 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Whether no load object is hidden: by default only those are that user stacks do not have.
+fn shows_all(mode: ViewMode, objects: &Objects) -> bool {
+    mode != ViewMode::Machine && objects.is_default()
+}
+
 /// A profile without hidden load objects.
 fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
-    let visible = |module| objects.visibility(names.object_name(module));
+    let visible = |module| {
+        let chosen = objects.visibility(names.object_name(module));
+        chosen.unwrap_or_else(|| visibility::default_of(names.tables, module))
+    };
     Filtered {
         profile: visibility::apply(profile, &names, visible),
         estimated: 0.0,

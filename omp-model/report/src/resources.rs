@@ -4,10 +4,11 @@ use omp_model::cpu_samples::CpuSamples;
 use omp_model::metrics::Metric;
 use omp_model::views::threads::threads;
 
-use crate::document::{Document, InJson, Value};
+use crate::document::{Block, Document, InJson, Value};
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::text::percent;
+use crate::usage;
 
 /// A resource and how much of it a run used.
 struct Resource {
@@ -109,7 +110,15 @@ fn resources(query: &Query<'_>, view: &str) -> Document {
             row.decimals = Some(0);
         }
     }
-    list::titled(query.document(view), "Resources", table)
+    let mut document = list::titled(query.document(view), "Resources", table);
+    if !query.is_comparison()
+        && let Some((table, said, more)) = usage::by_thread(query)
+    {
+        document.blocks.push(Block::Table(table));
+        document.blocks.push(Block::Lines(said));
+        document.more = more;
+    }
+    document
 }
 
 /// A CPU that clock samples saw.

@@ -1,12 +1,12 @@
 //! Remarks on a run, and its date.
 
 use omp_model::cpu_samples::CpuSamples;
-use omp_model::views::warnings::warnings;
+use omp_model::views::warnings::{first_touch, warnings};
 
 use crate::query::Source;
 
 impl Source<'_> {
-    /// The recorder's notes, and the cost of spinning, for which each sample is read.
+    /// The recorder's notes, the cost of spinning and far memory, for which each sample is read.
     pub fn remarks(&self) -> Vec<String> {
         let experiment = &self.analysis.experiment;
         let on_cpus = CpuSamples::of(&experiment.samples);
@@ -16,8 +16,10 @@ impl Source<'_> {
             &on_cpus,
             &experiment.header,
         );
+        let far = first_touch(&experiment.cpu_uses, &on_cpus, &experiment.header);
+        let found = spins.iter().chain(&far);
         let notes = experiment.header.notes.iter().cloned();
-        notes.chain(spins.iter().map(ToString::to_string)).collect()
+        notes.chain(found.map(ToString::to_string)).collect()
     }
 }
 

@@ -75,8 +75,8 @@ impl Compare {
 /// Which load objects are shown in full, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
-    /// The choice for objects that are not named below.
-    others: Visibility,
+    /// The choice for objects that are not named below; `None`: each object's default.
+    others: Option<Visibility>,
     /// Later entries win.
     named: Vec<(String, Visibility)>,
 }
@@ -92,7 +92,7 @@ impl Objects {
         for name in object_names(list) {
             if name.eq_ignore_ascii_case("all") {
                 *self = Objects {
-                    others: visibility,
+                    others: Some(visibility),
                     named: Vec::new(),
                 };
             } else {
@@ -108,15 +108,16 @@ impl Objects {
         self.set(list, Visibility::Show);
     }
 
-    /// The choice for an object, by the last part of its path.
-    pub fn visibility(&self, name: &str) -> Visibility {
+    /// The choice for an object, by the last part of its path; `None`: the object's default.
+    pub fn visibility(&self, name: &str) -> Option<Visibility> {
         let bare = bare_object(name);
         let found = self.named.iter().find(|(known, _)| known == bare);
-        found.map_or(self.others, |(_, visibility)| *visibility)
+        found.map_or(self.others, |(_, visibility)| Some(*visibility))
     }
 }
 
-/// The names of a list, as `object_list` shows them: `<libc.so.6>` is `libc.so.6`.
+/// The names of a list, as `object_list` or rows of hidden objects have them: `<libc.so.6>` is
+/// `libc.so.6`, `[kernel]` is `kernel`.
 pub fn object_names(list: &str) -> Vec<String> {
     list.split(',')
         .map(|name| bare_object(name.trim()).to_owned())
@@ -126,7 +127,7 @@ pub fn object_names(list: &str) -> Vec<String> {
 
 /// A name without the brackets around it.
 pub fn bare_object(name: &str) -> &str {
-    name.trim_matches(['<', '>'])
+    name.trim_matches(['<', '>', '[', ']'])
 }
 
 /// How sources and instructions are annotated, and where they are looked for.

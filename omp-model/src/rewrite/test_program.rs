@@ -300,6 +300,7 @@ impl TestProgram {
             Callee::ParentOf(f) => format!("<parent of {}>", name(f)),
             Callee::Cut(_) => "!".to_owned(),
             Callee::Object(module) => format!("<object {}>", module.0),
+            Callee::Kernel(_) => "<kernel>".to_owned(),
             Callee::Inlined(frame, line) => format!("<inlined {}:{line}>", frame.0),
         }
     }

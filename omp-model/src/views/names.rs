@@ -13,9 +13,9 @@ use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
 use super::Code;
-use crate::inlining;
 use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
 use crate::rewrite::functions::{begins_thread, is_entry};
+use crate::{inlining, kernel};
 
 pub use short::{unqualified, without_parameters};
 
@@ -77,9 +77,14 @@ impl<'a> Names<'a> {
             },
             // Hidden code outside of all load objects is unknown anyway.
             Callee::Object(ModuleId::NONE) => return pseudo(Pseudo::Unknown).to_owned(),
+            Callee::Object(module) if self.is_collector(module) => return COLLECTOR.to_owned(),
             Callee::Object(module) => {
                 let name = self.object_name(module);
                 return format!("<{}>", name.trim_matches(['<', '>', '[', ']']));
+            }
+            Callee::Kernel(entry) => {
+                let function = entry.and_then(|id| self.function(id));
+                return kernel_name(function.and_then(|it| kernel::reason(&it.name)));
             }
         };
         match self.module(callee) {
@@ -116,6 +121,19 @@ impl<'a> Names<'a> {
         {
             forms.push(without_parameters(whole).to_owned());
             forms.push(whole.to_owned());
+        }
+        // The frame that hides a function unless its load object is shown.
+        match self.module(callee) {
+            Some(ModuleId::KERNEL) => {
+                let function = self.function_of(callee);
+                forms.extend(
+                    function
+                        .and_then(|it| kernel::reason(&it.name))
+                        .map(|reason| kernel_name(Some(reason))),
+                );
+            }
+            Some(module) if self.is_collector(module) => forms.push(COLLECTOR.to_owned()),
+            _ => {}
         }
         forms.push(name);
         forms
@@ -175,6 +193,12 @@ impl<'a> Names<'a> {
             Some(row) if !row.path.is_empty() => base_name(&row.path),
             _ => pseudo(Pseudo::Unknown),
         }
+    }
+
+    /// Whether a load object is our own library.
+    fn is_collector(&self, module: ModuleId) -> bool {
+        let row = self.tables.modules.get(module.0);
+        row.is_some_and(|row| row.runtime == RuntimeKind::Collector)
     }
 
     /// The name of the function that a line is written in.
@@ -446,6 +470,17 @@ fn in_form(name: &str, form: NameForm) -> Cow<'_, str> {
 /// The last part of a path.
 pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The functions of our own library as one.
+const COLLECTOR: &str = "<collector>";
+
+/// The kernel's functions as one, with the reason of entry: `<kernel: page fault>`.
+fn kernel_name(reason: Option<&str>) -> String {
+    reason.map_or_else(
+        || "<kernel>".to_owned(),
+        |reason| format!("<kernel: {reason}>"),
+    )
 }
 
 /// A pseudo-function's name.

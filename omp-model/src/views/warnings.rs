@@ -1,4 +1,5 @@
-//! Warnings on spin waiting: it takes CPUs from threads that have work to do.
+//! Warnings on spin waiting, which takes CPUs from threads that have work to do, and on memory that is
+//! far from the threads that use it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use experiment::Sums;
 use experiment::header::Header;
 use experiment::ids::ThreadId;
-use experiment::rows::Sum;
+use experiment::rows::{CpuUse, Sum};
 use experiment::state::Scheduling;
 use experiment::tables::{RuntimeKind, Tables};
 use rustc_hash::FxHashMap;
@@ -19,7 +20,10 @@ use crate::cpu_samples::CpuSamples;
 /// no variable of the program changes that.
 const CROWDED: f64 = 0.02;
 
-/// Lost time that an environment variable can avoid.
+/// Page faults on NUMA nodes from which memory is said to lie on one: 40 MiB of it.
+const FAULTS: u64 = 10_000;
+
+/// A loss that is cheap to avoid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// Threads spun in waits while threads with work to do had no CPU.
@@ -43,9 +47,49 @@ pub enum Warning {
         /// The variables of the runtimes that spun.
         variables: &'static str,
     },
+    /// Threads of one NUMA node touched almost all memory first, and threads of other nodes worked.
+    FirstTouch {
+        /// The node.
+        node: u32,
+        /// The share of the minor page faults there, 0 to 1.
+        faults: f64,
+        /// The share of the samples on other nodes, 0 to 1.
+        elsewhere: f64,
+    },
 }
 
-/// The warnings for an experiment; `on_cpus` covers all its samples.
+/// The warning for memory that was touched first on one NUMA node, if nearly all was and a quarter of
+/// the work was elsewhere; `None` on a machine with one node.
+pub fn first_touch(uses: &[CpuUse], on_cpus: &CpuSamples, header: &Header) -> Option<Warning> {
+    if !header.sampling.minor_faults {
+        return None;
+    }
+    let nodes = header.numa_nodes.iter();
+    let mut by_node: Vec<(u64, u64, u32)> = Vec::new();
+    for (node, cpus) in nodes {
+        let here = |cpu: u16| cpus.contains(&u32::from(cpu));
+        let faults = uses.iter().filter(|it| here(it.cpu));
+        let samples = on_cpus.by_cpu.iter().filter(|(cpu, _)| here(**cpu));
+        by_node.push((
+            faults.map(|it| it.minor_faults).sum(),
+            samples.map(|(_, count)| count).sum(),
+            *node,
+        ));
+    }
+    let sum = |of: fn(&(u64, u64, u32)) -> u64| by_node.iter().map(of).sum::<u64>();
+    let (all_faults, all_samples) = (sum(|it| it.0), sum(|it| it.1));
+    let &(faults, samples, node) = by_node.iter().max()?;
+    let faults_here = faults as f64 / all_faults.max(1) as f64;
+    let elsewhere = 1.0 - samples as f64 / all_samples.max(1) as f64;
+    let is_far = all_faults >= FAULTS && faults_here >= 0.9 && elsewhere >= 0.25;
+    (is_far && by_node.len() > 1).then_some(Warning::FirstTouch {
+        node,
+        faults: faults_here,
+        elsewhere,
+    })
+}
+
+/// The warnings on spins for an experiment; `on_cpus` covers all its samples.
 pub fn warnings(
     tables: &Tables,
     sums: &Sums,
@@ -178,6 +222,18 @@ impl fmt::Display for Warning {
                 "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
                  (for {spun:.3} s in all): set {variables}, or use no more threads than there are \
                  CPUs free (OMP_NUM_THREADS)"
+            ),
+            Warning::FirstTouch {
+                node,
+                faults,
+                elsewhere,
+            } => write!(
+                f,
+                "{:.0} % of the page faults were on NUMA node {node}, and {:.0} % of the samples on \
+                 others: memory probably lies on the node of the thread that touched it first; touch \
+                 it in parallel, with the schedule of the loops that use it",
+                100.0 * faults,
+                100.0 * elsewhere
             ),
             Warning::SharedCpu {
                 cpu,

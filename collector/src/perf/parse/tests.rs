@@ -141,6 +141,22 @@ fn a_mapping_has_its_build_id_only_where_the_kernel_gave_one() {
 }
 
 #[test]
+fn a_thread_leaves_its_count_when_it_ends() {
+    let mut body = words(&[pair(5, 6), 1_234]);
+    body.extend(sample_id(5, 6, 80));
+    let found = side(&record(READ, 0, &body));
+    assert_eq!((found.pid, found.tid, found.cpu), (5, 6, 3));
+    let major = false;
+    assert_eq!(
+        found.what,
+        Side::Faults {
+            count: 1_234,
+            major
+        }
+    );
+}
+
+#[test]
 fn losses_are_counted_in_both_kinds_of_ring() {
     let mut body = words(&[1, 42]);
     body.extend(sample_id(5, 6, 80));

@@ -16,6 +16,7 @@ fn assert_same(grown: &Experiment, opened: &Experiment) {
     assert_eq!(grown.blames, opened.blames);
     assert_eq!(grown.intervals, opened.intervals);
     assert_eq!(grown.region_sums, opened.region_sums);
+    assert_eq!(grown.cpu_uses, opened.cpu_uses);
     assert_eq!(grown.region_works, opened.region_works);
     assert_eq!(grown.region_spans, opened.region_spans);
     assert_eq!(grown.task_sums, opened.task_sums);

@@ -5,6 +5,8 @@ use experiment::tables::{Interner, ThreadKind};
 use omp_model::inlining;
 use omp_model::profile::{Callee, Inline, Path, PathId, RefinedState, ViewMode};
 use omp_model::rewrite::Rewriter;
+use omp_model::views::names::NameStyle;
+use omp_model::views::visibility;
 use rustc_hash::FxHashMap;
 
 use omp_model::analysis::Analysis;
@@ -54,6 +56,15 @@ impl Stacks {
             let moved = inlining::expand_paths(&mut paths, tables, &experiment.symbols);
             let all = found.values_mut().chain(constructs.values_mut());
             all.for_each(|(path, _)| *path = moved[path.0 as usize]);
+        }
+        // As in the call tree: user stacks have no frames of these objects.
+        if mode == ViewMode::Machine {
+            let names = experiment.names(NameStyle::default());
+            let default_of = |module| visibility::default_of(tables, module);
+            let (folded, moved) = visibility::hide(&paths, &names, default_of);
+            let all = found.values_mut().chain(constructs.values_mut());
+            all.for_each(|(path, _)| *path = moved[path.0 as usize]);
+            paths = folded;
         }
         Stacks {
             paths,

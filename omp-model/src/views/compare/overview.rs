@@ -178,7 +178,7 @@ fn run(side: &Side<'_>) -> Vec<Entry> {
                 "ready",
                 "Ready to run without a CPU, thread seconds",
                 FactUnit::Seconds,
-                first.ready.1,
+                first.crowd.ready,
             ),
         ]);
     }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
 use super::efficiency::Run;
 use super::gain::Cause;
+use super::kernel_work::{self, KernelPart};
 use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
@@ -29,6 +30,9 @@ pub enum Reason {
     SerialRuntime,
     /// It is off the CPU outside every region.
     SerialOffCpu,
+    /// The kernel gives memory to useful work, or takes it back. A part of the useful work, which
+    /// all other losses leave.
+    Memory,
 }
 
 impl Reason {
@@ -41,6 +45,7 @@ impl Reason {
             Reason::Serial => "serial",
             Reason::SerialRuntime => "serial_runtime",
             Reason::SerialOffCpu => "serial_offcpu",
+            Reason::Memory => "memory",
         }
     }
 
@@ -53,6 +58,7 @@ impl Reason {
             Reason::Serial => "serial code",
             Reason::SerialRuntime => SERIAL_RUNTIME,
             Reason::SerialOffCpu => SERIAL_OFF_CPU,
+            Reason::Memory => "page faults and heap calls in useful work",
         }
     }
 }
@@ -79,14 +85,16 @@ pub struct Loss {
 pub const LEAST: f64 = 0.01;
 
 /// The losses of a run, largest first: one per cause and region, one per region for threads in no
-/// team, one for all regions that are too small, and up to three for serial code. All losses and the useful
-/// work add up to the run; losses below [`LEAST`] of the run are left out.
+/// team, one for all regions that are too small, and up to three for serial code. All these losses and the
+/// useful work add up to the run. One more is a part of the useful work: [`Reason::Memory`]. Losses
+/// below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
     names: &Names<'_>,
     measured: &Measured<'_>,
     regions: &[RegionRow],
     run: &Run,
+    kernel: &[KernelPart],
 ) -> Vec<Loss> {
     let calls = WaitingCalls::new(names, measured);
     let mut losses: Vec<Loss> = Vec::new();
@@ -135,11 +143,36 @@ pub fn losses(
         }
     }
     losses.extend(serial(profile, names, run));
+    losses.extend(memory(kernel, run));
     losses.sort_by(|left, right| {
         let larger = right.seconds.total_cmp(&left.seconds);
         larger.then_with(|| left.location.cmp(&right.location))
     });
     losses
+}
+
+/// The useful work that is the kernel's, for the program's memory.
+fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
+    let parts: Vec<KernelPart> = kernel.iter().filter(|it| it.is_memory()).cloned().collect();
+    let all: f64 = parts.iter().map(|part| part.seconds).sum();
+    let seconds = all / run.threads as f64;
+    let location = parts.first()?.location.clone();
+    let hint = kernel_work::mending(&parts)?;
+    if seconds < LEAST * run.wall {
+        return None;
+    }
+    let share = 100.0 * all / run.spent.useful;
+    let words = kernel_work::words(&parts);
+    Some(Loss {
+        location,
+        reason: Reason::Memory,
+        seconds,
+        share: seconds / run.wall,
+        finding: format!(
+            "by samples, {share:.0} % of all useful work, the largest part here: {words}"
+        ),
+        hint: hint.to_owned(),
+    })
 }
 
 /// Wall seconds lost to threads that are in no team while one is in the region or in one nested in
@@ -194,16 +227,20 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
             left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
         };
+        let all: f64 = by_function.values().sum();
         let heaviest = by_function.into_iter().max_by(larger);
+        let largest = heaviest.map_or(0.0, |(_, seconds)| seconds);
         let function = heaviest.and_then(|(callee, _)| callee);
         let location = function.map_or_else(ConstructLocation::default, |callee| {
             location_of(names, callee)
         });
         let most = match &location.function {
-            Some(name) => format!(", most of it in {name}"),
+            Some(name) if largest > 0.5 * all => format!(", most of it in {name}"),
+            Some(name) => format!(", the largest part in {name}"),
             None => String::new(),
         };
-        let (finding, hint) = diagnosis::serial(reason, &serial);
+        let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
+        let (finding, hint) = diagnosis::serial(reason, &serial, &kernel);
         Loss {
             location,
             reason,
@@ -216,7 +253,7 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
     reasons.into_iter().map(loss).collect()
 }
 
-fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
+pub(super) fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
     let function = names.function_of(callee);
     let source = function.and_then(|function| function.source);
     let file = source.and_then(|at| names.symbols.files.get(at.file.0 as usize));
@@ -229,7 +266,7 @@ fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
 
 /// For each stack, the innermost function outside the kernel, the C library and the runtimes: they
 /// work on its behalf. The leaf if there is no such function.
-fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
+pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
     const SYSTEM: [&str; 6] = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
     let is_own = |callee: Callee| {
         let module = names.code(callee).map(|code| code.module);

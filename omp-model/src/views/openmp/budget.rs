@@ -1,11 +1,8 @@
-//! How a run's wall time was used, and whether its threads got CPUs.
-
-use experiment::tables::Tables;
+//! How a run's wall time was used.
 
 use super::efficiency::Run;
 use super::gain::{Cause, Parts};
 use super::regions::RegionRow;
-use crate::profile::Profile;
 
 /// Wall time of a run by use: seconds of all threads divided by the number of threads. The parts
 /// add up to the wall time.
@@ -70,21 +67,6 @@ impl Budget {
 pub(super) const NO_TEAM: &str = "threads in no team";
 pub(super) const SERIAL_RUNTIME: &str = "serial code in the runtime";
 pub(super) const SERIAL_OFF_CPU: &str = "serial code off the CPU";
-
-/// Time of OpenMP's threads, and how much of it they were ready to run without a CPU, in seconds.
-pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
-    let (mut all, mut ready) = (0.0, 0.0);
-    for item in &profile.items {
-        let thread = tables.threads.get(item.thread.index());
-        if thread.is_some_and(|thread| thread.kind.is_in_teams()) {
-            all += item.seconds;
-            if item.scheduling.wants_cpu() {
-                ready += item.seconds;
-            }
-        }
-    }
-    (all, ready)
-}
 
 #[cfg(test)]
 mod tests {

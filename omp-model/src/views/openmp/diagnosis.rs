@@ -5,6 +5,7 @@ use experiment::ids::ThreadId;
 use super::advice::Reason;
 use super::efficiency::Serial;
 use super::gain::Cause;
+use super::kernel_work::{self, KernelPart};
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::views::names::Names;
@@ -61,8 +62,12 @@ pub(super) fn no_team(row: &RegionRow, threads: usize) -> (String, String) {
     (finding, hint.to_owned())
 }
 
-/// The finding and the hint for code outside of every region.
-pub(super) fn serial(reason: Reason, serial: &Serial) -> (String, &'static str) {
+/// The finding and the hint for code outside of every region, of which `kernel` is in the kernel.
+pub(super) fn serial(
+    reason: Reason,
+    serial: &Serial,
+    kernel: &[KernelPart],
+) -> (String, &'static str) {
     let does = |what: &str, seconds: f64| {
         format!(
             "one of {} threads {what} outside every region for {seconds:.3} s",
@@ -79,11 +84,27 @@ pub(super) fn serial(reason: Reason, serial: &Serial) -> (String, &'static str) 
             "do what blocks (input, output, sleeping, memory that is paged in) while the other \
              threads work (a task, or nowait)",
         ),
-        _ => (
-            does("works", serial.useful),
-            "put its loops into a parallel region, or do it while the other threads work (a \
-             task, or nowait)",
-        ),
+        _ => {
+            let works = does("works", serial.useful);
+            let inside: f64 = kernel.iter().map(|part| part.seconds).sum();
+            // A parallel region would not make the kernel's work less.
+            if inside > 0.5 * serial.useful {
+                let words = kernel_work::words(kernel);
+                let hint = kernel_work::mending(kernel);
+                return (
+                    format!("{works}, {inside:.3} s of it in the kernel by samples ({words})"),
+                    hint.unwrap_or(
+                        "make fewer and larger system calls, or make them while the other \
+                         threads work (a task, or nowait)",
+                    ),
+                );
+            }
+            (
+                works,
+                "put its loops into a parallel region, or do it while the other threads work (a \
+                 task, or nowait)",
+            )
+        }
     }
 }
 
@@ -165,7 +186,17 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
 fn scheduling(row: &RegionRow) -> (String, String) {
     let lost = threads(row) * row.own.part(Cause::Scheduling);
     let inside = row.time(Metric::Overhead);
-    let (finding, hint) = if inside > 0.5 * lost {
+    let kernel = row.overhead_in_kernel;
+    let (finding, hint) = if inside > 0.5 * lost && kernel > 0.5 * inside {
+        (
+            format!(
+                "{inside:.3} s of thread time inside the runtime, {kernel:.3} s of it in the \
+                 kernel by samples"
+            ),
+            "the runtime wakes threads there and puts them to sleep: keep them awake between \
+             regions (OMP_WAIT_POLICY=active), or make one region of several",
+        )
+    } else if inside > 0.5 * lost {
         (
             format!("{inside:.3} s of thread time inside the runtime"),
             "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
@@ -209,6 +240,23 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     let lost = row.own.part(Cause::Imbalance);
     let heavy = thread_name(names, heaviest);
     if uneven > 0.5 * lost && mean > 0.0 {
+        // No schedule evens out what the kernel does for whoever touches memory first.
+        let kernel: f64 = row.kernel.iter().map(|(_, seconds)| seconds).sum();
+        let own = row.kernel.iter().find(|(thread, _)| *thread == heaviest);
+        let own = own.map_or(0.0, |(_, seconds)| *seconds);
+        let excess = most - mean;
+        if kernel > 0.5 * total || excess > 0.0 && own - kernel / threads(row) > 0.5 * excess {
+            return (
+                format!(
+                    "{heavy} works {ratio:.1} times the mean, {own:.3} s of it in the kernel by \
+                     samples (all threads {kernel:.3} s of {total:.3} s)"
+                ),
+                "first see what the kernel does there (<kernel: ...> in machine mode): memory \
+                 that is touched first or allocated anew (MALLOC_TOP_PAD_, huge pages), or input \
+                 and output; a schedule does not make that less"
+                    .to_owned(),
+            );
+        }
         if most > 0.9 * total && row.threads > 1 {
             return (
                 format!(

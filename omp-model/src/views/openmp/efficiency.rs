@@ -8,7 +8,7 @@ use experiment::tables::{Tables, ThreadKind};
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
-use crate::profile::{Profile, RefinedState};
+use crate::profile::{Item, Profile, RefinedState};
 
 /// A node of the hierarchy.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +86,7 @@ impl Serial {
 
 /// What is left of a sum of measured seconds, or of shares of one. Times are measured in nanoseconds;
 /// less than that is rounding of the sum.
-fn rest(value: f64) -> f64 {
+pub(super) fn rest(value: f64) -> f64 {
     if value.abs() < 1e-9 { 0.0 } else { value }
 }
 
@@ -353,6 +353,14 @@ fn openmp_processes(tables: &Tables, duration: Nanos) -> Vec<(ProcessId, Process
     found
 }
 
+/// Whether an item is useful work of its process: user code on a CPU, of a team's thread inside
+/// regions, outside of them of the initial thread alone.
+pub(super) fn is_useful(item: &Item, kind: ThreadKind, in_region: bool) -> bool {
+    let user = matches!(item.state, RefinedState::Work | RefinedState::Serial);
+    let counts = kind == ThreadKind::Initial || kind.is_in_teams() && in_region;
+    counts && user && item.scheduling == Scheduling::Running
+}
+
 /// The processes with an initial thread, and their times.
 fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>) -> Vec<Process> {
     let mut found = openmp_processes(tables, measured.duration);
@@ -376,11 +384,12 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         }
         let initial = thread.kind == ThreadKind::Initial;
         let user = matches!(item.state, RefinedState::Work | RefinedState::Serial);
-        let useful = user && item.scheduling == Scheduling::Running;
-        if in_region(item.context) {
+        let inside = in_region(item.context);
+        let useful = is_useful(item, thread.kind, inside);
+        if inside {
             process.inside += if initial { item.seconds } else { 0.0 };
             process.useful_inside += if useful { item.seconds } else { 0.0 };
-        } else if initial && useful {
+        } else if useful {
             process.serial_useful += item.seconds;
         } else if initial && user {
             process.serial_off_cpu += item.seconds;

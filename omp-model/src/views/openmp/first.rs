@@ -1,34 +1,20 @@
 //! The first view of a run: what to do first, how its wall time was used, and whether its threads
 //! got CPUs.
 
-use experiment::tables::Tables;
-
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
-use super::budget::{Budget, ready};
+use super::budget::Budget;
+use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
 use super::efficiency::{Run, efficiency};
+use super::kernel_work::{KernelPart, kernel_work, reason_words};
 use super::regions::RegionRow;
 use super::spins::Spins;
 use crate::profile::Profile;
 use crate::views::names::Names;
 
-/// The share of thread time spent ready without a CPU from which the machine is too crowded for
-/// reliable measurements.
-const CROWDED: f64 = 0.1;
-
 /// The smallest share of the wall time that gets a line.
 const WORTH_A_LINE: f64 = 5e-4;
-
-/// Time of OpenMP's threads, and how much of it they were ready to run without a CPU, in seconds, if
-/// that is too much.
-pub fn crowded(profile: &Profile, tables: &Tables) -> Option<(f64, f64)> {
-    Some(ready(profile, tables)).filter(is_crowded)
-}
-
-fn is_crowded(&(all, ready): &(f64, f64)) -> bool {
-    all > 0.0 && ready >= CROWDED * all
-}
 
 /// The losses of a run and its efficiencies.
 #[derive(Clone, Debug)]
@@ -39,9 +25,12 @@ pub struct First {
     pub losses: Vec<Loss>,
     /// How the wall time was used; `None` for several processes.
     pub budget: Option<Budget>,
-    /// Seconds of thread time, and how many of them threads were ready to run without a CPU.
-    pub ready: (f64, f64),
-    /// CPUs of the machine.
+    /// Useful work in the kernel, by the reason of entry; `None` where the kernel could not be
+    /// sampled.
+    pub kernel: Option<Vec<KernelPart>>,
+    /// How long threads were ready to run without a CPU.
+    pub crowd: Crowd,
+    /// CPUs that the run could use.
     pub cpus: u32,
     /// Waiting that counts as work; `None` if it is negligible.
     pub spins: Option<Spins>,
@@ -49,19 +38,27 @@ pub struct First {
 
 impl First {
     /// The first view of an unfiltered run in user mode with the given `regions`; `None` without
-    /// OpenMP.
+    /// OpenMP. `kernel`: whether samples tell the kernel's time.
     pub fn of(
         profile: &Profile,
         names: &Names<'_>,
         measured: &Measured<'_>,
         regions: &[RegionRow],
-        cpus: u32,
+        (cpus, kernel): (u32, bool),
     ) -> Option<First> {
         let run = efficiency(profile, names.tables, measured, regions)?;
+        let kernel = kernel.then(|| kernel_work(profile, names));
+        let parts = kernel.as_deref().unwrap_or_default();
+        let mut losses = losses(profile, names, measured, regions, &run, parts);
+        let crowd = Crowd::of(names.tables, measured, cpus);
+        for loss in losses.iter_mut().filter(|loss| loss.hint == NO_CPU) {
+            loss.hint = crowd.hint().to_owned();
+        }
         Some(First {
-            losses: losses(profile, names, measured, regions, &run),
+            losses,
             budget: Budget::of(&run, regions),
-            ready: ready(profile, names.tables),
+            kernel,
+            crowd,
             cpus,
             spins: Spins::of(profile, names),
             run,
@@ -71,28 +68,7 @@ impl First {
     /// Sentences that precede all other advice, because they affect every time below.
     pub fn before(&self) -> impl Iterator<Item = String> {
         let spins = self.spins.as_ref().map(Spins::words);
-        self.crowd().into_iter().chain(spins)
-    }
-
-    /// The sentence on threads that get no CPU.
-    fn crowd(&self) -> Option<String> {
-        let (all, ready) = Some(self.ready).filter(is_crowded)?;
-        let (who, hint) = if self.run.threads > self.cpus as usize {
-            (
-                format!("{} threads had {} CPUs", self.run.threads, self.cpus),
-                "use no more threads than CPUs (OMP_NUM_THREADS)",
-            )
-        } else {
-            (
-                "other programs had the CPUs".to_owned(),
-                "measure on a machine that is idle, or with fewer threads",
-            )
-        };
-        Some(format!(
-            "The machine was crowded: {who}, and threads were ready to run for {ready:.3} s of \
-             {all:.3} s ({:.1} %) without one; {hint}: every time below has this in it",
-            100.0 * ready / all
-        ))
+        self.crowd.words().into_iter().chain(spins)
     }
 
     /// The sentence for a run without losses.
@@ -103,17 +79,48 @@ impl First {
 
     /// The hint for a loss; `None` if it was already given for the whole run.
     pub fn hint<'a>(&self, loss: &'a Loss) -> Option<&'a str> {
-        (loss.hint != NO_CPU || self.crowd().is_none()).then_some(&*loss.hint)
+        let given = self.crowd.is_large() && loss.hint == self.crowd.hint();
+        (!given).then_some(&*loss.hint)
     }
 
-    /// The parts of the wall time that get a line: words, seconds, percent.
-    pub fn parts(&self) -> Vec<(&'static str, f64, f64)> {
+    /// The parts of the wall time that get a line: depth, words, seconds, percent. Under the useful
+    /// work stand its parts in user code and in the kernel.
+    pub fn parts(&self) -> Vec<(u32, String, f64, f64)> {
         let wall = self.run.wall;
-        let parts = self.budget.map_or_else(Vec::new, |budget| budget.parts());
+        let mut parts: Vec<(u32, String, f64)> = Vec::new();
+        for (words, id, seconds) in self.budget.iter().flat_map(Budget::parts) {
+            parts.push((0, words.to_owned(), seconds));
+            if id == "useful" {
+                parts.extend(self.useful_parts(seconds));
+            }
+        }
         parts
             .into_iter()
-            .map(|(words, _, seconds)| (words, seconds, 100.0 * seconds / wall))
+            .map(|(depth, words, seconds)| (depth, words, seconds, 100.0 * seconds / wall))
             .filter(|(.., percent)| *percent >= 100.0 * WORTH_A_LINE)
             .collect()
+    }
+
+    /// Useful work of `useful` wall seconds in user code and in the kernel: its large parts, and the
+    /// rest of them.
+    fn useful_parts(&self, useful: f64) -> Vec<(u32, String, f64)> {
+        let wall = |seconds: f64| seconds / self.run.threads as f64;
+        let kernel = self.kernel.as_deref().unwrap_or_default();
+        let in_kernel = wall(kernel.iter().map(|part| part.seconds).sum());
+        if in_kernel < WORTH_A_LINE * self.run.wall {
+            return Vec::new();
+        }
+        let large = |part: &&KernelPart| wall(part.seconds) >= WORTH_A_LINE * self.run.wall;
+        let told = kernel.iter().filter(large).map(|part| {
+            let words = reason_words(&part.reason).to_owned();
+            (2, words, wall(part.seconds))
+        });
+        [
+            (1, "user code".to_owned(), useful - in_kernel),
+            (1, "kernel, by samples".to_owned(), in_kernel),
+        ]
+        .into_iter()
+        .chain(told)
+        .collect()
     }
 }

@@ -4,10 +4,12 @@
 
 pub mod advice;
 pub mod budget;
+pub mod crowd;
 mod diagnosis;
 pub mod efficiency;
 pub mod first;
 pub mod gain;
+pub mod kernel_work;
 pub mod locations;
 pub mod loops;
 pub mod regions;

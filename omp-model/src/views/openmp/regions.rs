@@ -10,7 +10,7 @@ use super::gain::{Cause, Gain, Parts, REGION_METRICS};
 use super::locations::{Bodies, ConstructLocation, Directive};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
-use crate::profile::Profile;
+use crate::profile::{Profile, RefinedState};
 use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
@@ -61,6 +61,10 @@ pub struct RegionRow {
     pub tasks: Tasks,
     /// Useful work on each thread, nested regions left out; most first.
     pub work: Vec<(ThreadId, f64)>,
+    /// The part of it in the kernel, by samples.
+    pub kernel: Vec<(ThreadId, f64)>,
+    /// Overhead in the kernel, in seconds, by samples.
+    pub overhead_in_kernel: f64,
 }
 
 /// Explicit tasks of a region.
@@ -140,6 +144,8 @@ impl RegionRow {
         sum(&mut self.ready, other.ready);
         self.tasks.add(other.tasks);
         add_work(&mut self.work, other.work.into_iter());
+        add_work(&mut self.kernel, other.kernel.into_iter());
+        self.overhead_in_kernel += other.overhead_in_kernel;
     }
 
     /// Mean work divided by the longest: by instance if recorded, else from the sums over the run.
@@ -175,6 +181,9 @@ struct ContextTotals {
     tasks: Tasks,
     lost: Parts,
     work: BTreeMap<ThreadId, f64>,
+    /// The part of the work in the kernel.
+    kernel: BTreeMap<ThreadId, f64>,
+    overhead_in_kernel: f64,
     /// Wall seconds of regions nested directly inside.
     nested: f64,
 }
@@ -267,6 +276,8 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             ready: Parts::default(),
             tasks: Tasks::default(),
             work: Vec::new(),
+            kernel: Vec::new(),
+            overhead_in_kernel: 0.0,
         });
         merge(row, context, account, &levels);
     }
@@ -313,6 +324,11 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, level
         &mut row.work,
         account.work.iter().map(|(&id, &work)| (id, work)),
     );
+    add_work(
+        &mut row.kernel,
+        account.kernel.iter().map(|(&id, &work)| (id, work)),
+    );
+    row.overhead_in_kernel += account.overhead_in_kernel;
 }
 
 fn sum(parts: &mut Parts, more: Parts) {
@@ -371,6 +387,9 @@ fn accounts(
             match Cause::of(item) {
                 Some(cause) => {
                     account.lost[cause as usize] += item.seconds;
+                    if item.kernel && item.state == RefinedState::Overhead && item.is_on_cpu() {
+                        account.overhead_in_kernel += item.seconds;
+                    }
                     if item.scheduling.wants_cpu() {
                         account.ready[cause as usize] += item.seconds;
                     }
@@ -378,6 +397,9 @@ fn accounts(
                 None => {
                     account.useful += item.seconds;
                     *work += item.seconds;
+                    if item.kernel {
+                        *account.kernel.entry(item.thread).or_default() += item.seconds;
+                    }
                 }
             }
         });

@@ -9,7 +9,7 @@ use experiment::rows::{
     Blame, Interval, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
 };
 use experiment::state::{Scheduling, State};
-use experiment::symbols::SymbolTable;
+use experiment::symbols::{FrameSymbol, Function, FunctionId, SymbolTable};
 use experiment::tables::{
     Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind,
     ThreadState,
@@ -17,7 +17,7 @@ use experiment::tables::{
 use experiment::{Samples, Sums};
 
 use crate::attribution::{Attribution, Slices, Source};
-use crate::profile::{Profile, ViewMode};
+use crate::profile::{Item, Profile, RefinedState, ViewMode};
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
 use crate::views::openmp::efficiency::{Run, efficiency};
@@ -170,6 +170,32 @@ impl TestRun {
         });
     }
 
+    /// Adds the machine stack of a thread in these functions of the kernel, outermost first.
+    pub(crate) fn kernel_stack(&mut self, functions: &[&str]) -> StackId {
+        let mut callers = StackId::EMPTY;
+        for name in functions {
+            let id = self.symbols.functions.len() as u32;
+            let address = 0x1000 * u64::from(id + 1);
+            self.symbols.functions.push(Function {
+                module: ModuleId::KERNEL,
+                address,
+                size: 0x100,
+                linkage: (*name).to_owned(),
+                name: (*name).to_owned(),
+                source: None,
+                outlined: None,
+            });
+            let module = ModuleId::KERNEL;
+            let frame = self.tables.frame(Frame { module, address });
+            let frames = &mut self.symbols.frames;
+            frames.resize(frames.len().max(frame.index() + 1), FrameSymbol::default());
+            frames[frame.index()].function = Some(FunctionId(id));
+            let entry = StackEntry::Frame(frame);
+            callers = self.tables.stack(Stack { callers, entry });
+        }
+        callers
+    }
+
     pub(crate) fn names(&self) -> Names<'_> {
         Names {
             tables: &self.tables,
@@ -208,6 +234,29 @@ impl TestRun {
         let attribution = Attribution::new(&source, &Samples::default(), Slices::Apart);
         attribution.profile(&source, mode)
     }
+}
+
+/// Takes milliseconds of a thread's time on the CPU in a state for the kernel's, at a machine stack.
+pub(crate) fn put_into_kernel(
+    profile: &mut Profile,
+    (thread, state): (u32, RefinedState),
+    length: u64,
+    stack: StackId,
+) {
+    let seconds = length as f64 / 1e3;
+    let is = |item: &&mut Item| {
+        let long = item.seconds >= seconds && !item.kernel && item.is_on_cpu();
+        item.thread == ThreadId(thread) && item.state == state && long
+    };
+    let item = profile.items.iter_mut().find(is).expect("so much time");
+    item.seconds -= seconds;
+    let part = Item {
+        seconds,
+        stack,
+        kernel: true,
+        ..*item
+    };
+    profile.items.push(part);
 }
 
 pub(crate) const ROOT: ContextId = ContextId::ROOT;

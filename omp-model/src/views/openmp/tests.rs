@@ -1,5 +1,6 @@
 //! Invariants that need several of these views.
 
+mod kernel;
 mod parts;
 mod program;
 mod random;

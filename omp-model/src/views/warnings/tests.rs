@@ -197,3 +197,44 @@ fn threads_bound_to_one_cpu_that_spin_there_are_named() {
     moved.extend(std::iter::repeat_n(on(1, 1), 9));
     assert_eq!(shared(&moved, 2), []);
 }
+
+/// On two nodes of two CPUs: page faults and samples on each CPU.
+fn far(nodes: u32, faults: [u64; 4], samples: [u64; 4]) -> Option<String> {
+    let mut header = given(4, &[]);
+    header.sampling.minor_faults = true;
+    let node = |node: u32| (node, vec![2 * node, 2 * node + 1]);
+    header.numa_nodes = (0..nodes).map(node).collect();
+    let uses: Vec<CpuUse> = (0..)
+        .zip(faults)
+        .map(|(cpu, minor_faults)| CpuUse {
+            thread: ThreadId(0),
+            cpu,
+            migrations: 0,
+            voluntary: 0,
+            involuntary: 0,
+            minor_faults,
+            major_faults: 0,
+        })
+        .collect();
+    let on_cpus = CpuSamples {
+        by_cpu: (0..).zip(samples).collect(),
+        ..CpuSamples::default()
+    };
+    let found = first_touch(&uses, &on_cpus, &header);
+    found.map(|warning| warning.to_string())
+}
+
+#[test]
+fn memory_that_one_node_touched_first_is_far_from_the_others() {
+    let even = [100; 4];
+    let words = far(2, [19_000, 0, 500, 500], even).unwrap();
+    assert!(
+        words.starts_with("95 % of the page faults were on NUMA node 0, and 50 % of"),
+        "{words}"
+    );
+    // Both nodes touched it; there is little of it; one node did all work; there is one node.
+    assert_eq!(far(2, [15_000, 0, 5_000, 0], even), None);
+    assert_eq!(far(2, [9_000, 0, 0, 0], even), None);
+    assert_eq!(far(2, [19_000, 0, 500, 500], [100, 100, 20, 20]), None);
+    assert_eq!(far(1, [19_000, 0, 0, 0], even), None);
+}

@@ -6,7 +6,7 @@ use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::{Reason, losses};
-use crate::views::openmp::budget;
+use crate::views::openmp::crowd::Crowd;
 use crate::views::openmp::gain::Cause;
 use crate::views::openmp::test_run::{MS, ROOT, TestRun, close, rows, run, unbalanced};
 
@@ -20,6 +20,7 @@ fn the_largest_loss_is_said_first_with_what_follows_from_it() {
         &measured,
         &rows(&test),
         &run(&test),
+        &[],
     );
     let reasons: Vec<Reason> = found.iter().map(|loss| loss.reason).collect();
     assert_eq!(reasons, [Reason::Region(Cause::Imbalance), Reason::Serial]);
@@ -33,7 +34,14 @@ fn the_largest_loss_is_said_first_with_what_follows_from_it() {
 
 fn first_finding(test: &TestRun) -> String {
     let (profile, measured) = (test.profile(), test.measured());
-    let found = losses(&profile, &test.names(), &measured, &rows(test), &run(test));
+    let found = losses(
+        &profile,
+        &test.names(),
+        &measured,
+        &rows(test),
+        &run(test),
+        &[],
+    );
     found[0].finding.clone()
 }
 
@@ -101,7 +109,8 @@ fn causes_of_imbalance_are_distinguished() {
         first_finding(&test),
         "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
     );
-    close(budget::ready(&test.profile(), &test.tables).1, 0.12);
+    let crowd = Crowd::of(&test.tables, &test.measured(), 2);
+    close(crowd.ready, 0.12);
 
     // One thread does slightly more work, but that is not why the others wait.
     let mut test = TestRun::new(2, 100);
@@ -196,6 +205,7 @@ fn regions_that_are_too_small_are_one_loss() {
         &measured,
         &rows(&test),
         &run(&test),
+        &[],
     );
     let [small] = &found[..] else {
         panic!("one loss: {found:?}");

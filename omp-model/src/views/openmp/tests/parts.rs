@@ -26,7 +26,7 @@ fn told(seed: u64) -> Told {
     let test = program(seed);
     let profile = test.profile();
     let rows = regions(&profile, &test.names(), &test.measured());
-    let first = First::of(&profile, &test.names(), &test.measured(), &rows, 2);
+    let first = First::of(&profile, &test.names(), &test.measured(), &rows, (2, true));
     Told {
         seed,
         test,
@@ -102,7 +102,8 @@ fn the_parts_of_the_overview_agree() {
             told.close("share", loss.share * run.wall, loss.seconds);
         }
         let useful = run.efficiency.value() * run.wall;
-        told.part("advice in all", sum(&|_| true), run.wall - useful);
+        let leaves_useful = |loss: &Loss| loss.reason != Reason::Memory;
+        told.part("advice in all", sum(&leaves_useful), run.wall - useful);
         let Some(budget) = first.budget else {
             continue;
         };
