@@ -114,6 +114,8 @@ pub struct Losses {
     pub omp_waits_lost: u64,
     /// Threads whose OpenMP records were given up because they made no sense.
     pub omp_given_up: u64,
+    /// Threads that had no room to count some of their loops.
+    pub loops_uncounted: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.

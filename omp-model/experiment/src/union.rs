@@ -116,6 +116,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.samples += more.samples;
         sum.side_band += more.side_band;
         sum.omp_given_up += more.omp_given_up;
+        sum.loops_uncounted += more.loops_uncounted;
         sum.omp_taken += more.omp_taken;
         sum.omp_lost += more.omp_lost;
         sum.omp_waits_lost += more.omp_waits_lost;

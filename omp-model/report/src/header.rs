@@ -324,6 +324,12 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
     let contexts = losses.sites_lost;
     let untaken = format!("  Calling contexts not taken: {contexts}");
     lines.push(lossy(untaken, contexts));
+    if losses.loops_uncounted > 0 {
+        lines.push(Line::warning(format!(
+            "  Threads with more loops than are counted (256 each): {}",
+            losses.loops_uncounted
+        )));
+    }
     // Of a runtime that does not say which barriers are explicit, where neither source nor lines
     // tell.
     let symbols = &source.analysis.symbols;
