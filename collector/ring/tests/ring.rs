@@ -373,6 +373,8 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
 
 #[test]
 fn a_ring_that_makes_no_sense_is_given_up() {
+    /// Bytes of the table of loops before each ring.
+    const TABLE: u64 = 4 * 4096;
     type Spoil = fn(&std::fs::File, u64);
     let cases: [(&str, Spoil); 3] = [
         ("an unknown kind", |file, ring| {
@@ -383,8 +385,8 @@ fn a_ring_that_makes_no_sense_is_given_up() {
             write_at(file, ring + 24, 1 | 100 << 32);
         }),
         ("a head beyond the ring", |file, ring| {
-            // The first of the four slots; its head lies 128 bytes into it.
-            let slots = ring - 4 * 384;
+            // The first of the four slots, before the first table; its head lies 128 bytes into it.
+            let slots = ring - TABLE - 4 * 384;
             let slots = slots / 4096 * 4096;
             write_at(file, slots + 128, 1 << 40);
         }),
@@ -399,9 +401,9 @@ fn a_ring_that_makes_no_sense_is_given_up() {
             .write(true)
             .open(consumer.path())
             .unwrap();
-        // Each ring is behind a table of loops of four pages.
-        let rings = 4 * 5 * 4096;
-        spoil(&file, file.metadata().unwrap().len() - rings);
+        let rings = 4 * (TABLE + 4096);
+        let first = file.metadata().unwrap().len() - rings;
+        spoil(&file, first + TABLE);
         let mut seen = 0;
         let drained = consumer.drain(0, usize::MAX, |_| seen += 1);
         assert_eq!(drained, Err(Unreadable), "{what}");
