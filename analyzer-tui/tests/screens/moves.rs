@@ -352,7 +352,7 @@ fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views
 #[test]
 fn enter_leads_on_from_regions_and_threads() {
     let mut app = app(100, 30);
-    press(&mut app, "7⏎");
+    press(&mut app, "7↓⏎");
     assert_eq!((app.view, app.function.as_str()), (View::Callers, REGION));
     press(&mut app, "8↓↓⏎");
     assert_eq!((app.view, app.timeline.row), (View::Timeline, 1));
@@ -374,7 +374,7 @@ fn instructions_and_lines_lead_to_each_other() {
 #[test]
 fn filters_are_suggested_copied_and_their_mistakes_underlined() {
     let mut app = app(100, 24);
-    press(&mut app, "7f");
+    press(&mut app, "7↓f");
     assert!(
         text(&app).contains("all under the selected construct"),
         "{}",

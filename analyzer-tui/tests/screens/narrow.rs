@@ -40,7 +40,7 @@ fn every_word_of_a_text_stands_on_a_narrow_screen_too() {
 #[test]
 fn details_help_and_messages_are_wrapped() {
     let mut app = app(44, 80);
-    press(&mut app, "7");
+    press(&mut app, "7↓");
     let screen = on_screen(&app);
     assert!(screen.contains("threads off the CPU 0.050 s"), "{screen}");
     press(&mut app, "9↓...........");

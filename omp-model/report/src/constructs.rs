@@ -3,13 +3,14 @@
 
 use experiment::ids::ContextId;
 use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::TOTAL;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, Rank, join_adding};
 use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Column, Construct, InJson, Row, Style, Table, Target, Value};
+use crate::document::{Column, Construct, InJson, Role, Row, Style, Table, Target, Value};
 use crate::functions::numbers;
 use crate::json;
 use crate::list::{self, Field};
@@ -46,22 +47,58 @@ pub(crate) trait ConstructRow: Sized {
 
     /// Adds another directive's row.
     fn absorb(&mut self, other: Self);
+
+    /// The row of all of an experiment's; `None` if there are none, or they do not add up.
+    fn total<'r>(rows: impl Iterator<Item = &'r Self> + Clone) -> Option<Self>
+    where
+        Self: 'r;
 }
 
 /// Constructs under their names, by experiment where they are compared.
-pub(crate) type List<T> = Vec<Joined<T>>;
+pub(crate) struct List<T> {
+    /// All of them together, if they add up.
+    pub(crate) total: Option<Joined<T>>,
+    /// As many as the limit leaves, in order.
+    pub(crate) joined: Vec<Joined<T>>,
+    /// The label of the quantity that they are sorted by; `None` for their own order.
+    pub(crate) by: Option<String>,
+}
 
-/// All constructs of the query, and the label of the quantity that they are sorted by; `None` for
-/// their own order.
-pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> (List<T>, Option<String>) {
+impl<T> List<T> {
+    /// The rows of all experiments.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &T> {
+        self.joined.iter().flat_map(|it| it.rows.iter().flatten())
+    }
+}
+
+/// The constructs of the query.
+pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> List<T> {
     let mut rows = all(query);
+    let total = total(&rows);
     let rank = query.rank();
     let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, seconds);
     if by.is_none() && rank == Rank::Change {
         let rank = |joined: &Joined<T>| rank.of(joined, T::weight);
         rows.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
     }
-    (rows, by)
+    rows.truncate(query.limited(rows.len()));
+    List {
+        total,
+        joined: rows,
+        by,
+    }
+}
+
+/// The row of all constructs, by experiment.
+fn total<T: ConstructRow>(joined: &[Joined<T>]) -> Option<Joined<T>> {
+    let sides = 0..joined.first()?.rows.len();
+    let of = |side: usize| T::total(joined.iter().filter_map(move |it| it.rows[side].as_ref()));
+    let rows: Vec<Option<T>> = sides.map(of).collect();
+    let is_known = rows.iter().any(Option::is_some);
+    is_known.then(|| Joined {
+        name: TOTAL.to_owned(),
+        rows,
+    })
 }
 
 /// The seconds of a row; `None` if such rows have no such metric or flavour.
@@ -71,7 +108,7 @@ fn seconds<T: ConstructRow>(row: &T, flavour: Flavour, metric: Metric) -> Option
 }
 
 /// Every construct of the query.
-fn all<T: ConstructRow>(query: &Query<'_>) -> List<T> {
+fn all<T: ConstructRow>(query: &Query<'_>) -> Vec<Joined<T>> {
     if !query.is_comparison() {
         return list::by_name(query, vec![T::all(&query.all)], |row| row.name().to_owned());
     }
@@ -99,7 +136,7 @@ pub(crate) fn table<T: ConstructRow>(
     query: &Query<'_>,
     mut fields: Vec<Field<'_, T>>,
     compared: &[&str],
-    rows: &List<T>,
+    list: &List<T>,
 ) -> Table {
     let is_comparison = query.is_comparison();
     if is_comparison {
@@ -114,12 +151,19 @@ pub(crate) fn table<T: ConstructRow>(
     } else {
         Field::of(Column::name(), |row| Value::Text(located(row)))
     });
-    let mut shown = list::rows(rows, &fields);
+    let mut shown = list::rows(&list.joined, &fields);
     if !is_comparison {
-        for (row, joined) in shown.iter_mut().zip(rows) {
+        for (row, joined) in shown.iter_mut().zip(&list.joined) {
             row.target = joined.rows[0].as_ref().map(target);
         }
     }
+    let whole = sums(&shown);
+    let total = list::rows(list.total.as_slice(), &fields).into_iter();
+    let total = total.map(|row| Row {
+        role: Role::Sum,
+        ..row
+    });
+    shown.splice(..0, total);
     Table {
         style: if is_comparison {
             Style::Right
@@ -127,7 +171,7 @@ pub(crate) fn table<T: ConstructRow>(
             Style::Sparse
         },
         compare: query.compare,
-        whole: sums(&shown),
+        whole,
         rows: shown,
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()
@@ -321,6 +365,10 @@ mod tests {
         }
 
         fn absorb(&mut self, _: Self) {}
+
+        fn total<'r>(_: impl Iterator<Item = &'r Self> + Clone) -> Option<Self> {
+            None
+        }
     }
 
     #[test]

@@ -280,7 +280,7 @@ pub enum Role {
     Any,
     /// The row of everything.
     Total,
-    /// The same where it is the sum of the others: JSON leaves that to its readers.
+    /// The same where JSON has it apart from the others, as `total`.
     Sum,
     /// The function that the others call or are called by.
     Centre,

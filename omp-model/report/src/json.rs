@@ -50,6 +50,9 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
         if let (Style::Annotated, Some(whole)) = (table.style, table.whole.first()) {
             head.insert("total".to_owned(), total(table, whole));
         }
+        if let Some(sum) = table.rows.iter().find(|row| row.role == Role::Sum) {
+            head.insert("total".to_owned(), json!(object(table, sum)));
+        }
         rows = Some(rows_of(&tables));
     }
     let others: Vec<String> = document

@@ -20,10 +20,9 @@ type LoopField<'a> = Field<'a, LoopRow>;
 
 /// The loops.
 pub(crate) fn loops(query: &Query<'_>) -> Document {
-    let (mut rows, by) = sorted::<LoopRow>(query);
-    rows.truncate(query.limited(rows.len()));
-    let by = match by {
-        Some(metric) => query.by(&metric),
+    let list = sorted::<LoopRow>(query);
+    let by = match &list.by {
+        Some(metric) => query.by(metric),
         None if query.rank() == Rank::Change => "change of potential gain".to_owned(),
         None => "potential gain".to_owned(),
     };
@@ -33,7 +32,7 @@ pub(crate) fn loops(query: &Query<'_>) -> Document {
     } else {
         &COLUMNS
     };
-    let table = table(query, fields(query, run), &COMPARED, &rows);
+    let table = table(query, fields(query, run), &COMPARED, &list);
     let empty = match query.settings.filter {
         Some(_) => "No loop: loops are counted for the whole run, which the filter is not",
         None => "No loop that its runtime is asked about (gcc makes static loops itself)",
@@ -43,8 +42,8 @@ pub(crate) fn loops(query: &Query<'_>) -> Document {
         empty: empty.to_owned(),
         ..table
     })];
-    if !query.is_comparison() && !rows.is_empty() {
-        blocks.push(Block::Lines(advice_lines(&rows, run)));
+    if !query.is_comparison() && !list.joined.is_empty() {
+        blocks.push(Block::Lines(advice_lines(&list, run)));
     }
     Document {
         title: format!("Loops sorted by {by}"),
@@ -226,9 +225,10 @@ impl Run {
     }
 }
 
-fn advice_lines(rows: &List<LoopRow>, run: Run) -> Vec<Line> {
-    let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
-    let lines = rows.filter_map(|row| Some((located(row), advice(row, run)?)));
+fn advice_lines(list: &List<LoopRow>, run: Run) -> Vec<Line> {
+    let lines = list
+        .rows()
+        .filter_map(|row| Some((located(row), advice(row, run)?)));
     lines
         .flat_map(|(name, advice)| [Line::plain(name), Line::plain(format!("    {advice}"))])
         .collect()
@@ -388,6 +388,11 @@ impl ConstructRow for LoopRow {
 
     fn absorb(&mut self, other: LoopRow) {
         LoopRow::absorb(self, other);
+    }
+
+    /// The time of a loop has that of the loops which its iterations come to.
+    fn total<'r>(_: impl Iterator<Item = &'r LoopRow> + Clone) -> Option<LoopRow> {
+        None
     }
 }
 

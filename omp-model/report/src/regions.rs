@@ -24,22 +24,23 @@ type RegionField<'a> = Field<'a, RegionRow>;
 
 /// The parallel regions.
 pub fn regions(query: &Query<'_>) -> Document {
-    let (mut rows, by) = sorted::<RegionRow>(query);
+    let list = sorted::<RegionRow>(query);
+    let threads = Threads::of(&list);
     let parts = if query.is_comparison() {
-        compared_parts(&rows)
+        compared_parts(&list)
     } else {
-        parts()
+        parts(&threads)
     };
-    rows.truncate(query.limited(rows.len()));
-    let by = match by {
-        Some(metric) => query.by(&metric),
+    let by = match &list.by {
+        Some(metric) => query.by(metric),
         None if query.rank() == Rank::Change => "change of potential gain".to_owned(),
         None if query.is_comparison() => "potential gain".to_owned(),
         None => "potential gain: wall time that even work without waits would save".to_owned(),
     };
     let mut compared = COMPARED.to_vec();
     compared.extend(Cause::ALL.map(Cause::id));
-    let table = table(query, fields(query, &rows), &compared, &rows);
+    let fields = fields(query, &list, &threads);
+    let table = table(query, fields, &compared, &list);
     Document {
         title: format!("Parallel regions sorted by {by}"),
         blocks: vec![Block::Table(Table {
@@ -63,38 +64,36 @@ const COMPARED: [&str; 8] = [
     "e.ompwait",
 ];
 
-fn compared_parts(rows: &List<RegionRow>) -> Vec<TablePart> {
+fn compared_parts(list: &List<RegionRow>) -> Vec<TablePart> {
     // The causes that no region has would only make the table wide.
-    let is_shown = |cause: &Cause| {
-        let mut rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
-        rows.any(|row| row.own.part(*cause) >= SHOWN)
-    };
+    let is_shown = |cause: &Cause| list.rows().any(|row| row.own.part(*cause) >= SHOWN);
     let causes: Vec<&'static str> = Cause::ALL
         .into_iter()
         .filter(is_shown)
         .map(Cause::id)
         .collect();
-    let mut parts = vec![part("", &COMPARED[1..])];
+    let mut parts = vec![part("", COMPARED[1..].iter().copied())];
     if !causes.is_empty() {
-        parts.push(part("", &causes));
+        parts.push(part("", causes));
     }
     parts
 }
 
 /// Columns by their keys, and the name.
-fn part(caption: &str, columns: &[&'static str]) -> TablePart {
-    TablePart::new(caption, columns.iter().copied().chain(["name"]))
+fn part(caption: &str, columns: impl IntoIterator<Item = &'static str>) -> TablePart {
+    TablePart::new(caption, columns.into_iter().chain(["name"]))
 }
 
-fn parts() -> Vec<TablePart> {
+fn parts(threads: &Threads) -> Vec<TablePart> {
     vec![
         part(
             "",
-            &[
+            [
                 "gain",
                 "i.gain",
                 "elapsed",
                 "i.elapsed",
+                "wall_percent",
                 "instances",
                 "threads",
                 "load_balance",
@@ -104,10 +103,10 @@ fn parts() -> Vec<TablePart> {
                 RegionRow::WORD,
             ],
         ),
-        part("The gain by its causes", &Cause::ALL.map(Cause::id)),
+        part("The gain by its causes", Cause::ALL.map(Cause::id)),
         part(
             "Time of all threads in the region itself",
-            &[
+            [
                 "own_work",
                 "e.ompovhd",
                 "e.omprduc",
@@ -121,11 +120,73 @@ fn parts() -> Vec<TablePart> {
                 "e.offcpuwork",
             ],
         ),
+        part(
+            &threads.caption(),
+            ["least_work", "mean_work_of_all", "most_work"]
+                .into_iter()
+                .chain(threads.columns().map(|(id, _)| id)),
+        ),
     ]
 }
 
+/// The keys of the columns of threads: a text has so many at most.
+const WORK_OF: [&str; 8] = [
+    "work_of_1",
+    "work_of_2",
+    "work_of_3",
+    "work_of_4",
+    "work_of_5",
+    "work_of_6",
+    "work_of_7",
+    "work_of_8",
+];
+
+/// The threads of all teams.
+struct Threads {
+    /// Those that have columns of their own, in the order of their numbers.
+    shown: Vec<ThreadId>,
+    /// The number of all.
+    all: usize,
+}
+
+impl Threads {
+    /// Those with the most work are shown.
+    fn of(list: &List<RegionRow>) -> Threads {
+        let total = list
+            .total
+            .iter()
+            .flat_map(|total| total.rows.iter().flatten());
+        let work = total.flat_map(|row| &row.work);
+        let all: Vec<ThreadId> = work.map(|&(thread, _)| thread).collect();
+        let mut shown: Vec<ThreadId> = all.iter().copied().take(WORK_OF.len()).collect();
+        shown.sort_unstable();
+        Threads {
+            shown,
+            all: all.len(),
+        }
+    }
+
+    /// The line above their columns.
+    fn caption(&self) -> String {
+        const WORK: &str = "Work of each thread in the region itself";
+        match self.all > self.shown.len() {
+            false => WORK.to_owned(),
+            true => format!(
+                "{WORK}: of {} threads, the {} with the most (printmode json has all)",
+                self.all,
+                self.shown.len()
+            ),
+        }
+    }
+
+    /// The column of each.
+    fn columns(&self) -> impl Iterator<Item = (&'static str, ThreadId)> {
+        WORK_OF.into_iter().zip(self.shown.iter().copied())
+    }
+}
+
 /// The columns of a region, in the order of JSON.
-fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>> {
+fn fields<'a>(query: &Query<'a>, list: &List<RegionRow>, teams: &Threads) -> Vec<RegionField<'a>> {
     let is_comparison = query.is_comparison();
     let is_filtered = query.settings.filter.is_some();
     // Instances are counted without a filter alone. Where none was counted there is nothing to
@@ -134,8 +195,7 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
         let is_known = if is_comparison { has_any } else { !is_filtered };
         if is_known { value } else { Value::Absent }
     };
-    let regions = || rows.iter().flat_map(|it| it.rows.iter().flatten());
-    let is_nested = regions().any(|row| row.nesting > 1);
+    let is_nested = list.rows().any(|row| row.nesting > 1);
     let nested = move |value: Value| if is_nested { value } else { Value::Absent };
     let threads = &query.all.names().tables.threads;
     let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
@@ -178,6 +238,12 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
         })
         .heading(["Elapsed", "sec."])
         .seconds()
+        .json(InJson::Under(&["exclusive"])),
+        RegionField::new("wall_percent", "Percent of Wall Time", |row| {
+            Value::Number(100.0 * row.share())
+        })
+        .heading(["Of run", "%"])
+        .decimals(2)
         .json(InJson::Under(&["exclusive"])),
         RegionField::new("gain", "Potential Gain", |row| {
             Value::Number(row.own.total())
@@ -223,7 +289,10 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
         .heading(["Incl.", "elapsed"])
         .seconds(),
         RegionField::new("level", "Level", move |row| {
-            nested(Value::Count(u64::from(row.nesting)))
+            nested(match row.nesting {
+                0 => Value::Omitted,
+                level => Value::Count(u64::from(level)),
+            })
         })
         .heading(["Level", ""]),
         RegionField::new("own_work", "OMP Work Time", |row| {
@@ -233,11 +302,44 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
         .seconds(),
     ];
     fields.extend(shown.map(|field| field.json(InJson::Nowhere)));
+    fields.extend(work_of_threads(query, teams));
     fields
+}
+
+/// The work of a thread: the least, the mean and the most, and that of each. JSON has all in one
+/// list.
+fn work_of_threads<'a>(query: &Query<'_>, teams: &Threads) -> Vec<RegionField<'a>> {
+    let range = |id: &str, label: &str, heading: &str, at: usize| {
+        RegionField::new(id, label, move |row| {
+            Value::Number(row.work_of_a_thread()[at])
+        })
+        .heading([heading, "sec."])
+    };
+    let mut fields = vec![
+        range("least_work", "Least Work of a Thread", "Least", 0),
+        range("mean_work_of_all", "Mean Work of a Thread", "Mean", 1),
+        range("most_work", "Most Work of a Thread", "Most", 2),
+    ];
+    let threads = &query.all.names().tables.threads;
+    fields.extend(teams.columns().map(|(id, thread)| {
+        let tid = threads.get(thread.index()).map_or(0, |it| it.tid);
+        let work = move |row: &RegionRow| {
+            let mut work = row.work.iter();
+            let own = work.find(|(other, _)| *other == thread);
+            Value::Number(own.map_or(0.0, |&(_, seconds)| seconds))
+        };
+        RegionField::new(id, &format!("Work of Thread {tid}"), work)
+            .heading(["Thread", &tid.to_string()])
+    }));
+    let fields = fields.into_iter();
+    fields
+        .map(|field| field.seconds().json(InJson::Nowhere))
+        .collect()
 }
 
 fn kind(row: &RegionRow) -> String {
     match (row.teams, row.nesting) {
+        (_, 0) => String::new(),
         (true, _) => "teams".to_owned(),
         (false, 1) => "region".to_owned(),
         (false, level) => format!("level {level}"),
@@ -315,5 +417,9 @@ impl ConstructRow for RegionRow {
 
     fn absorb(&mut self, other: RegionRow) {
         RegionRow::absorb(self, other);
+    }
+
+    fn total<'r>(rows: impl Iterator<Item = &'r RegionRow> + Clone) -> Option<RegionRow> {
+        view::total(rows)
     }
 }

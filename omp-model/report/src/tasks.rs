@@ -25,14 +25,13 @@ type TaskField<'a> = Field<'a, TaskRow>;
 
 /// The task constructs.
 pub fn tasks(query: &Query<'_>) -> Document {
-    let (mut rows, by) = sorted::<TaskRow>(query);
-    rows.truncate(query.limited(rows.len()));
-    let by = match by {
-        Some(metric) => query.by(&metric),
+    let list = sorted::<TaskRow>(query);
+    let by = match &list.by {
+        Some(metric) => query.by(metric),
         None if query.rank() == Rank::Change => "change of their time".to_owned(),
         None => "their time".to_owned(),
     };
-    let table = table(query, fields(), &COMPARED, &rows);
+    let table = table(query, fields(), &COMPARED, &list);
     let columns = if query.is_comparison() {
         &COMPARED[1..]
     } else {
@@ -43,9 +42,8 @@ pub fn tasks(query: &Query<'_>) -> Document {
         empty: "No explicit task".to_owned(),
         ..table
     })];
-    if !query.is_comparison() && !rows.is_empty() {
-        let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
-        blocks.push(Block::Lines(rows.flat_map(around).collect()));
+    if !query.is_comparison() && !list.joined.is_empty() {
+        blocks.push(Block::Lines(list.rows().flat_map(around).collect()));
     }
     Document {
         title: format!("Tasks sorted by {by}"),
@@ -240,5 +238,9 @@ impl ConstructRow for TaskRow {
 
     fn absorb(&mut self, other: TaskRow) {
         TaskRow::absorb(self, other);
+    }
+
+    fn total<'r>(rows: impl Iterator<Item = &'r TaskRow> + Clone) -> Option<TaskRow> {
+        view::total(rows)
     }
 }

@@ -15,6 +15,10 @@ use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
 
+mod total;
+
+pub use total::total;
+
 /// A region's directive, at one level of nesting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionRow {
@@ -24,7 +28,7 @@ pub struct RegionRow {
     pub location: ConstructLocation,
     /// Whether it is a teams region.
     pub teams: bool,
-    /// 1 for a region in serial code, 2 for one inside that, and so on.
+    /// 1 for a region in serial code, 2 for one inside that, and so on; 0 for all regions.
     pub nesting: u32,
     /// Its contexts: one for each call path to it.
     pub contexts: Vec<ContextId>,
@@ -65,6 +69,8 @@ pub struct RegionRow {
     pub kernel: Vec<(ThreadId, f64)>,
     /// Overhead in the kernel, in seconds, by samples.
     pub overhead_in_kernel: f64,
+    /// Wall seconds of the run, of all processes with regions together.
+    pub run: f64,
 }
 
 /// Explicit tasks of a region.
@@ -148,16 +154,35 @@ impl RegionRow {
         self.overhead_in_kernel += other.overhead_in_kernel;
     }
 
+    /// Its elapsed time as a part of the run's, nested regions left out. Of a region that several
+    /// threads encounter at the same time it may be more than 1.
+    pub fn share(&self) -> f64 {
+        if self.run > 0.0 {
+            self.own.elapsed / self.run
+        } else {
+            0.0
+        }
+    }
+
+    /// The least, the mean and the most useful work of a thread of its teams, over the whole run:
+    /// seconds.
+    pub fn work_of_a_thread(&self) -> [f64; 3] {
+        // Teams of different threads may have been in it.
+        let threads = self.work.len().max(usize::from(self.threads)).max(1);
+        let all: f64 = self.work.iter().map(|(_, seconds)| seconds).sum();
+        let least = match self.work.last() {
+            Some(&(_, seconds)) if self.work.len() == threads => seconds,
+            _ => 0.0,
+        };
+        let most = self.work.first().map_or(0.0, |&(_, seconds)| seconds);
+        [least, all / threads as f64, most]
+    }
+
     /// Mean work divided by the longest: by instance if recorded, else from the sums over the run.
     pub fn load_balance(&self) -> f64 {
         let spread = self.spread.unwrap_or_else(|| {
-            let total: f64 = self.work.iter().map(|(_, seconds)| seconds).sum();
-            // Teams of different threads may have been in it.
-            let threads = self.work.len().max(usize::from(self.threads)).max(1);
-            Spread {
-                longest: self.work.first().map_or(0.0, |&(_, seconds)| seconds),
-                mean: total / threads as f64,
-            }
+            let [_, mean, longest] = self.work_of_a_thread();
+            Spread { longest, mean }
         });
         spread.load_balance()
     }
@@ -278,10 +303,13 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             work: Vec::new(),
             kernel: Vec::new(),
             overhead_in_kernel: 0.0,
+            run: 0.0,
         });
         merge(row, context, account, &levels);
     }
     let mut rows: Vec<RegionRow> = rows.into_values().collect();
+    let run = total::wall(&rows, tables, measured);
+    rows.iter_mut().for_each(|row| row.run = run);
     rows.sort_by(|left, right| {
         let gain = right.own.total().total_cmp(&left.own.total());
         let elapsed = || right.own.elapsed.total_cmp(&left.own.elapsed);

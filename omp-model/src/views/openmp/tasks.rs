@@ -11,9 +11,9 @@ use super::locations::{Bodies, ConstructLocation, Directive};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
+use crate::views::{Seconds, TOTAL};
 
 /// A task's directive.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +126,22 @@ pub struct Waited {
     pub kind: &'static str,
     /// Seconds waited there, over all threads.
     pub seconds: f64,
+}
+
+/// The row of all tasks; `None` without tasks.
+pub fn total<'r>(rows: impl Iterator<Item = &'r TaskRow>) -> Option<TaskRow> {
+    let total = rows.cloned().reduce(|mut total, row| {
+        total.absorb(row);
+        total
+    })?;
+    Some(TaskRow {
+        name: TOTAL.to_owned(),
+        location: ConstructLocation::default(),
+        contexts: Vec::new(),
+        created: Vec::new(),
+        waited: Vec::new(),
+        ..total
+    })
 }
 
 /// Every task directive, most time first. `profile` is in user mode.

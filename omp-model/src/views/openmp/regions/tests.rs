@@ -1,12 +1,13 @@
 //! Rows of regions, and their gains, of runs whose values are known by construction.
 
-use experiment::ids::ThreadId;
+use experiment::ids::{Nanos, ThreadId};
 use experiment::state::State;
 use experiment::symbols::{FrameSymbol, Function, FunctionId};
 use experiment::tables::ContextKind;
 
 use crate::metrics::Metric;
 use crate::views::openmp::gain::Cause;
+use crate::views::openmp::regions::{regions, total};
 use crate::views::openmp::test_run::{ROOT, TestRun, close, rows, unbalanced};
 
 #[test]
@@ -90,6 +91,48 @@ fn nested_regions_are_exclusive_and_inclusive() {
     close(outer.occupied, 0.14 + 0.12);
     close(outer.outermost, 0.1);
     close(inner.outermost, 0.0);
+}
+
+#[test]
+fn all_regions_take_the_wall_time_of_the_outermost_ones() {
+    let found = rows(&nested());
+    let all = total(found.iter()).unwrap();
+    assert_eq!((&*all.name, all.nesting), ("<Total>", 0));
+    assert_eq!((all.instances, all.threads), (2, 2));
+    assert_eq!(all.own, all.whole);
+    close(all.own.elapsed, 0.1);
+    close(all.own.total(), 0.02);
+    close(all.share(), 1.0);
+    close(all.exclusive[0], 0.14 + 0.12);
+    assert_eq!(all.exclusive, all.inclusive);
+    let work: Vec<u32> = all.work.iter().map(|(thread, _)| thread.0).collect();
+    assert_eq!(work, [0, 1, 2]);
+    assert_eq!(total([].iter()), None);
+}
+
+#[test]
+fn each_region_takes_its_part_of_the_run() {
+    let test = unbalanced();
+    let mut measured = test.measured();
+    measured.duration = Nanos(800_000_000);
+    let rows = regions(&test.profile(), &test.names(), &measured);
+    close(rows[0].own.elapsed, 0.4);
+    close(rows[0].share(), 0.5);
+}
+
+#[test]
+fn a_thread_of_the_team_that_did_nothing_did_the_least() {
+    let [row] = &mut rows(&unbalanced())[..] else {
+        panic!("one region");
+    };
+    let [least, mean, most] = row.work_of_a_thread();
+    close(least, 0.1);
+    close(mean, 0.7 / 4.0);
+    close(most, 0.4);
+    row.work.pop();
+    let [least, mean, _] = row.work_of_a_thread();
+    close(least, 0.0);
+    close(mean, 0.6 / 4.0);
 }
 
 /// Two directives of one function whose lines and bodies are unknown.
