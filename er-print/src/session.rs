@@ -10,7 +10,7 @@ use report::find::Named;
 use report::prune::prune;
 use report::query::Source;
 use report::settings::Objects;
-use report::text::Layout;
+use report::text::{Layout, Screen};
 use report::{Document, Query};
 
 use crate::open_experiment::OpenExperiment;
@@ -216,10 +216,11 @@ impl<'a> Session<'a> {
         Ok(Query::new(settings, all, &each, columns, sort))
     }
 
-    /// The cells that rows have to fit: a terminal's, where names are short.
-    fn width(&self) -> Option<usize> {
-        let is_short = self.settings.style.form == NameForm::Short;
-        is_short.then(|| self.output.width()).flatten()
+    /// The terminal that tables have to fit.
+    fn screen(&self) -> Option<Screen> {
+        let cuts_names = self.settings.style.form == NameForm::Short;
+        let width = self.output.width()?;
+        Some(Screen { width, cuts_names })
     }
 
     /// Prints a document in the current format.
@@ -233,8 +234,8 @@ impl<'a> Session<'a> {
             document
         };
         let report = match self.settings.print {
-            PrintMode::Text => match (self.settings.layout, self.width()) {
-                (Layout::Aligned, Some(width)) => report::text::fitted(document, width),
+            PrintMode::Text => match (self.settings.layout, self.screen()) {
+                (Layout::Aligned, Some(screen)) => report::text::fitted(document, screen),
                 (layout, _) => report::text::render(document, layout),
             },
             PrintMode::Json => report::json::render(document),

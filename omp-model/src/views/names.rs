@@ -460,7 +460,8 @@ fn outlined_name(outlined: &Outlined, linkage: &str, form: NameForm) -> String {
     }
 }
 
-fn in_form(name: &str, form: NameForm) -> Cow<'_, str> {
+/// A function's name in a form.
+pub(super) fn in_form(name: &str, form: NameForm) -> Cow<'_, str> {
     match form {
         NameForm::Short => short::short(name),
         NameForm::Long | NameForm::Mangled => Cow::Borrowed(name),

@@ -24,11 +24,12 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             .map(|(row, lead)| format!("{lead}{}", row.name))
             .collect(),
         is_name: true,
+        ..Cells::default()
     };
     let marks = Cells {
         heading: vec!["Hot".to_owned()],
         rows: table.rows.iter().map(|row| mark(table, row)).collect(),
-        is_name: false,
+        ..Cells::default()
     };
     // Under each other, lines and marks speak for themselves.
     let without_heading = |cells: Cells| match layout {

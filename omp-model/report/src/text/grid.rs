@@ -1,7 +1,7 @@
 //! A table as cells of text, and how they stand.
 
 use omp_model::metrics::Quantity;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
 use super::layout::{Layout, address, html, indented, leads, markdown, style};
@@ -9,18 +9,21 @@ use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
+#[derive(Clone, Default)]
 pub(super) struct Cells {
     pub(super) heading: Vec<String>,
     pub(super) rows: Vec<String>,
     pub(super) is_name: bool,
+    /// Whether it has what a further experiment has of the column before it.
+    pub(super) is_further: bool,
 }
 
 /// The cells of a table.
 pub(super) struct Grid {
-    columns: Vec<Cells>,
-    rows: usize,
+    pub(super) columns: Vec<Cells>,
+    pub(super) rows: usize,
     /// What aligns names, if they have no star.
-    lead: &'static str,
+    pub(super) lead: &'static str,
 }
 
 /// The cells of some columns of a table.
@@ -39,6 +42,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
                     })
                     .collect(),
                 is_name: true,
+                ..Cells::default()
             });
         } else if table.has_sides() {
             columns.extend(sides(table, at, layout));
@@ -55,7 +59,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
                     .iter()
                     .map(|row| plain(row, at, column))
                     .collect(),
-                is_name: false,
+                ..Cells::default()
             });
         }
     }
@@ -72,7 +76,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
 }
 
 /// Whether numbers stand to the right and the heading of names stands lowest.
-const fn is_right(style: Style) -> bool {
+pub(super) const fn is_right(style: Style) -> bool {
     matches!(style, Style::Right | Style::Facts(_))
 }
 
@@ -193,6 +197,7 @@ fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
             heading,
             rows: table.rows.iter().map(cell).collect(),
             is_name: false,
+            is_further: side > 0,
         }
     };
     (0..sides.unwrap_or(0)).map(of).collect()
@@ -233,7 +238,7 @@ fn words(table: &Table, at: usize) -> Cells {
     Cells {
         heading: column.heading.clone(),
         rows: rows.iter().map(|cell| format!("{cell:>width$}")).collect(),
-        is_name: false,
+        ..Cells::default()
     }
 }
 
@@ -283,12 +288,12 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
     Cells {
         heading: heading.into(),
         rows,
-        is_name: false,
+        ..Cells::default()
     }
 }
 
 impl Cells {
-    fn line(&self, at: usize) -> &str {
+    pub(super) fn line(&self, at: usize) -> &str {
         self.heading.get(at).map_or("", String::as_str)
     }
 
@@ -315,18 +320,18 @@ impl Cells {
         }
     }
 
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         let all = self.heading.iter().chain(&self.rows);
         all.map(|cell| cell.width()).max().unwrap_or(0)
     }
 
     /// Whether any cell has a value.
-    fn says_something(&self) -> bool {
+    pub(super) fn says_something(&self) -> bool {
         self.rows.iter().any(|cell| !matches!(&**cell, "0." | "-"))
     }
 
     /// Puts the decimal points of all rows into one column.
-    fn align_points(&mut self) {
+    pub(super) fn align_points(&mut self) {
         let point = |cell: &str| cell.find('.').unwrap_or(cell.len());
         let before = self.rows.iter().map(|cell| point(cell)).max().unwrap_or(0);
         let after = self.rows.iter().map(|cell| cell.len() - point(cell));
@@ -348,58 +353,6 @@ impl Grid {
     /// Puts a column before others, or behind them all.
     pub(super) fn insert(&mut self, at: usize, cells: Cells) {
         self.columns.insert(at.min(self.columns.len()), cells);
-    }
-
-    /// The same with names cut to what the other columns leave of a width.
-    pub(super) fn fitted(mut self, width: Option<usize>) -> Grid {
-        const GAP: usize = 3;
-        const LEAST: usize = 20;
-        let Some(width) = width else { return self };
-        let numbers = self.columns.iter().filter(|cells| !cells.is_name);
-        let taken: usize = numbers.map(|cells| cells.width() + GAP).sum();
-        let room = width.saturating_sub(taken + GAP).max(LEAST);
-        let names = self.columns.iter_mut().filter(|cells| cells.is_name);
-        let names = names.flat_map(|cells| &mut cells.rows);
-        names.for_each(|name| *name = cut(name, room));
-        self
-    }
-
-    /// The cells under each other.
-    pub(super) fn aligned(mut self, style: Style) -> String {
-        if style == Style::Sparse {
-            let says = |cells: &Cells| cells.is_name || cells.says_something();
-            self.columns.retain(says);
-            let numbers = self.columns.iter_mut().filter(|cells| !cells.is_name);
-            numbers.for_each(Cells::align_points);
-        }
-        let height = self.columns.iter().map(|cells| cells.heading.len()).max();
-        let mut lines = Lines {
-            style,
-            widths: self.columns.iter().map(Cells::width).collect(),
-            columns: &self.columns,
-            text: String::new(),
-        };
-        for at in 0..height.unwrap_or(0) {
-            let any = self.columns.iter().any(|cells| !cells.line(at).is_empty());
-            // The second line of a sparse heading holds its room.
-            if any || style == Style::Sparse {
-                lines.push(false, |cells| cells.line(at));
-            }
-        }
-        if style == Style::Ruled {
-            let rules: Vec<String> = lines
-                .widths
-                .iter()
-                .map(|&width| "=".repeat(width))
-                .collect();
-            lines
-                .text
-                .push_str(&format!("{}\n", rules.join(" ").trim_end()));
-        }
-        for row in 0..self.rows {
-            lines.push(true, |cells| &cells.rows[row]);
-        }
-        lines.text
     }
 
     /// The cells with a mark between them; a cell that holds it stands in quotation marks, one
@@ -462,62 +415,6 @@ impl Grid {
     }
 }
 
-/// A text cut in its middle to a width: both ends of a name tell it apart.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let tail_width = width / 3;
-    let mut head = String::new();
-    for letter in text.chars() {
-        if head.width() + letter.width().unwrap_or(0) + tail_width + 1 > width {
-            break;
-        }
-        head.push(letter);
-    }
-    let fits = |at: &usize| text[*at..].width() <= tail_width;
-    let starts = text.char_indices().map(|(at, _)| at);
-    let tail = starts.filter(fits).min().unwrap_or(text.len());
-    format!("{head}…{}", &text[tail..])
-}
-
-/// Lines of cells that stand under each other.
-struct Lines<'a> {
-    style: Style,
-    /// Of each column.
-    widths: Vec<usize>,
-    columns: &'a [Cells],
-    text: String,
-}
-
-impl<'a> Lines<'a> {
-    /// Adds a line of one cell of each column.
-    fn push(&mut self, is_row: bool, cell: impl Fn(&'a Cells) -> &'a str) {
-        let (style, text) = (self.style, &mut self.text);
-        let start = text.len();
-        let gap = if style == Style::Ruled { " " } else { "  " };
-        for (at, (cells, width)) in self.columns.iter().zip(&self.widths).enumerate() {
-            let cell = cell(cells);
-            let gap = match style {
-                // The mark of a hot line stands by its times.
-                Style::Annotated if at == 0 => " ",
-                _ => gap,
-            };
-            let padding = width - cell.width();
-            let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
-            if last_name {
-                text.push_str(&format!(" {cell}"));
-            } else if is_row && is_right(style) {
-                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
-            } else {
-                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
-            }
-        }
-        text.truncate(start + text[start..].trim_end().len());
-        text.push('\n');
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use omp_model::metrics::{Column as Metric, Flavour, Metric as Time, Quantity};
@@ -571,36 +468,5 @@ Work           OMP
 
 ";
         assert_eq!(render(&document, Layout::Aligned), expected);
-    }
-
-    #[test]
-    fn names_fit_a_screen_and_keep_both_ends() {
-        assert_eq!(cut("main", 4), "main");
-        let name = "solve -- OMP parallel region from line 9";
-        assert_eq!(cut(name, 20), "solve -- OMP …line 9");
-        assert_eq!(cut("日本語日本語", 8), "日本…語");
-        let row = Row {
-            name: name.to_owned(),
-            values: vec![vec![Value::Number(1.0), Value::Absent]],
-            ..Row::default()
-        };
-        let total = Quantity::Time(Flavour::Exclusive, Time::Total);
-        let document = Document {
-            blocks: vec![Block::Table(Table {
-                columns: vec![Column::time(total), Column::name()],
-                rows: vec![row],
-                ..Table::default()
-            })],
-            ..Document::default()
-        };
-        for width in 35..60 {
-            let text = super::super::fitted(&document, width);
-            let longest = text.lines().map(UnicodeWidthStr::width).max();
-            assert!(longest <= Some(width), "{width}: {text}");
-        }
-        assert_eq!(
-            super::super::fitted(&document, 200),
-            render(&document, Layout::Aligned)
-        );
     }
 }

@@ -8,6 +8,7 @@
 //! 2.922 100.00  2.922 100.00   <Total>
 //! ```
 
+mod aligned;
 mod annotated;
 mod cells;
 mod drawn;
@@ -19,6 +20,7 @@ use crate::document::{About, Block, Document, Style, Table};
 
 use layout::{columns, html, in_one_part, markdown, parts, style};
 
+pub use aligned::Screen;
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
 pub use layout::{Layout, address, mark};
@@ -28,16 +30,16 @@ pub fn render(document: &Document, layout: Layout) -> String {
     write(document, layout, None)
 }
 
-/// The document as text on a screen of so many cells: names are cut in their middle, so that rows
-/// take one line each, if the other columns leave room.
-pub fn fitted(document: &Document, width: usize) -> String {
-    write(document, Layout::Aligned, Some(width))
+/// The document as text on a screen: a table that is too wide for it is divided into several under
+/// each other, which have all rows.
+pub fn fitted(document: &Document, screen: Screen) -> String {
+    write(document, Layout::Aligned, Some(screen))
 }
 
-fn write(document: &Document, layout: Layout, width: Option<usize>) -> String {
+fn write(document: &Document, layout: Layout, screen: Option<Screen>) -> String {
     let mut page = Page {
         layout,
-        width,
+        screen,
         written: String::new(),
     };
     if !document.title.is_empty() {
@@ -64,7 +66,7 @@ fn write(document: &Document, layout: Layout, width: Option<usize>) -> String {
         page.gap();
     }
     let others = document.others.iter();
-    let others = others.map(|other| write(other, layout, width));
+    let others = others.map(|other| write(other, layout, screen));
     page.written + &others.collect::<String>()
 }
 
@@ -101,8 +103,8 @@ enum Words {
 /// A report as it is written.
 struct Page {
     layout: Layout,
-    /// The cells of a line, if rows are to fit.
-    width: Option<usize>,
+    /// What tables are to fit, if anything.
+    screen: Option<Screen>,
     written: String,
 }
 
@@ -181,7 +183,7 @@ impl Page {
                     grid::facts(table, &shown, facts)
                 }
                 (Layout::Aligned, Style::Records) => records::aligned(table),
-                (Layout::Aligned, _) => cells().fitted(self.width).aligned(style(table)),
+                (Layout::Aligned, _) => cells().aligned(style(table), self.screen),
                 (Layout::Delimited(mark), _) => cells().delimited(mark),
                 (Layout::Html, _) => cells().html(),
                 (Layout::Markdown, _) => cells().markdown(),

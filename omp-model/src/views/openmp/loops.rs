@@ -15,7 +15,7 @@ use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::views::names::Names;
+use crate::views::names::{Names, in_form};
 
 /// A construct that divides work among threads.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +205,7 @@ pub fn loops(
         if let Some(directive) = directive.filter(|it| it.construct == Workshare::Loop) {
             let row = others
                 .entry(place_of(&wait.location))
-                .or_insert_with(|| (uncounted(&wait.location), directive));
+                .or_insert_with(|| (uncounted(names, &wait.location), directive));
             for &(thread, _) in &wait.threads {
                 row.0.part(thread);
             }
@@ -220,7 +220,7 @@ pub fn loops(
             .loop_of(names)
             .is_some_and(|it| it == Workshare::Loop);
         if is_loop && !rows.iter().any(|row| place(&row.location) == place(at)) {
-            let mut row = uncounted(at);
+            let mut row = uncounted(names, at);
             for &(thread, seconds) in &region.work {
                 let part = row.part(thread);
                 (part.time, part.instances) = (seconds, region.instances);
@@ -261,7 +261,7 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
         let row = rows.entry(key).or_insert_with(|| LoopRow {
             is_counted: true,
             clause,
-            ..row(location, schedule)
+            ..row(names, location, schedule)
         });
         if sum.chunk != 0 {
             row.chunk = sum.chunk;
@@ -272,9 +272,9 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
 }
 
 /// A row without threads.
-fn row(location: &ConstructLocation, schedule: Schedule) -> LoopRow {
+fn row(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> LoopRow {
     LoopRow {
-        name: name(location, schedule),
+        name: name(names, location, schedule),
         location: location.clone(),
         schedule,
         clause: LoopClause::Plain,
@@ -292,8 +292,8 @@ fn row(location: &ConstructLocation, schedule: Schedule) -> LoopRow {
 }
 
 /// The row of a loop whose parts the program computes: gcc's code does for static schedules.
-fn uncounted(location: &ConstructLocation) -> LoopRow {
-    row(location, Schedule::Static)
+fn uncounted(names: &Names<'_>, location: &ConstructLocation) -> LoopRow {
+    row(names, location, Schedule::Static)
 }
 
 /// Gives loops the work of samples in their lines.
@@ -324,8 +324,9 @@ fn sample(loops: &mut [(LoopRow, Directive)], profile: &Profile, names: &Names<'
     }
 }
 
-fn name(location: &ConstructLocation, schedule: Schedule) -> String {
+fn name(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> String {
     let function = location.function.as_deref().unwrap_or("<Unknown>");
+    let function = in_form(function, names.style.form);
     let line = location.line;
     let line = line.map_or_else(String::new, |line| format!(" from line {line}"));
     format!("{function} -- OMP {}{line}", word(schedule))
@@ -409,6 +410,7 @@ mod tests {
     use experiment::ids::{LoopId, Nanos};
 
     use super::*;
+    use crate::views::names::NameForm;
     use crate::views::openmp::test_run::{MS, TestRun, close};
 
     fn sum(thread: u32, chunks: u64, (time, calls_time, calls): (u64, u64, u64)) -> LoopSum {
@@ -424,6 +426,22 @@ mod tests {
             calls_time: Nanos(calls_time * MS),
             calls,
         }
+    }
+
+    #[test]
+    fn short_names_of_loops_leave_out_parameters() {
+        let location = ConstructLocation {
+            function: Some("step(double*, int)".to_owned()),
+            line: Some(7),
+            ..ConstructLocation::default()
+        };
+        let test = TestRun::new(1, 100);
+        let mut names = test.names();
+        let long = name(&names, &location, Schedule::Dynamic);
+        assert_eq!(long, "step(double*, int) -- OMP loop from line 7");
+        names.style.form = NameForm::Short;
+        let short = name(&names, &location, Schedule::Dynamic);
+        assert_eq!(short, "step -- OMP loop from line 7");
     }
 
     #[test]
