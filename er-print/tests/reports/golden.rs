@@ -152,6 +152,11 @@ goldens! {
         "-printmode", "json", "-lwp_list", "-cpu_list", "-sample_list", "-objects",
         "-experiment_list", "omp.er",
     ];
+    sorted_lists: "sorted_lists.txt", [
+        "-sort", "i.ompwait", "-thread_list", "-lwp_list", "-cpu_list", "-sort", "-name",
+        "-object_list", "-cpu_list", "-compare", "delta", "-sort", "ompwork", "-thread_list",
+        "-object_list", "omp.er", "one.er",
+    ];
     resources: "resources.txt", ["-statistics", "-sample_detail", "plain.er"];
     lists_of_metrics: "other_metrics.txt", ["-cmetric_list", "-indx_metric_list", "plain.er"];
     compared: "compare_on.txt", ["-compare", "on", "-functions", "omp.er", "one.er"];

@@ -3,7 +3,7 @@
 
 use omp_model::analysis::asks_when;
 use omp_model::filter::{self, Filter};
-use omp_model::metrics::{self, Flavour, Metric, Quantity, SortKey};
+use omp_model::metrics::{self, Flavour, Metric, Quantity};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::whole;
-use crate::list::{by_name, sort_as_asked};
+use crate::list::{by_name, exclusive, sort_as_asked};
 use crate::query::{Query, Source};
 
 /// The head of a report on index objects.
@@ -201,15 +201,6 @@ pub(crate) fn document(
         })],
         ..query.document(head.view)
     }
-}
-
-/// The same order by exclusive times.
-fn exclusive(key: SortKey) -> SortKey {
-    let quantity = match key.quantity {
-        Quantity::Time(_, metric) => Quantity::Time(Flavour::Exclusive, metric),
-        other => other,
-    };
-    SortKey { quantity, ..key }
 }
 
 /// What a row is about; one of several experiments is of several objects.

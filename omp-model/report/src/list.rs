@@ -84,6 +84,56 @@ pub(crate) fn joined<T>(
     joined
 }
 
+/// The order of a list.
+pub(crate) enum Order {
+    /// Its own.
+    Own,
+    /// As the user asked: by the quantity with this label.
+    By(String),
+    /// Its own, for its rows have nothing of this label, which the user asked for.
+    Without(String),
+}
+
+/// The same in the order that the user asked for. `time` is a row's by any metric; `None` if such rows
+/// have none.
+pub(crate) fn joined_in_order<T>(
+    query: &Query<'_>,
+    rows: impl Fn(&Source<'_>) -> Vec<T>,
+    name: impl Fn(&T) -> String,
+    time: impl Fn(&T, Metric) -> Option<f64>,
+) -> (Vec<Joined<T>>, Order) {
+    let sides = query.sides().iter().map(rows).collect();
+    let mut joined = by_name(query, sides, name);
+    let order = sort_list(query, &mut joined, time);
+    joined.truncate(query.limited(joined.len()));
+    (joined, order)
+}
+
+/// Sorts a list whose rows have all time or none, whatever the stacks, as the user asked.
+pub(crate) fn sort_list<T>(
+    query: &Query<'_>,
+    rows: &mut [Joined<T>],
+    time: impl Fn(&T, Metric) -> Option<f64>,
+) -> Order {
+    let Some(key) = query.settings.sort else {
+        return Order::Own;
+    };
+    let time = |row: &T, _, metric| time(row, metric);
+    match sort_as_asked(rows, Some(exclusive(key)), query.rank(), time) {
+        Some(label) => Order::By(label),
+        None => Order::Without(key.quantity.label()),
+    }
+}
+
+/// The same order by exclusive times: time without stacks is of either flavour.
+pub(crate) fn exclusive(key: SortKey) -> SortKey {
+    let quantity = match key.quantity {
+        Quantity::Time(_, metric) => Quantity::Time(Flavour::Exclusive, metric),
+        other => other,
+    };
+    SortKey { quantity, ..key }
+}
+
 /// Joins rows by name where experiments are compared. Rows of one experiment may have the same
 /// name, and stay apart.
 pub(crate) fn by_name<T>(
@@ -122,7 +172,9 @@ pub(crate) fn sort_as_asked<T>(
     let key = key?;
     let turned = |order: Ordering| if key.reversed { order.reverse() } else { order };
     match key.quantity {
-        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
+        Quantity::Name => {
+            rows.sort_by(|left, right| turned(parts(&left.name).cmp(&parts(&right.name))));
+        }
         Quantity::Time(flavour, metric) => {
             let value = |row: &T| value(row, flavour, metric);
             let known = || rows.iter().flat_map(|row| row.rows.iter().flatten());
@@ -135,6 +187,21 @@ pub(crate) fn sort_as_asked<T>(
         Quantity::Size | Quantity::Address => return None,
     }
     Some(key.quantity.label())
+}
+
+/// A name by its numbers, each with the words behind it: `CPU 2` comes before `CPU 10`.
+fn parts(name: &str) -> Vec<(u64, &str)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let words = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let number = rest[..rest.len() - words.len()].parse().unwrap_or(0);
+        let next = words.find(|letter: char| letter.is_ascii_digit());
+        let (words, next) = words.split_at(next.unwrap_or(words.len()));
+        parts.push((number, words));
+        rest = next;
+    }
+    parts
 }
 
 /// The rows of a list.
@@ -174,6 +241,31 @@ pub(crate) fn table<T>(
     }
 }
 
+impl Order {
+    /// Adds a list in this order to a document.
+    pub(crate) fn titled(
+        &self,
+        query: &Query<'_>,
+        base: Document,
+        own: &str,
+        table: Table,
+    ) -> Document {
+        let mut document = match self {
+            Order::By(label) => {
+                let title = format!("{} sorted by {}", base.view, query.by(label));
+                titled(base, &title, table)
+            }
+            Order::Own | Order::Without(_) => titled(base, own, table),
+        };
+        if let Order::Without(label) = self {
+            let view = &document.view;
+            let notice = format!("{view} has no {label}, and stays in its own order");
+            document.notices.push(notice);
+        }
+        document
+    }
+}
+
 /// Adds a list to a document. Only a comparison has a title.
 pub(crate) fn titled(base: Document, title: &str, table: Table) -> Document {
     Document {
@@ -184,5 +276,21 @@ pub(crate) fn titled(base: Document, title: &str, table: Table) -> Document {
         },
         blocks: vec![Block::Table(table)],
         ..base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let mut names = ["CPU 10", "CPU 2", "LWP 3", "CPU 2a", "", "<Off CPU>"];
+        names.sort_by_key(|name| parts(name));
+        assert_eq!(
+            names,
+            ["", "<Off CPU>", "CPU 2", "CPU 2a", "CPU 10", "LWP 3"]
+        );
+        assert_eq!(parts("12 of 99999999999999999999"), [(12, " of "), (0, "")]);
     }
 }

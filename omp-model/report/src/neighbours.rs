@@ -16,7 +16,7 @@ pub fn callers_callees(query: &Query<'_>) -> Document {
     let columns = columns(query);
     let blocks = blocks.into_iter().map(|block| {
         Block::Table(Table {
-            whole: vec![whole(query, &columns, &block)],
+            whole: whole(query, &columns, &block),
             ..query.table(columns.clone(), rows(query, &columns, block))
         })
     });
@@ -69,16 +69,17 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     own.into_iter().chain(attributed).collect()
 }
 
-/// The function's inclusive times are what its callers and callees have parts of.
-fn whole(query: &Query<'_>, columns: &[Column], block: &Joined<Neighbours>) -> Vec<f64> {
-    let inclusive = |column: &Column| match (column.quantity, block.rows.first()) {
-        (Some(Quantity::Time(_, metric)), Some(Some(block))) => {
+/// The function's inclusive times, by experiment, are what its callers and callees have parts of.
+fn whole(query: &Query<'_>, columns: &[Column], block: &Joined<Neighbours>) -> Vec<Vec<f64>> {
+    let inclusive = |block: &Option<Neighbours>, column: &Column| match (column.quantity, block) {
+        (Some(Quantity::Time(_, metric)), Some(block)) => {
             let inclusive = Quantity::Time(Flavour::Inclusive, metric);
             seconds(&query.request, &block.row, inclusive)
         }
         _ => 0.0,
     };
-    columns.iter().map(inclusive).collect()
+    let of = |block| columns.iter().map(|it| inclusive(block, it)).collect();
+    block.rows.iter().map(of).collect()
 }
 
 /// Its callers, the function, its callees.

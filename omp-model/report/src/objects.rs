@@ -101,13 +101,14 @@ pub fn object_list(query: &Query<'_>) -> Document {
         })
         .json(InJson::Nowhere),
     ];
-    let joined = list::joined(query, objects_of, |object| object.name.clone());
+    let name = |object: &Object| object.name.clone();
+    let (joined, order) = list::joined_in_order(query, objects_of, name, |_, _| None);
     let columns = ["object", "index", "functions", "runtime", "found"];
     let table = Table {
         parts: vec![TablePart::new("", columns)],
         ..list::table(query, &joined, fields)
     };
-    list::titled(query.document("object_list"), "", table)
+    order.titled(query, query.document("object_list"), "", table)
 }
 
 /// Load objects of compared experiments, by their names: in which they are, and how many of their
@@ -117,6 +118,7 @@ fn compared(query: &Query<'_>) -> Document {
     let mut joined = join_adding(sides, Object::bracketed, |object, other| {
         object.functions += other.functions;
     });
+    let order = list::sort_list(query, &mut joined, |_, _| None);
     joined.truncate(query.limited(joined.len()));
     let functions = |object: &Object| Value::Number(object.functions as f64);
     let fields = vec![
@@ -131,7 +133,7 @@ fn compared(query: &Query<'_>) -> Document {
         row.values[0][0] = Value::Json(json!(is_same));
     }
     let title = "Load objects and their functions; * has other builds";
-    list::titled(query.document("object_list"), title, table)
+    order.titled(query, query.document("object_list"), title, table)
 }
 
 /// Whether an object is the same file in all experiments that have it.

@@ -1,13 +1,15 @@
 //! Leaves out the rows of tables that are a small part of the whole.
 
 use omp_model::metrics::{Flavour, Quantity};
+use omp_model::views::TOTAL;
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Unit, Value};
 
 /// Leaves out rows all of whose times that are shown are below so many percent of the whole; in a
-/// tree, with what is below them. A notice tells how many rows and how much time. Sources and
-/// instructions stay.
+/// tree, with what is below them; a function with its callers and callees. A notice tells how many
+/// rows and how much time. Sources and instructions stay.
 pub fn prune(document: &mut Document, percent: f64) {
+    let functions = take_functions(document, percent);
     let mut rows = 0;
     let mut times: Vec<String> = Vec::new();
     for block in &mut document.blocks {
@@ -23,6 +25,16 @@ pub fn prune(document: &mut Document, percent: f64) {
             times.extend(amounts(table, &taken.outermost));
         }
     }
+    if functions > 0 {
+        let what = if functions == 1 {
+            "function is"
+        } else {
+            "functions are"
+        };
+        document.notices.push(format!(
+            "{functions} {what} left out with callers and callees, each below {percent} % of the whole"
+        ));
+    }
     if rows > 0 {
         let what = if rows == 1 { "row is" } else { "rows are" };
         let times = match times.as_slice() {
@@ -34,40 +46,72 @@ pub fn prune(document: &mut Document, percent: f64) {
     }
 }
 
+/// Takes the tables of small functions between their callers and callees out of a document that has
+/// one of all, too, and counts them.
+fn take_functions(document: &mut Document, percent: f64) -> usize {
+    let tables = document.blocks.iter().filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        Block::Lines(_) => None,
+    });
+    let is_centre = |row: &Row| row.role == Role::Centre;
+    let is_all = |table: &&Table| {
+        let mut rows = table.rows.iter();
+        rows.any(|row| is_centre(row) && row.name == TOTAL)
+    };
+    let Some(least) = tables.clone().find(is_all).map(|all| least(all, percent)) else {
+        return 0;
+    };
+    let is_small = |table: &Table| {
+        let is_one = table.rows.iter().any(is_centre);
+        is_one && are_small(&table.whole, &least, |whole, at| whole.get(at).copied())
+    };
+    let before = document.blocks.len();
+    document.blocks.retain(|block| match block {
+        Block::Table(table) => !is_small(table),
+        Block::Lines(_) => true,
+    });
+    before - document.blocks.len()
+}
+
+/// So many percent of the whole of each time that is shown, with its column, by experiment.
+type Least = Vec<Vec<(usize, f64)>>;
+
+fn least(table: &Table, percent: f64) -> Least {
+    let is_time = |at: usize| {
+        let column = table.columns.get(at);
+        column.is_some_and(|column| column.is_visible() && column.unit == Unit::Seconds)
+    };
+    let of_side = |whole: &Vec<f64>| {
+        let whole = whole.iter().enumerate();
+        let times = whole.filter(|&(at, whole)| *whole > 0.0 && is_time(at));
+        times
+            .map(|(at, whole)| (at, percent / 100.0 * whole))
+            .collect()
+    };
+    table.whole.iter().map(of_side).collect()
+}
+
+/// Whether all times of all experiments are below these; not so where there are no times.
+fn are_small<S>(sides: &[S], least: &Least, time: impl Fn(&S, usize) -> Option<f64>) -> bool {
+    let sides = || sides.iter().zip(least);
+    let is_small = |side, &(at, least): &(usize, f64)| time(side, at).unwrap_or(0.0) < least;
+    sides().any(|(_, least)| !least.is_empty())
+        && sides().all(|(side, least)| least.iter().all(|least| is_small(side, least)))
+}
+
 /// Takes the small rows out of a table.
 fn take_small(table: &mut Table, percent: f64) -> Taken {
-    let least = percent / 100.0;
-    let whole = |side: usize, at: usize| {
-        let whole = table.whole.get(side).and_then(|whole| whole.get(at));
-        whole.copied().unwrap_or(0.0)
-    };
-    let columns = table.columns.iter().enumerate();
-    let times = columns.filter(|(at, column)| {
-        let has_time = (0..table.whole.len()).any(|side| whole(side, *at) > 0.0);
-        column.is_visible() && column.unit == Unit::Seconds && has_time
-    });
-    let times: Vec<usize> = times.map(|(at, _)| at).collect();
+    let least = least(table, percent);
+    let is_small =
+        |row: &Row| are_small(&row.values, &least, |values, at| values.get(at)?.number());
     let mut taken = Taken::default();
-    if times.is_empty() {
-        return taken;
-    }
-    let is_large = |row: &Row| {
-        times.iter().any(|&at| {
-            let mut sides = row.values.iter().enumerate();
-            sides.any(|(side, values)| {
-                let value = values.get(at).and_then(Value::number).unwrap_or(0.0);
-                let whole = whole(side, at);
-                whole > 0.0 && value >= least * whole
-            })
-        })
-    };
     let mut below = None;
     let mut kept = Vec::new();
     for row in table.rows.clone() {
         let depth = row.node.map(|node| node.depth);
         if below.is_some_and(|above| depth > Some(above)) {
             taken.nested += 1;
-        } else if row.is_needed() || is_large(&row) {
+        } else if row.is_needed() || !is_small(&row) {
             below = None;
             kept.push(row);
         } else {
@@ -190,6 +234,46 @@ mod tests {
             inclusive.notices,
             ["1 row is left out, each below 1 % of the whole"]
         );
+    }
+
+    #[test]
+    fn small_functions_are_left_out_with_their_callers_and_callees() {
+        let between = |name: &str, inclusive: f64, callee: f64| {
+            let rows = [(name, None, 0.0), ("callee", None, callee)];
+            let mut document = document(Flavour::Attributed, &rows);
+            let mut block = document.blocks.remove(0);
+            if let Block::Table(table) = &mut block {
+                table.whole = vec![vec![inclusive]];
+                table.rows[0].role = Role::Centre;
+                table.rows[1].role = Role::Callee;
+            }
+            block
+        };
+        let blocks = [
+            ("<Total>", 10.0),
+            ("main", 9.0),
+            ("small", 0.4),
+            ("less", 0.0),
+        ];
+        let blocks = blocks.map(|(name, inclusive)| between(name, inclusive, inclusive / 2.0));
+        let mut all = Document {
+            blocks: blocks.into(),
+            ..Document::default()
+        };
+        prune(&mut all, 5.0);
+        let centres = all.blocks.iter().map(|block| match block {
+            Block::Table(table) => table.rows[0].name.as_str(),
+            Block::Lines(_) => "",
+        });
+        assert_eq!(centres.collect::<Vec<_>>(), ["<Total>", "main"]);
+        let told = "2 functions are left out with callers and callees, each below 5 % of the whole";
+        assert_eq!(all.notices, [told]);
+        let mut one = Document {
+            blocks: vec![between("small", 0.4, 0.4)],
+            ..Document::default()
+        };
+        prune(&mut one, 50.0);
+        assert_eq!(names(&one).len(), 2, "what was asked for stays");
     }
 
     #[test]

@@ -158,7 +158,8 @@ pub fn cpu_list(query: &Query<'_>) -> Document {
         ];
         (query.document_without_time("cpu_list"), fields)
     };
-    let joined = list::joined(query, cpus, |cpu| format!("CPU {}", cpu.number));
+    let name = |cpu: &Cpu| format!("CPU {}", cpu.number);
+    let (joined, order) = list::joined_in_order(query, cpus, name, |_, _| None);
     let table = list::table(query, &joined, fields);
-    list::titled(base, "CPUs by their numbers", table)
+    order.titled(query, base, "CPUs by their numbers", table)
 }

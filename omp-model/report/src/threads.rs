@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use experiment::ids::Nanos;
 use experiment::tables::ThreadKind;
 use omp_model::metrics::{Flavour, Metric, Quantity};
-use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
 use crate::document::{Column, Document, InJson, Target, Value};
@@ -146,8 +145,7 @@ pub fn thread_list(query: &Query<'_>) -> Document {
         }
         seconds(column, at)
     }));
-    let joined = list::joined(query, |source| threads_of(source, metrics), Thread::name);
-    document(query, "thread_list", &joined, fields)
+    document(query, "thread_list", metrics, Thread::name, fields)
 }
 
 /// The kernel's threads.
@@ -172,8 +170,7 @@ pub fn lwp_list(query: &Query<'_>) -> Document {
         seconds(total, 0),
     ];
     let name = |thread: &Thread| format!("LWP {}", thread.row.tid);
-    let joined = list::joined(query, |source| threads_of(source, &metrics), name);
-    document(query, "lwp_list", &joined, fields)
+    document(query, "lwp_list", &metrics, name, fields)
 }
 
 /// The lifetime and the time of each thread of compared experiments.
@@ -191,20 +188,32 @@ fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Document {
         seconds(Column { label, ..column }, at)
     }));
     fields.push(Field::name("Name"));
-    let threads = |source: &Source<'_>| threads_of(source, metrics);
-    let joined = list::joined(query, threads, |thread| thread.shared_name.clone());
-    document(query, view, &joined, fields)
+    let name = |thread: &Thread| thread.shared_name.clone();
+    document(query, view, metrics, name, fields)
 }
 
-/// A list of threads.
+/// A list of threads with the seconds of some metrics.
 fn document(
     query: &Query<'_>,
     view: &str,
-    threads: &[Joined<Thread>],
+    metrics: &[Metric],
+    name: impl Fn(&Thread) -> String,
     fields: Vec<Field<'_, Thread>>,
 ) -> Document {
-    let table = list::table(query, threads, fields);
-    list::titled(query.document(view), TITLE, table)
+    let mut metrics = metrics.to_vec();
+    // The order may be by another metric than those that are shown.
+    metrics.extend(query.settings.sort.and_then(|key| match key.quantity {
+        Quantity::Time(_, metric) => Some(metric),
+        _ => None,
+    }));
+    let time = |thread: &Thread, metric| {
+        let at = metrics.iter().position(|&known| known == metric)?;
+        Some(thread.row.seconds[at])
+    };
+    let threads = |source: &Source<'_>| threads_of(source, &metrics);
+    let (joined, order) = list::joined_in_order(query, threads, name, time);
+    let table = list::table(query, &joined, fields);
+    order.titled(query, query.document(view), TITLE, table)
 }
 
 /// The seconds of the metric that is the `at`-th of those asked for.
