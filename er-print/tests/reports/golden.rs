@@ -65,6 +65,8 @@ goldens! {
     regions_of_plain: "omp_preg_plain.txt", ["-OMP_preg", "plain.er"];
     loops: "omp_loop.txt", ["-OMP_loop", "omp.er"];
     loops_as_json: "omp_loop.json", ["-printmode", "json", "-OMP_loop", "omp.er"];
+    inferred_loops: "omp_loop_inferred.txt",
+        ["-OMP_loop", "-printmode", "json", "-OMP_loop", "one.er"];
     tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
     tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
     index_objects: "index.txt", [

@@ -23,7 +23,7 @@ use experiment::rows::{
     CpuUse, LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within,
 };
 use experiment::state::{Scheduling, State};
-use experiment::symbols::Construct;
+use experiment::symbols::{Construct, Directive, Workshare};
 use experiment::tables::{ContextKind, Loop, LoopClause, RuntimeKind, Schedule, ThreadKind};
 use test_support::Builder;
 
@@ -302,7 +302,7 @@ pub(crate) fn recursion(path: &Path) {
 }
 
 /// Writes the experiment of [`openmp`]'s program on one thread, built by gcc: 0.5 s in `main`,
-/// 1.6 s in `bar`, 0.2 s in the region.
+/// 1.6 s in `bar`, 0.2 s in the region. The directive of a loop in `main` is not in its call's line.
 pub(crate) fn single(path: &Path) {
     let mut make = builder("app");
     let app = make.module("/home/ann/app/app.gcc", RuntimeKind::None);
@@ -331,6 +331,32 @@ pub(crate) fn single(path: &Path) {
     );
     let samples = [(in_bar, user, 8), (in_region, user, 1)];
     time(&mut make, thread, (work, running), 1800, &samples);
+    let construct = make.tables.loop_id(Loop {
+        call: main,
+        schedule: Schedule::Guided,
+        clause: LoopClause::Plain,
+    });
+    make.loop_sums.push(LoopSum {
+        slice: 0,
+        thread,
+        construct,
+        chunk: 0,
+        instances: 1,
+        iterations: 1000,
+        chunks: 10,
+        time: Nanos(100_000_000),
+        calls_time: Nanos(2_000),
+        calls: 2,
+    });
+    // Line 20 is the call's.
+    let directive = Directive {
+        line: 23,
+        last: 24,
+        construct: Workshare::Loop,
+        level: 0,
+        is_nearest: true,
+    };
+    make.symbols.directives.push((main, directive));
     make.write(path);
 }
 

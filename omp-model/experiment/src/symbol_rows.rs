@@ -78,19 +78,21 @@ fn encode_directives(
             u64::from(at.last),
             at.construct as u64,
             u64::from(at.level),
+            u64::from(at.is_nearest),
         ]
     }));
 }
 
 fn decode_directives(decoder: &mut Decoder<'_>) -> Result<Vec<(u32, Directive)>, Corrupt> {
     let rows = decoder.rows()?;
-    let row = |[of, line, last, construct, level]: [u64; 5]| {
+    let row = |[of, line, last, construct, level, is_nearest]: [u64; 6]| {
         let construct = Workshare::from_u8(narrow(construct)?);
         let directive = Directive {
             line: narrow(line)?,
             last: narrow(last)?,
             construct: construct.ok_or(Corrupt("an unknown construct"))?,
             level: narrow(level)?,
+            is_nearest: is_nearest != 0,
         };
         Ok((narrow(of)?, directive))
     };

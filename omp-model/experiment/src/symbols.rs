@@ -106,6 +106,9 @@ pub struct Directive {
     pub construct: Workshare,
     /// Of a call: which of its lines ([`FrameSymbol::lines`]) is in the directive's function.
     pub level: u32,
+    /// Of a call: whether its lines are not the directive's, which is the nearest of its kind. It is
+    /// inferred.
+    pub is_nearest: bool,
 }
 
 numbered! {

@@ -42,15 +42,24 @@ pub(crate) fn loops(query: &Query<'_>) -> Document {
         empty: empty.to_owned(),
         ..table
     })];
-    if !query.is_comparison() && !list.joined.is_empty() {
-        blocks.push(Block::Lines(advice_lines(&list, run)));
+    let advice = advice_lines(&list, run);
+    if !query.is_comparison() && !advice.is_empty() {
+        blocks.push(Block::Lines(advice));
+    }
+    let mut document = query.document("OMP_loop");
+    if list.rows().any(|row| row.is_inferred) {
+        document.notices.push(INFERRED.to_owned());
     }
     Document {
         title: format!("Loops sorted by {by}"),
         blocks,
-        ..query.document("OMP_loop")
+        ..document
     }
 }
+
+/// What marks of inferred times say of loops.
+const INFERRED: &str = "of a loop with ~, the line is inferred: debug information gives another line to its call, and \
+     this is the nearest such directive";
 
 /// The columns of a text.
 const COLUMNS: [&str; 12] = [
@@ -160,7 +169,13 @@ fn seconds<'a>(
     heading: &str,
     value: impl Fn(&LoopRow) -> Option<f64> + 'a,
 ) -> LoopField<'a> {
-    let mut field = LoopField::number(id, heading, move |row| Value::known(value(row)));
+    let mut field = LoopField::number(id, heading, move |row| {
+        let placed = |seconds| {
+            let inferred = if row.is_inferred { seconds } else { 0.0 };
+            Value::placed(seconds, inferred)
+        };
+        value(row).map_or(Value::Absent, placed)
+    });
     field.column.unit = Unit::Seconds;
     field.heading([heading, "sec."])
 }
@@ -419,6 +434,7 @@ mod tests {
         LoopRow {
             name: "f -- OMP loop from line 3".to_owned(),
             location: ConstructLocation::default(),
+            is_inferred: false,
             schedule,
             clause: LoopClause::Plain,
             chunk,

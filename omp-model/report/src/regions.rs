@@ -169,14 +169,11 @@ impl Threads {
     /// The line above their columns.
     fn caption(&self) -> String {
         const WORK: &str = "Work of each thread in the region itself";
-        match self.all > self.shown.len() {
-            false => WORK.to_owned(),
-            true => format!(
-                "{WORK}: of {} threads, the {} with the most (printmode json has all)",
-                self.all,
-                self.shown.len()
-            ),
+        let (all, shown) = (self.all, self.shown.len());
+        if all == shown {
+            return WORK.to_owned();
         }
+        format!("{WORK}: of {all} threads, the {shown} with the most (printmode json has all)")
     }
 
     /// The column of each.

@@ -126,16 +126,30 @@ const NEAR: u32 = 40;
 
 /// The directive of the worksharing construct that a call begins, to which debug information gives
 /// `line` (from 1). gcc gives such a call the line of the loop below the directive, or that of the
-/// statement before it.
+/// statement before it, but sometimes another line of the function: then it is the nearest.
 pub(crate) fn worksharing_near(text: &str, line: u32, construct: Workshare) -> Option<Workshared> {
     let lines: Vec<&str> = text.lines().collect();
     let is_it = |at: u32| Some(worksharing(&lines, at)?).filter(|it| it.construct == construct);
     let here = is_it(line);
     let above = || is_it(statement_above(&lines, line)?);
+    let next = || is_it(line_with_code(&lines, line)?);
     let below = || (line + 1..=line + NEAR).find_map(is_it);
     let before = || (line.saturating_sub(NEAR)..line).rev().find_map(is_it);
-    // The statement before a loop has a line of the function, too.
-    here.or_else(above).or_else(below).or_else(before)
+    let nearest = || {
+        let found = below().or_else(before)?;
+        Some(Workshared {
+            is_nearest: true,
+            ..found
+        })
+    };
+    here.or_else(above).or_else(next).or_else(nearest)
+}
+
+/// The next line that is neither blank nor a comment.
+fn line_with_code(lines: &[&str], line: u32) -> Option<u32> {
+    let below = (line + 1..).zip(lines.iter().skip(line as usize));
+    let mut code = below.filter(|(_, text)| !is_blank_or_comment(text) && !is_comment(text));
+    Some(code.next()?.0)
 }
 
 /// The directive of the worksharing construct that ends at a line: the one in the line itself, or in
@@ -208,6 +222,7 @@ fn worksharing(lines: &[&str], line: u32) -> Option<Workshared> {
         last: end_of(lines, last + 1).map_or(last as u32 + 1, |at| at as u32 + 1),
         construct: construct?,
         level: 0,
+        is_nearest: false,
     })
 }
 
@@ -456,13 +471,15 @@ mod tests {
                  #pragma omp barrier\n}\n";
         let found = |line, construct| {
             let found = worksharing_near(c, line, construct);
-            found.map(|it| (it.line, it.last))
+            found.map(|it| (it.line, it.last, it.is_nearest))
         };
-        for line in [1, 2, 3, 4, 6] {
-            assert_eq!(found(line, Workshare::Loop), Some((3, 8)), "{line}");
+        for (line, is_nearest) in [(1, true), (2, false), (3, false), (4, false), (6, false)] {
+            let expected = Some((3, 8, is_nearest));
+            assert_eq!(found(line, Workshare::Loop), expected, "{line}");
         }
-        for line in [7, 9, 10] {
-            assert_eq!(found(line, Workshare::Single), Some((9, 10)), "{line}");
+        for (line, is_nearest) in [(7, true), (8, false), (9, false), (10, false), (11, true)] {
+            let expected = Some((9, 10, is_nearest));
+            assert_eq!(found(line, Workshare::Single), expected, "{line}");
         }
         assert_eq!(found(3, Workshare::Sections), None);
         let ends = |line| worksharing_above(c, line).map(|it| it.line);

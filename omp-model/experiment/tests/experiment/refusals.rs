@@ -84,11 +84,11 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
     };
     assert_eq!(
         of_format(10),
-        "DIR/newer/records has format 10, but this program reads format 9: use a newer Parallax"
+        "DIR/newer/records has format 11, but this program reads format 10: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 9: record it again"
+        "DIR/newer/records has format 1, but this program reads format 10: record it again"
     );
 }
 

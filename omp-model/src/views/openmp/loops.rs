@@ -24,6 +24,8 @@ pub struct LoopRow {
     pub name: String,
     /// Its code location.
     pub location: ConstructLocation,
+    /// Whether its line is only that of the nearest such directive to the line of its call.
+    pub is_inferred: bool,
     /// How its iterations are given out.
     pub schedule: Schedule,
     /// What is particular about it.
@@ -138,6 +140,7 @@ impl LoopRow {
             self.part(thread).join(part);
         }
         self.chunk = self.chunk.max(other.chunk);
+        self.is_inferred |= other.is_inferred;
         self.count();
     }
 
@@ -263,6 +266,8 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
             clause,
             ..row(names, location, schedule)
         });
+        let directive = names.symbols.directive_of(call);
+        row.is_inferred |= directive.is_some_and(|it| it.is_nearest);
         if sum.chunk != 0 {
             row.chunk = sum.chunk;
         }
@@ -276,6 +281,7 @@ fn row(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> L
     LoopRow {
         name: name(names, location, schedule),
         location: location.clone(),
+        is_inferred: false,
         schedule,
         clause: LoopClause::Plain,
         chunk: 0,
