@@ -111,6 +111,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_late = merge.late();
     losses.omp_given_up = merge.openmp.given_up;
     losses.loops_uncounted = merge.openmp.loops_lost();
+    losses.locks_uncounted = merge.openmp.locks_lost();
     losses.stacks_complete = merge.counts.endings.complete;
     losses.stacks_later = merge.counts.completed_by_memory;
     losses.stacks_remembered = merge.counts.completed_by_sample;

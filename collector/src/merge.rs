@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use experiment::ids::{Nanos, ProcessId, ThreadId};
-use experiment::rows::{LONG, LoopSum, Sample, SampleKind, Within};
+use experiment::rows::{LONG, LockSum, LockWait, LoopSum, Sample, SampleKind, Within};
 use experiment::state::Scheduling;
 use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
@@ -562,6 +562,15 @@ impl Merge {
         let now = self.merged_to;
         self.openmp
             .take_loops(&mut self.tables, &mut self.processes, now)
+    }
+
+    /// Returns the counts of mutexes and who waited for whom since the last call; `is_end` tells that
+    /// nothing follows.
+    pub fn take_locks(&mut self, is_end: bool) -> (Vec<LockSum>, Vec<LockWait>) {
+        let now = self.merged_to;
+        let waits = self.machine.take_lock_waits(Nanos(now));
+        let places = (&mut self.tables, &mut self.processes);
+        self.openmp.take_locks(waits, places, now, is_end)
     }
 
     /// Ends the recording: threads that are on a CPU stay on it until now.

@@ -1,10 +1,11 @@
 //! Reads the OpenMP records of all threads from the arena's rings, for the merge.
 
 mod events;
+mod locks;
 mod loops;
 mod queue;
 
-use experiment::rows::LoopSum;
+use experiment::rows::{LockSum, LockWait, LoopSum};
 use experiment::tables::Tables;
 use omp_ring::consumer::{Consumer, SlotView};
 use omp_ring::layout::Control;
@@ -12,7 +13,9 @@ use omp_ring::layout::Control;
 use crate::clock::{self, Line, Pair};
 use crate::processes::Processes;
 use events::Shared;
+use locks::{Conversion, Locks};
 use loops::Loops;
+use omp_model::omp::LockWaits;
 pub use queue::{Queue, ThreadEvents};
 
 /// A record that is held back for longer will be pushed, in nanoseconds: its thread drops what is
@@ -31,6 +34,7 @@ pub struct OpenMp {
     positions: Vec<u32>,
     shared: Shared,
     loops: Loops,
+    locks: Locks,
     /// Number of records read.
     pub taken: u64,
     /// Number of calling contexts read.
@@ -50,6 +54,7 @@ impl OpenMp {
             positions: Vec::new(),
             shared: Shared::default(),
             loops: Loops::default(),
+            locks: Locks::default(),
             taken: 0,
             contexts: 0,
             given_up: 0,
@@ -208,6 +213,36 @@ impl OpenMp {
         self.loops.take()
     }
 
+    /// Reads the counts of mutexes of all threads. Returns what was added since the last call, and the
+    /// rows of `waits`; `now` is the time up to which events have been merged, and `is_end` tells that
+    /// these are all.
+    pub fn take_locks(
+        &mut self,
+        waits: Vec<LockWaits>,
+        (tables, processes): (&mut Tables, &mut Processes),
+        now: u64,
+        is_end: bool,
+    ) -> (Vec<LockSum>, Vec<LockWait>) {
+        let mut conversion = Conversion {
+            tables,
+            processes,
+            inits: &self.shared.inits,
+            now,
+        };
+        if let Some(arena) = &self.arena {
+            for queue in self.queues.iter().filter(|queue| queue.tid != 0) {
+                self.locks
+                    .read(arena, queue, &self.line, &mut conversion, is_end);
+            }
+        }
+        (self.locks.take(), conversion.waits(waits))
+    }
+
+    /// Number of threads that had no room to count some of their acquisitions of mutexes.
+    pub fn locks_lost(&self) -> u64 {
+        self.locks.lost
+    }
+
     /// Number of threads that had no room to count some of their loops.
     pub fn loops_lost(&self) -> u64 {
         self.loops.lost
@@ -230,8 +265,17 @@ impl OpenMp {
             }
             self.loops
                 .read(arena, queue, &self.line, (tables, processes), now);
+            let mut conversion = Conversion {
+                tables,
+                processes,
+                inits: &self.shared.inits,
+                now,
+            };
+            self.locks
+                .read(arena, queue, &self.line, &mut conversion, true);
             if arena.recycle(queue.index) {
                 self.loops.forget(queue.index);
+                self.locks.forget(queue.index);
                 queue.tid = 0;
                 queue.thread = None;
             }

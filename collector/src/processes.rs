@@ -71,6 +71,24 @@ impl Program {
         frame
     }
 
+    /// The frame of a variable's address in this program, interned; [`FrameId::NONE`] if it lies in no
+    /// load object.
+    pub fn variable(
+        &mut self,
+        tables: &mut Tables,
+        objects: &LoadObjects,
+        address: u64,
+    ) -> FrameId {
+        let Some((index, svma)) = self.space.locate_data(address) else {
+            return FrameId::NONE;
+        };
+        let module = self.module(tables, objects, (index, svma));
+        tables.frame(Frame {
+            module,
+            address: svma,
+        })
+    }
+
     /// The OpenMP runtime whose code is at an address, if any.
     pub fn runtime_at(
         &mut self,

@@ -159,6 +159,7 @@ impl Session {
         self.flushed = Instant::now();
         let rows = self.merge.take_rows(end);
         let loops = self.merge.take_loops();
+        let (lock_sums, lock_waits) = self.merge.take_locks(end.is_some());
         let samples = self.merge.take_samples_out();
         let cpu_uses = match end {
             Some(_) => self.merge.processes.usage.rows(),
@@ -175,6 +176,8 @@ impl Session {
             task_sums: &rows.task_sums,
             task_spans: &rows.task_spans,
             loop_sums: &loops,
+            lock_sums: &lock_sums,
+            lock_waits: &lock_waits,
             cpu_uses: &cpu_uses,
         };
         self.writer.append(&self.merge.tables, &batch)

@@ -3,6 +3,7 @@
 
 use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
 use experiment::state::Scheduling;
+pub use experiment::tables::Mutex;
 use experiment::tables::ThreadKind;
 
 /// One event of one thread.
@@ -244,19 +245,4 @@ pub enum Sync {
     Barrier,
     /// `barrier_teams` (10).
     BarrierTeams,
-}
-
-/// `ompt_mutex_t`, reduced to what the thread states need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mutex {
-    /// `lock` and `test_lock` (1, 2).
-    Lock,
-    /// `nest_lock` and `test_nest_lock` (3, 4).
-    NestLock,
-    /// `critical` (5).
-    Critical,
-    /// `atomic` (6).
-    Atomic,
-    /// `ordered` (7).
-    Ordered,
 }

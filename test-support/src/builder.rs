@@ -7,7 +7,8 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+    CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum,
+    TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
@@ -47,6 +48,10 @@ pub struct Builder {
     pub task_spans: Vec<TaskSpan>,
     /// Worksharing loops.
     pub loop_sums: Vec<LoopSum>,
+    /// Mutexes.
+    pub lock_sums: Vec<LockSum>,
+    /// Who waited for whom.
+    pub lock_waits: Vec<LockWait>,
     /// Rows of one batch.
     pub cpu_uses: Vec<CpuUse>,
 }
@@ -257,6 +262,8 @@ impl Builder {
             task_sums: &self.task_sums,
             task_spans: &self.task_spans,
             loop_sums: &self.loop_sums,
+            lock_sums: &self.lock_sums,
+            lock_waits: &self.lock_waits,
             cpu_uses: &self.cpu_uses,
             ..Batch::default()
         };

@@ -46,6 +46,10 @@ pub struct Recording {
     pub task_spans: Vec<Vec<TaskSpan>>,
     /// Worksharing loops.
     pub loop_sums: Vec<Vec<LoopSum>>,
+    /// Mutexes.
+    pub lock_sums: Vec<Vec<LockSum>>,
+    /// Who waited for whom.
+    pub lock_waits: Vec<Vec<LockWait>>,
     /// By batch.
     pub cpu_uses: Vec<Vec<CpuUse>>,
     /// Symbols of some frames.
@@ -88,6 +92,8 @@ impl Recording {
         self.task_sums.iter_mut().for_each(Vec::clear);
         self.task_spans.iter_mut().for_each(Vec::clear);
         self.loop_sums.iter_mut().for_each(Vec::clear);
+        self.lock_sums.iter_mut().for_each(Vec::clear);
+        self.lock_waits.iter_mut().for_each(Vec::clear);
         self.cpu_uses.iter_mut().for_each(Vec::clear);
     }
 
@@ -115,6 +121,8 @@ impl Recording {
             task_sums: &self.task_sums[at],
             task_spans: &self.task_spans[at],
             loop_sums: &self.loop_sums[at],
+            lock_sums: &self.lock_sums[at],
+            lock_waits: &self.lock_waits[at],
             cpu_uses: &self.cpu_uses[at],
         };
         writer.append(&self.tables_at[at], &batch).unwrap();
@@ -150,6 +158,7 @@ pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.contexts.rows(), written.contexts.rows());
     assert_eq!(read.thread_states.rows(), written.thread_states.rows());
     assert_eq!(read.loops.rows(), written.loops.rows());
+    assert_eq!(read.locks.rows(), written.locks.rows());
 }
 
 fn region_work(sum: &RegionSum) -> RegionWork {
@@ -176,6 +185,34 @@ fn task_sum(sum: &RegionSum) -> TaskSum {
         most: sum.elapsed,
         // Beyond 64 bits in one row of two.
         squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+    }
+}
+
+/// Number of mutexes in the tables.
+const LOCKS: u32 = 4;
+
+fn lock_sum(sum: &RegionSum) -> LockSum {
+    let acquisitions = u64::from(sum.instances) * 30;
+    LockSum {
+        slice: sum.slice,
+        thread: sum.thread,
+        lock: LockId(sum.context.0.min(LOCKS - 1)),
+        call: FrameId(sum.context.0),
+        acquisitions,
+        contended: acquisitions / 9,
+        wait: Nanos(sum.elapsed.0 / 11),
+        held: Nanos(sum.elapsed.0 / 13),
+        longest: Nanos(sum.elapsed.0 / 500),
+    }
+}
+
+fn lock_wait(sum: &LockSum) -> LockWait {
+    LockWait {
+        lock: sum.lock,
+        waiter: sum.call,
+        holder: FrameId(sum.call.0 + 1),
+        count: sum.contended,
+        time: sum.wait,
     }
 }
 
@@ -343,6 +380,15 @@ impl Generator {
                 clause: LoopClause::Plain,
             });
         }
+        for at in 0..LOCKS {
+            self.tables.lock(Lock {
+                process: ProcessId(0),
+                kind: Mutex::ALL[at as usize],
+                address: u64::from(at) * 64,
+                variable: FrameId(at),
+                init: FrameId::NONE,
+            });
+        }
         for second in 0..seconds {
             if second == 1 {
                 self.tables.processes[0].name = "program".to_owned();
@@ -362,6 +408,10 @@ impl Generator {
             recording
                 .loop_sums
                 .push(sums.iter().step_by(7).map(loop_sum).collect());
+            let held: Vec<LockSum> = sums.iter().step_by(5).map(lock_sum).collect();
+            let waits = held.iter().step_by(3).map(lock_wait);
+            recording.lock_waits.push(waits.collect());
+            recording.lock_sums.push(held);
             let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
             let uses = sums.iter().map(|sum| CpuUse {

@@ -127,6 +127,15 @@ impl Image {
         )
     }
 
+    /// Whether `svma` lies in a segment that is loaded.
+    pub(crate) fn holds(&self, svma: u64) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| {
+            let end = segment.svma.saturating_add(segment.size);
+            (segment.svma..end).contains(&svma)
+        })
+    }
+
     /// Whether the file has call frame information at all.
     #[must_use]
     pub fn has_unwind_info(&self) -> bool {

@@ -144,6 +144,22 @@ impl AddressSpace {
         Some((mapping.module, address.wrapping_sub(mapping.bias)))
     }
 
+    /// The load object whose data or code `address` belongs to, mapped or about to be, and the address
+    /// in that file's own terms. Only what the file states is known of it: there are mappings of code
+    /// alone.
+    #[must_use]
+    pub fn locate_data(&self, address: u64) -> Option<(ModuleIdx, u64)> {
+        let located = self.mappings.iter().map(|mapping| {
+            let svma = address.wrapping_sub(mapping.bias);
+            (mapping.module, svma)
+        });
+        let mut located = located.filter(|&(module, svma)| {
+            let image = self.module(module).and_then(|it| it.image.as_deref());
+            image.is_some_and(|image| image.holds(svma))
+        });
+        located.next()
+    }
+
     /// The start of the function at `address`, or of the part of it that the compiler put there, by
     /// its call frame information.
     #[must_use]

@@ -20,7 +20,9 @@ pub struct ElfSymbol {
 }
 
 const STT_NOTYPE: u8 = 0;
+const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
+const STT_COMMON: u8 = 5;
 const STT_GNU_IFUNC: u8 = 10;
 const STB_LOCAL: u8 = 0;
 const STB_WEAK: u8 = 2;
@@ -50,6 +52,12 @@ impl ElfSymbol {
     #[must_use]
     pub fn is_function(&self) -> bool {
         matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
+    }
+
+    /// Whether it is a variable.
+    #[must_use]
+    pub fn is_variable(&self) -> bool {
+        matches!(self.kind, STT_OBJECT | STT_COMMON)
     }
 
     /// A label without a type, as hand-written code has them.

@@ -6,18 +6,20 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Context, PartialContext};
 use crate::layout::{
-    Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, VERSION,
+    Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, Tables, VERSION,
 };
-use crate::loops::{LOOPS, LoopTable, LoopView};
+use crate::locks::LockView;
+use crate::loops::LoopView;
 use crate::record::{CallingContextId, ContextPayload, Kind, Record};
 use crate::shm::Ring;
+use crate::table::ENTRIES;
 
 /// The sizes of a new arena.
 #[derive(Clone, Copy, Debug)]
@@ -329,14 +331,33 @@ impl Consumer {
     /// The loops of slot `index` so far, since its thread claimed it, and whether there was no room
     /// for others.
     pub fn loops(&self, index: u32) -> (impl Iterator<Item = LoopView>, bool) {
-        let asked = self.arena.slots().get(index as usize);
-        let asked = asked.map_or(0, |slot| slot.loops.load(Acquire));
-        let table = match self.rings.get(index as usize) {
-            Some(State::Mapped(ring)) if asked > 0 => Some(ring.loops()),
+        let (tables, is_full) = self.tables(index, |slot| &slot.loops);
+        let views = tables.map(|tables| tables.loops.views());
+        (views.into_iter().flatten(), is_full)
+    }
+
+    /// The mutexes of slot `index` so far, since its thread claimed it, and whether there was no room
+    /// for others.
+    pub fn locks(&self, index: u32) -> (impl Iterator<Item = LockView>, bool) {
+        let (tables, is_full) = self.tables(index, |slot| &slot.locks);
+        let views = tables.map(|tables| tables.locks.views());
+        (views.into_iter().flatten(), is_full)
+    }
+
+    /// The tables of slot `index`, if the one with this count of entries is in use; and whether that
+    /// one is full.
+    fn tables(
+        &self,
+        index: u32,
+        asked: impl Fn(&SlotHeader) -> &AtomicU32,
+    ) -> (Option<&Tables>, bool) {
+        let slot = self.arena.slots().get(index as usize);
+        let asked = slot.map_or(0, |slot| asked(slot).load(Acquire));
+        let tables = match self.rings.get(index as usize) {
+            Some(State::Mapped(ring)) if asked > 0 => Some(ring.tables()),
             _ => None,
         };
-        let views = table.into_iter().flat_map(LoopTable::views);
-        (views, asked as usize > LOOPS)
+        (tables, asked as usize > ENTRIES)
     }
 
     /// The runtimes registered so far, in order.

@@ -4,7 +4,7 @@
 //! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
 //! ```
 //!
-//! A ring is preceded by its thread's table of loops ([`crate::loops`]).
+//! A ring is preceded by its thread's tables of loops and locks ([`crate::table`]).
 //!
 //! Each of these starts on a page. The file is sparse: a page costs memory once it is touched.
 //! Producers and the consumer map the headers as a whole and each ring separately, once a thread
@@ -17,12 +17,13 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
+use crate::locks::LockTable;
 use crate::loops::LoopTable;
 
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -38,8 +39,16 @@ const LEAST_PART: u32 = 2;
 
 const PAGE: u64 = 4096;
 
-/// Bytes of a table of loops: whole pages.
-pub(crate) const LOOPS_BYTES: u64 = page_up(size_of::<LoopTable>() as u64);
+/// A thread's tables.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Tables {
+    pub(crate) loops: LoopTable,
+    pub(crate) locks: LockTable,
+}
+
+/// Bytes of a thread's tables: whole pages.
+pub(crate) const TABLES_BYTES: u64 = page_up(size_of::<Tables>() as u64);
 
 /// Whether producers push. Written by the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +169,8 @@ pub(crate) struct SlotHeader {
     /// Number of entries of the table of loops that the current owner has asked for; may exceed
     /// the size of the table.
     pub(crate) loops: AtomicU32,
+    /// The same of the table of locks.
+    pub(crate) locks: AtomicU32,
     /// The order of the parts: element `n` modulo the number of parts names the part that holds
     /// positions `n * part` up to `(n + 1) * part`.
     ///
@@ -228,10 +239,10 @@ impl Geometry {
     }
 
     fn ring_bytes(self) -> u64 {
-        LOOPS_BYTES + page_up(self.ring_records as u64 * 16)
+        TABLES_BYTES + page_up(self.ring_records as u64 * 16)
     }
 
-    /// Where the table of loops of a slot begins, which is followed by the ring.
+    /// Where the tables of a slot begin, which are followed by the ring.
     pub(crate) fn ring_at(self, slot: u32) -> u64 {
         self.headers() + slot as u64 * self.ring_bytes()
     }
@@ -263,8 +274,8 @@ mod tests {
         let g = Geometry::new(3, 256).expect("these sizes are allowed");
         assert!(g.slots_at() >= size_of::<Header>() as u64);
         assert!(g.ring_at(0) >= g.slots_at() + 3 * 512);
-        assert_eq!(g.ring_at(2) - g.ring_at(1), LOOPS_BYTES + 4096);
-        assert_eq!(g.bytes(), g.ring_at(0) + 3 * (LOOPS_BYTES + 4096));
+        assert_eq!(g.ring_at(2) - g.ring_at(1), TABLES_BYTES + 4096);
+        assert_eq!(g.bytes(), g.ring_at(0) + 3 * (TABLES_BYTES + 4096));
     }
 
     #[test]

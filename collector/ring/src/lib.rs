@@ -14,7 +14,9 @@
 //! |---|---|
 //! | [`record`] | the format of a record |
 //! | [`context`] | a calling context as a part of a stack |
-//! | [`loops`] | a thread's worksharing loops: sums in a table beside its ring |
+//! | [`table`] | counts by key, in a table beside a thread's ring |
+//! | [`loops`] | a thread's worksharing loops, in such a table |
+//! | [`locks`] | a thread's mutexes, in such a table |
 //! | [`arena`] | the mapped file, and errors of mapping it |
 //! | [`layout`] | the layout of the arena; its only shared definition |
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
@@ -25,10 +27,12 @@ mod clock;
 pub mod consumer;
 pub mod context;
 pub mod layout;
+pub mod locks;
 pub mod loops;
 pub mod producer;
 pub mod record;
 mod shm;
+pub mod table;
 
 use std::ffi::CStr;
 

@@ -1,16 +1,13 @@
-//! A thread's worksharing loops, sections, singles and taskloops: sums by construct, in a table that
-//! lies beside the thread's ring.
+//! A thread's worksharing loops, sections, singles and taskloops: sums by construct, in a
+//! [table](crate::table).
 //!
 //! A program may enter a loop a million times a second, and get a chunk of it twenty million times. No
-//! record tells of that. The thread adds to the counts of the loop's entry, and the consumer reads them
-//! when it likes. An entry's counts are each right, and together right but for the loop that ends
-//! while they are read.
+//! record tells of that.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Number of entries: loops beyond are counted as not recorded.
-pub const LOOPS: usize = 256;
+use crate::table::{Count, ENTRIES, Entry, Table};
 
 /// What distinguishes a thread's loops: the call that begins the loop, and its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,29 +99,6 @@ pub struct LoopEntry {
     pub calls: Count,
 }
 
-/// A count that one thread adds to and others read.
-#[derive(Debug, Default)]
-#[repr(transparent)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    /// Adds, as the only thread that does.
-    #[inline(always)]
-    pub fn add(&self, more: u64) {
-        self.set(self.0.load(Relaxed).wrapping_add(more));
-    }
-
-    /// Replaces it, as the only thread that does.
-    #[inline(always)]
-    pub fn set(&self, count: u64) {
-        self.0.store(count, Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
 /// An entry as read: its fields are those of [`LoopEntry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopView {
@@ -162,110 +136,96 @@ impl LoopView {
     }
 }
 
-/// A thread's entries, found by their keys.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct LoopTable([LoopEntry; LOOPS]);
-
-impl LoopTable {
-    /// The entry of a key. A new one is counted in `asked`, as is one for which there is no room.
-    #[inline]
-    pub(crate) fn entry(&self, key: LoopKey, asked: &AtomicU32) -> Option<&LoopEntry> {
-        let first = (key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
-        let entry = self.0.get(first % LOOPS)?;
-        if entry.key.load(Relaxed) == key.0 {
-            return Some(entry);
-        }
-        self.probe(first, key, asked)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn probe(&self, first: usize, key: LoopKey, asked: &AtomicU32) -> Option<&LoopEntry> {
-        for at in first..first + LOOPS {
-            let entry = self.0.get(at % LOOPS)?;
-            match entry.key.load(Relaxed) {
-                known if known == key.0 => return Some(entry),
-                0 => {
-                    entry.key.store(key.0, Release);
-                    asked.store(asked.load(Relaxed) + 1, Release);
-                    return Some(entry);
-                }
-                _ => {}
-            }
-        }
-        asked.store(LOOPS as u32 + 1, Release);
-        None
-    }
-
-    /// The entries in use.
-    pub(crate) fn views(&self) -> impl Iterator<Item = LoopView> {
-        let used = self.0.iter().filter_map(|entry| {
-            let key = entry.key.load(Acquire);
-            (key != 0).then_some((LoopKey(key), entry))
-        });
-        used.map(|(key, entry)| LoopView {
-            key,
-            chunk: entry.chunk.get(),
-            instances: entry.instances.get(),
-            iterations: entry.iterations.get(),
-            chunks: entry.chunks.get(),
-            time: entry.time.get(),
-            calls_time: entry.calls_time.get(),
-            calls: entry.calls.get(),
+impl LoopEntry {
+    /// What it holds; `None` if it is free.
+    fn view(&self) -> Option<LoopView> {
+        let key = self.key.load(Acquire);
+        (key != 0).then(|| LoopView {
+            key: LoopKey(key),
+            chunk: self.chunk.get(),
+            instances: self.instances.get(),
+            iterations: self.iterations.get(),
+            chunks: self.chunks.get(),
+            time: self.time.get(),
+            calls_time: self.calls_time.get(),
+            calls: self.calls.get(),
         })
     }
 }
 
-/// Makes a table that another thread used one for a new owner. Touches none of its pages if it is
-/// unused.
-pub(crate) fn clear(asked: &AtomicU32, table: &LoopTable) {
-    if asked.swap(0, Relaxed) == 0 {
-        return;
+impl Entry for LoopEntry {
+    type Key = LoopKey;
+
+    const PROBES: usize = ENTRIES;
+
+    #[inline]
+    fn hash(key: LoopKey) -> u64 {
+        key.0
     }
-    for entry in &table.0 {
+
+    #[inline]
+    fn has(&self, key: LoopKey) -> bool {
+        self.key.load(Relaxed) == key.0
+    }
+
+    fn is_free(&self) -> bool {
+        self.key.load(Relaxed) == 0
+    }
+
+    fn take(&self, key: LoopKey) {
+        self.key.store(key.0, Release);
+    }
+
+    fn clear(&self) {
         for count in [
-            &entry.chunk,
-            &entry.instances,
-            &entry.iterations,
-            &entry.chunks,
-            &entry.time,
-            &entry.calls_time,
-            &entry.calls,
+            &self.chunk,
+            &self.instances,
+            &self.iterations,
+            &self.chunks,
+            &self.time,
+            &self.calls_time,
+            &self.calls,
         ] {
             count.set(0);
         }
-        entry.key.store(0, Relaxed);
+        self.key.store(0, Relaxed);
+    }
+}
+
+/// A thread's loops.
+pub(crate) type LoopTable = Table<LoopEntry>;
+
+impl LoopTable {
+    /// The entries in use.
+    pub(crate) fn views(&self) -> impl Iterator<Item = LoopView> {
+        self.entries().filter_map(LoopEntry::view)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::atomic::AtomicU32;
 
-    fn table() -> (LoopTable, AtomicU32) {
-        let entries = std::array::from_fn(|_| LoopEntry::default());
-        (LoopTable(entries), AtomicU32::new(0))
-    }
+    use super::*;
 
     #[test]
     fn each_loop_has_an_entry_until_the_table_is_full() {
-        let (table, asked) = table();
+        let (table, asked) = (LoopTable::default(), AtomicU32::new(0));
         let key = |code| LoopKey::new(code, Schedule::DYNAMIC);
         for round in 1..=3 {
-            for code in 1..=LOOPS as u64 {
+            for code in 1..=ENTRIES as u64 {
                 let entry = table.entry(key(code * 64), &asked).expect("there is room");
                 entry.instances.add(code);
             }
-            assert_eq!(asked.load(Relaxed) as usize, LOOPS);
+            assert_eq!(asked.load(Relaxed) as usize, ENTRIES);
             for view in table.views() {
                 assert_eq!(view.key.schedule(), Schedule::DYNAMIC);
                 assert_eq!(view.instances, round * view.key.code() / 64);
             }
         }
         assert!(table.entry(key(7), &asked).is_none());
-        assert!(asked.load(Relaxed) as usize > LOOPS);
-        clear(&asked, &table);
+        assert!(asked.load(Relaxed) as usize > ENTRIES);
+        table.clear(&asked);
         assert_eq!((table.views().count(), asked.load(Relaxed)), (0, 0));
         let other = LoopKey::new(64, Schedule::STATIC.ordered());
         assert!(table.entry(other, &asked).is_some());

@@ -10,7 +10,8 @@ use crate::context::{Head, MAX_WORDS, Word, pairs};
 use crate::layout::{
     Control, MAX_HELD, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES,
 };
-use crate::loops::{self, LoopEntry, LoopKey};
+use crate::locks::{LockEntry, LockKey};
+use crate::loops::{LoopEntry, LoopKey};
 use crate::record::{
     CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
 };
@@ -86,7 +87,8 @@ impl<'a> Producer<'a> {
         for [head, _] in &slot.held.records {
             head.store(0, Relaxed);
         }
-        loops::clear(&slot.loops, ring.loops());
+        ring.tables().loops.clear(&slot.loops);
+        ring.tables().locks.clear(&slot.locks);
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
@@ -387,7 +389,14 @@ impl<'a> Producer<'a> {
     /// table is full.
     #[inline]
     pub fn loop_entry(&self, key: LoopKey) -> Option<&LoopEntry> {
-        self.ring.loops().entry(key, &self.slot.loops)
+        self.ring.tables().loops.entry(key, &self.slot.loops)
+    }
+
+    /// The entry of a mutex and call, or that of several mutexes if the thread has many. `None` if the
+    /// table is full.
+    #[inline]
+    pub fn lock_entry(&self, key: LockKey) -> Option<&LockEntry> {
+        self.ring.tables().locks.lock(key, &self.slot.locks)
     }
 
     /// The slot's index.

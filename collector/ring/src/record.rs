@@ -143,6 +143,8 @@ kinds! {
     /// Records that are not structural ([`Kind::is_structural`]) were dropped here because the
     /// ring was nearly full; payload: how many.
     LostWaits = 27,
+    /// A lock is initialised; payload: [`MutexPayload`]. A prefix [`Kind::Code`] has the call.
+    LockInit = 28,
 }
 
 impl Kind {
@@ -164,6 +166,7 @@ impl Kind {
                 | Kind::OverheadEnd
                 | Kind::ShortSync
                 | Kind::ShortMutex
+                | Kind::LockInit
         )
     }
 }
@@ -310,7 +313,7 @@ impl CodePayload {
 }
 
 /// Payload: a mutex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MutexPayload {
     /// Distinguishes the mutex from others of its kind in the process; usually its address. 56
     /// bits. 0 if its holder is unknown.

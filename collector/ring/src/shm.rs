@@ -10,8 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use crate::layout::{Header, LOOPS_BYTES, SlotHeader};
-use crate::loops::LoopTable;
+use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
 
 /// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
@@ -98,7 +97,7 @@ impl Headers {
 /// A record in a ring as two words.
 pub(crate) type RecordWords = [AtomicU64; 2];
 
-/// The mapped table of loops and ring of one slot, with one of its parts open.
+/// The mapped tables and ring of one slot, with one of its parts open.
 ///
 /// The fields used to find a record come first: see [`Producer`](crate::producer::Producer).
 #[derive(Debug)]
@@ -121,14 +120,14 @@ impl Ring {
     #[cfg(test)]
     pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring, last);
 
-    /// Maps the table of loops and `records` records from byte `at` of `file`, in parts of `part` records; both are powers
-    /// of two, and a ring has at least one part.
+    /// Maps the tables and `records` records from byte `at` of `file`, in parts of `part` records; both
+    /// are powers of two, and a ring has at least one part.
     pub(crate) fn new(file: &impl AsRawFd, at: u64, records: u32, part: u32) -> io::Result<Ring> {
         if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let bytes = records as usize * size_of::<RecordWords>();
-        let mapping = Mapping::new(file, at, LOOPS_BYTES as usize + bytes)?;
+        let mapping = Mapping::new(file, at, TABLES_BYTES as usize + bytes)?;
         Ok(Ring {
             part: first(&mapping),
             mask: part as usize - 1,
@@ -155,19 +154,19 @@ impl Ring {
 }
 
 impl Ring {
-    /// The thread's table of loops.
+    /// The thread's tables.
     #[inline(always)]
-    pub(crate) fn loops(&self) -> &LoopTable {
-        // SAFETY: the mapping begins with it, and is page aligned. `LoopTable` is `Shared`.
-        unsafe { self.mapping.base.cast::<LoopTable>().as_ref() }
+    pub(crate) fn tables(&self) -> &Tables {
+        // SAFETY: the mapping begins with them, and is page aligned. `Tables` is `Shared`.
+        unsafe { self.mapping.base.cast::<Tables>().as_ref() }
     }
 }
 
 /// The first record of a mapped ring.
 #[inline(always)]
 fn first(mapping: &Mapping) -> NonNull<RecordWords> {
-    // SAFETY: the mapping has the records behind the table.
-    unsafe { mapping.base.add(LOOPS_BYTES as usize).cast() }
+    // SAFETY: the mapping has the records behind the tables.
+    unsafe { mapping.base.add(TABLES_BYTES as usize).cast() }
 }
 
 /// Types made of atomics alone, without significant padding.
@@ -180,12 +179,12 @@ unsafe impl Shared for Header {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for SlotHeader {}
 // SAFETY: all fields are atomics.
-unsafe impl Shared for LoopTable {}
+unsafe impl Shared for Tables {}
 const _: () = {
     const fn is_shared<T: Shared>() {}
     is_shared::<Header>();
     is_shared::<SlotHeader>();
-    is_shared::<LoopTable>();
+    is_shared::<Tables>();
 };
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank

@@ -373,8 +373,8 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
 
 #[test]
 fn a_ring_that_makes_no_sense_is_given_up() {
-    /// Bytes of the table of loops before each ring.
-    const TABLE: u64 = 4 * 4096;
+    /// Bytes of the tables before each ring.
+    const TABLES: u64 = 8 * 4096;
     type Spoil = fn(&std::fs::File, u64);
     let cases: [(&str, Spoil); 3] = [
         ("an unknown kind", |file, ring| {
@@ -385,8 +385,8 @@ fn a_ring_that_makes_no_sense_is_given_up() {
             write_at(file, ring + 24, 1 | 100 << 32);
         }),
         ("a head beyond the ring", |file, ring| {
-            // The first of the four slots, before the first table; its head lies 128 bytes into it.
-            let slots = ring - TABLE - 4 * 384;
+            // The first of the four slots, before the first tables; its head lies 128 bytes into it.
+            let slots = ring - TABLES - 4 * 384;
             let slots = slots / 4096 * 4096;
             write_at(file, slots + 128, 1 << 40);
         }),
@@ -401,9 +401,9 @@ fn a_ring_that_makes_no_sense_is_given_up() {
             .write(true)
             .open(consumer.path())
             .unwrap();
-        let rings = 4 * (TABLE + 4096);
+        let rings = 4 * (TABLES + 4096);
         let first = file.metadata().unwrap().len() - rings;
-        spoil(&file, first + TABLE);
+        spoil(&file, first + TABLES);
         let mut seen = 0;
         let drained = consumer.drain(0, usize::MAX, |_| seen += 1);
         assert_eq!(drained, Err(Unreadable), "{what}");

@@ -32,6 +32,7 @@ mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
 mod loader;
+mod locks;
 mod loops;
 mod memory;
 mod ompt;

@@ -80,13 +80,24 @@ impl ShortWaits {
         end.wrapping_sub(begin) < self.short
     }
 
+    /// How long an acquisition of a mutex from `begin` to `end` waited; 0 if it did not.
+    #[inline]
+    pub(crate) fn waited(&self, begin: u64, end: u64) -> u64 {
+        let taken = self.taken(begin, end);
+        if taken < self.uncontended { 0 } else { taken }
+    }
+
+    #[inline]
+    fn taken(&self, begin: u64, end: u64) -> u64 {
+        end.wrapping_sub(begin).saturating_sub(self.reading)
+    }
+
     /// Adds a short wait in this call.
     #[inline]
     pub(crate) fn add(&mut self, code: u64, wait: Wait, begin: u64, end: u64) {
-        let taken = end.wrapping_sub(begin).saturating_sub(self.reading);
         let length = match wait {
-            Wait::Mutex(..) if taken < self.uncontended => 0,
-            _ => taken,
+            Wait::Mutex(..) => self.waited(begin, end),
+            Wait::Sync(_) => self.taken(begin, end),
         };
         if self.since == 0 {
             self.since = begin;

@@ -10,6 +10,7 @@ use omp_ring::record::{
 };
 
 use crate::context::{Call, Contexts};
+use crate::locks::Locks;
 use crate::loops::{Loop, Loops};
 use crate::passed::{Origin, Passed};
 use crate::process;
@@ -38,8 +39,16 @@ pub(crate) struct Thread {
     short: ShortWaits,
     /// The worksharing loops that it is in.
     loops: Loops,
+    /// The mutexes that it waits for and holds.
+    locks: Locks,
     /// The call of a lock routine that is forwarded to a runtime with OMPT.
     pub(crate) forwarded: ForwardedCall,
+    /// The variable of the critical section that the thread is about to enter or leave in a runtime
+    /// with OMPT; 0 if unknown.
+    pub(crate) critical: u64,
+    /// When the thread called the runtime to release a mutex; 0 if that call was not seen. The runtime
+    /// wakes a waiting thread, which may get the CPU before the call returns.
+    releases: u64,
     /// The calls into LLVM's runtime that pass bodies of regions and tasks.
     pub(crate) passed: Passed,
     /// The state of libgomp's interposer.
@@ -90,7 +99,10 @@ impl Thread {
             fork: 0,
             short: ShortWaits::new(&producer),
             loops: Loops::new(),
+            locks: Locks::new(),
             forwarded: ForwardedCall::default(),
+            critical: 0,
+            releases: 0,
             passed: Passed::default(),
             producer,
             #[cfg(target_arch = "x86_64")]
@@ -185,6 +197,7 @@ impl Thread {
     pub(crate) fn thread_end(&mut self) {
         self.is_end_pending = false;
         self.ring().push(Kind::ThreadEnd, 0);
+        self.locks.end(&self.producer);
     }
 
     /// The index of its slot, which is part of the ids of its instances.
@@ -301,21 +314,33 @@ impl Thread {
             code => (forwarded.kind, code),
         };
         let record = (Kind::MutexAcquire, mutex_payload(kind, lock));
-        self.hold_back(Held::Acquire { lock, code }, record, code);
+        let time = self.hold_back(Held::Acquire { lock, code }, record, code);
+        self.locks.asks((kind, lock), code, time);
     }
 
-    /// The thread has acquired the mutex.
+    /// The thread has acquired the mutex, by this call if it did not ask for it before.
     #[inline]
-    pub(crate) fn mutex_acquired(&mut self, kind: u32, lock: u64) {
+    pub(crate) fn mutex_acquired(&mut self, kind: u32, lock: u64, code: u64) {
         let payload = mutex_payload(kind, lock);
-        match self.held {
+        let time = match self.held {
             Held::Acquire { lock: held, code } if held == lock => {
                 let ring = &mut self.producer;
-                ring.hold_back(ring.now(), 0, Kind::MutexAcquired, payload);
+                let time = ring.now();
+                ring.hold_back(time, 0, Kind::MutexAcquired, payload);
                 self.held = Held::Acquired { lock, code };
+                time
             }
-            _ => self.ring().push(Kind::MutexAcquired, payload),
-        }
+            _ => {
+                let ring = self.ring();
+                let time = ring.now();
+                ring.push_at(time, None, Kind::MutexAcquired, payload);
+                time
+            }
+        };
+        let (ring, short) = (&self.producer, &self.short);
+        let waited = |since, until| short.waited(since, until);
+        self.locks
+            .acquired(ring, (kind, lock), code, (time, waited));
     }
 
     /// The thread has acquired a mutex that was free.
@@ -328,16 +353,28 @@ impl Thread {
         self.producer
             .hold_back(time + 1, 0, Kind::MutexAcquired, payload);
         self.held = Held::Acquired { lock, code };
+        self.locks
+            .acquired(&self.producer, (kind, lock), code, (time, |_, _| 0));
+    }
+
+    /// The thread is about to release a mutex.
+    #[inline]
+    pub(crate) fn mutex_releases(&mut self) {
+        self.releases = self.producer.now();
     }
 
     /// The thread has released the mutex.
     #[inline]
     pub(crate) fn mutex_released(&mut self, kind: u32, lock: u64) {
+        let end = match std::mem::take(&mut self.releases) {
+            0 => self.producer.now(),
+            end => end,
+        };
+        self.locks.released(&self.producer, (kind, lock), end);
         if let Held::Acquired { lock: held, code } = self.held
             && held == lock
         {
             let [begin, acquired] = self.producer.held_times();
-            let end = self.producer.now();
             if self.short.is_short(begin, end) {
                 let wait = Wait::Mutex(kind, lock);
                 return self.add_short(code, wait, (begin, acquired), end);
@@ -345,6 +382,15 @@ impl Thread {
         }
         self.ring()
             .push(Kind::MutexReleased, mutex_payload(kind, lock));
+    }
+
+    /// The thread initialises a lock.
+    #[inline]
+    pub(crate) fn lock_init(&mut self, kind: u32, lock: u64, code: u64) {
+        let code = (code != 0).then_some((Kind::Code, code));
+        let ring = self.ring();
+        let time = ring.now();
+        ring.push_at(time, code, Kind::LockInit, mutex_payload(kind, lock));
     }
 
     /// The thread acquires a nestable lock again, or releases it in part; `endpoint` is

@@ -75,10 +75,35 @@ impl References {
     }
 }
 
+/// The calls that initialised locks.
+#[derive(Default)]
+pub(super) struct Inits {
+    /// By process id and address.
+    calls: FxHashMap<(i32, u64), FrameId>,
+}
+
+/// The most locks whose initialisation is known.
+const MOST_INITS: usize = 1 << 20;
+
+impl Inits {
+    fn add(&mut self, pid: i32, lock: u64, call: FrameId) {
+        if self.calls.len() < MOST_INITS {
+            self.calls.insert((pid, lock), call);
+        }
+    }
+
+    /// The last one of this lock; [`FrameId::NONE`] if unknown.
+    pub(super) fn call(&self, pid: i32, lock: u64) -> FrameId {
+        let call = self.calls.get(&(pid, lock));
+        call.copied().unwrap_or(FrameId::NONE)
+    }
+}
+
 /// What the conversion of all threads' records shares.
 #[derive(Default)]
 pub(super) struct Shared {
     unwinder: ContextUnwinder,
+    pub(super) inits: Inits,
     /// Where the large frames of the last event's context are among those of all contexts.
     last_large: Range<usize>,
     /// Records that the program could not push, as counted so far.
@@ -177,6 +202,12 @@ impl Conversion<'_> {
                 What::MutexReleased { kind, lock }
             }
             Kind::NestLock => What::MutexAsked,
+            Kind::LockInit => {
+                let call = self.call(self.references.prefix.unwrap_or(0));
+                let lock = MutexPayload::unpack(payload).lock;
+                self.shared.inits.add(self.pid, lock, call);
+                return None;
+            }
             Kind::TaskCreate => self.task_create(payload),
             Kind::TaskSchedule => task_schedule(payload),
             Kind::ReductionBegin => What::ReductionBegin {
@@ -390,7 +421,7 @@ const fn sync(kind: u8) -> Option<Sync> {
 }
 
 /// `ompt_mutex_t` (OpenMP 5.2, section 19.4.4.17).
-const fn mutex(kind: u8) -> Option<Mutex> {
+pub(super) const fn mutex(kind: u8) -> Option<Mutex> {
     Some(match kind {
         1 | 2 => Mutex::Lock,
         3 | 4 => Mutex::NestLock,

@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::stop::Stop;
 
 /// The built-in types, with a description of their rows. Each is shown by the command of its name.
-const TYPES: [(&str, &str); 9] = [
+const TYPES: [(&str, &str); 10] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
     (
@@ -23,6 +23,10 @@ const TYPES: [(&str, &str); 9] = [
     ("OMP_preg", "a row for each parallel region"),
     ("OMP_task", "a row for each task construct"),
     ("OMP_loop", "a row for each worksharing loop"),
+    (
+        "OMP_lock",
+        "a row for each lock, critical section or other mutex",
+    ),
 ];
 
 /// The names of the built-in types.

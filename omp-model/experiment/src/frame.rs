@@ -55,6 +55,9 @@ numbered! {
         LoopSums = 20,
         Loops = 21,
         CpuUses = 22,
+        Locks = 23,
+        LockSums = 24,
+        LockWaits = 25,
     }
 }
 

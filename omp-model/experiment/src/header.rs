@@ -116,6 +116,8 @@ pub struct Losses {
     pub omp_given_up: u64,
     /// Threads that had no room to count some of their loops.
     pub loops_uncounted: u64,
+    /// Threads that had no room to count some of their acquisitions of mutexes.
+    pub locks_uncounted: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.

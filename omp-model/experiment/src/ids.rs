@@ -34,6 +34,8 @@ ids! {
     ThreadStateId
     /// A construct that divides work; row of [`crate::tables::Tables::loops`].
     LoopId
+    /// A mutex; row of [`crate::tables::Tables::locks`].
+    LockId
 }
 
 impl ModuleId {

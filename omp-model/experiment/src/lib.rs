@@ -43,8 +43,8 @@ use std::path::{Path, PathBuf};
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan,
-    TaskSum,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample,
+    Sum, TaskSpan, TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -103,6 +103,10 @@ pub struct Batch<'a> {
     pub region_spans: &'a [RegionSpan],
     /// Worksharing loops.
     pub loop_sums: &'a [LoopSum],
+    /// Mutexes.
+    pub lock_sums: &'a [LockSum],
+    /// Who waited for whom.
+    pub lock_waits: &'a [LockWait],
     /// Sums over completed tasks.
     pub task_sums: &'a [TaskSum],
     /// Long pieces of tasks.
@@ -305,6 +309,11 @@ pub struct Experiment {
     pub region_spans: Vec<RegionSpan>,
     /// Worksharing loops, sorted within a frame by thread, slice and call.
     pub loop_sums: Vec<LoopSum>,
+    /// Mutexes, sorted within a frame by thread, slice, mutex and call.
+    pub lock_sums: Vec<LockSum>,
+    /// Who waited for whom, sorted within a frame by mutex and calls. A key may repeat: its rows add
+    /// up.
+    pub lock_waits: Vec<LockWait>,
     /// Sums over completed tasks, sorted within a frame by thread, slice and context.
     pub task_sums: Vec<TaskSum>,
     /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.

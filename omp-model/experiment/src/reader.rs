@@ -380,6 +380,12 @@ impl Contents {
                     add(&mut read.tables.loops, row)
                 })
             }
+            Kind::Locks => {
+                expect_first(first, known.locks)?;
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.locks, row)
+                })
+            }
             Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
                 put(&mut read.tables.processes, id, row)
             }),
@@ -395,6 +401,8 @@ impl Contents {
             Kind::RegionSums => stored::append(decoder, known, &mut read.region_sums),
             Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
             Kind::LoopSums => stored::append(decoder, known, &mut read.loop_sums),
+            Kind::LockSums => stored::append(decoder, known, &mut read.lock_sums),
+            Kind::LockWaits => stored::append(decoder, known, &mut read.lock_waits),
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
             Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {

@@ -1,6 +1,6 @@
 //! The rows of a recording: samples, sums of time, listed intervals, and counts of what was lost.
 
-use crate::ids::{ContextId, LoopId, Nanos, StackId, ThreadId, ThreadStateId};
+use crate::ids::{ContextId, FrameId, LockId, LoopId, Nanos, StackId, ThreadId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::Scheduling;
 
@@ -209,6 +209,45 @@ pub struct LoopSum {
     pub calls_time: Nanos,
     /// The number of these calls. All calls are the chunks and one more for each instance.
     pub calls: u64,
+}
+
+/// A thread's acquisitions of a mutex in one call that ended in a time slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockSum {
+    /// The slice in which they were counted: some tenths of a second after their end.
+    pub slice: u32,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The mutex.
+    pub lock: LockId,
+    /// The call that acquires it.
+    pub call: FrameId,
+    /// How often the thread acquired it; of a doacross loop, how often it asked for an iteration.
+    pub acquisitions: u64,
+    /// The acquisitions that waited for 250 ns or more.
+    pub contended: u64,
+    /// The time of these waits.
+    pub wait: Nanos,
+    /// The time from acquisitions to releases, where both are known.
+    pub held: Nanos,
+    /// The longest time from an acquisition to its release, if that is longer than all before; else 0.
+    pub longest: Nanos,
+}
+
+/// Waits for a mutex in one call while it was held by threads that had acquired it in another, over a
+/// part of the recording. Waits of a few microseconds are not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// The mutex.
+    pub lock: LockId,
+    /// The call that waited.
+    pub waiter: FrameId,
+    /// The call by which it was held, or had been until shortly before; [`FrameId::NONE`] if unknown.
+    pub holder: FrameId,
+    /// The waits that began meanwhile.
+    pub count: u64,
+    /// The time that they lasted meanwhile.
+    pub time: Nanos,
 }
 
 /// What the kernel counted for a thread on one CPU, over the whole recording.

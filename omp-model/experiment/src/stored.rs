@@ -3,16 +3,17 @@
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::{
-    ContextId, FrameId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadId,
+    ThreadStateId,
 };
 use crate::rows::{
-    Blame, CpuUse, Interval, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum,
-    TaskSpan, TaskSum, Within,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample,
+    SampleKind, Sum, TaskSpan, TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Loop, LoopClause, Schedule, Stack, StackEntry, Tables,
-    Thread, ThreadKind, ThreadState,
+    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Schedule, Stack, StackEntry,
+    Tables, Thread, ThreadKind, ThreadState,
 };
 
 /// The number of rows in each table, against which ids are checked.
@@ -26,6 +27,7 @@ pub(crate) struct Known {
     pub(crate) contexts: u32,
     pub(crate) thread_states: u32,
     pub(crate) loops: u32,
+    pub(crate) locks: u32,
 }
 
 impl Known {
@@ -39,6 +41,7 @@ impl Known {
         contexts: u32::MAX,
         thread_states: u32::MAX,
         loops: u32::MAX,
+        locks: u32::MAX,
     };
 
     pub(crate) fn of(tables: &Tables) -> Known {
@@ -51,6 +54,7 @@ impl Known {
             contexts: tables.contexts.len() as u32,
             thread_states: tables.thread_states.len() as u32,
             loops: tables.loops.len() as u32,
+            locks: tables.locks.len() as u32,
         }
     }
 
@@ -94,6 +98,7 @@ ids! {
     ContextId in contexts: "a context",
     ThreadStateId in thread_states: "a thread state",
     LoopId in loops: "a loop",
+    LockId in locks: "a mutex",
 }
 
 macro_rules! enums {
@@ -118,6 +123,7 @@ enums! {
     SampleKind: "an unknown kind of sample",
     Schedule: "an unknown schedule",
     LoopClause: "an unknown clause",
+    Mutex: "an unknown kind of mutex",
     State: "an unknown state",
     ThreadKind: "an unknown kind of thread",
 }
@@ -390,6 +396,31 @@ rows! {
         time: Nanos Plain,
         calls_time: Nanos Plain,
         calls: u64 Plain,
+    }
+    Lock[5] {
+        process: ProcessId Plain,
+        kind: Mutex Plain,
+        address: u64 Delta,
+        variable: FrameId Delta,
+        init: FrameId Delta,
+    }
+    LockSum[9] {
+        lock: LockId Delta,
+        call: FrameId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        acquisitions: u64 Plain,
+        contended: u64 Plain,
+        wait: Nanos Plain,
+        held: Nanos Plain,
+        longest: Nanos Plain,
+    }
+    LockWait[5] {
+        lock: LockId Delta,
+        waiter: FrameId Delta,
+        holder: FrameId Delta,
+        count: u64 Plain,
+        time: Nanos Plain,
     }
     CpuUse[7] {
         thread: ThreadId Delta,

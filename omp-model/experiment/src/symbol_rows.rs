@@ -26,6 +26,10 @@ pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
         encoder,
         table.loop_bodies.iter().map(|row| (row.0.0, row.1)),
     );
+    encoder.number(table.lock_names.len() as u64);
+    let locks = table.lock_names.iter();
+    encoder.table(locks.clone().map(|(frame, _)| [u64::from(frame.0)]));
+    encoder.strings(locks.map(|(_, name)| name.as_str()));
     encode_code(encoder, &table.code);
     encode_jumps(encoder, &table.jumps);
 }
@@ -60,6 +64,12 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
             return Err(Corrupt("a directive of no function"));
         }
         table.loop_bodies.push((FunctionId(body), directive));
+    }
+    let rows = decoder.rows()?;
+    let frames = decoder.table(rows)?;
+    for ([frame], name) in frames.zip(decoder.strings(rows)?) {
+        let before = table.lock_names.last().map(|row| row.0);
+        table.lock_names.push((after(before, frame, known)?, name));
     }
     decode_code(decoder, known, &mut table)?;
     decode_jumps(decoder, known, &mut table)?;

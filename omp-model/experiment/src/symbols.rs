@@ -32,6 +32,9 @@ pub struct SymbolTable {
     pub directives: Vec<(FrameId, Directive)>,
     /// The directives of regions that are one loop or sections, by their outlined functions, sorted.
     pub loop_bodies: Vec<(FunctionId, Directive)>,
+    /// The names of mutexes, sorted by frame: of a variable, by its address; else what the call that
+    /// initialised the mutex was given, as the source spells it.
+    pub lock_names: Vec<(FrameId, String)>,
     /// Facts read from machine code, sorted by frame; frames without any have no row.
     pub code: Vec<(FrameId, CodeFact)>,
     /// Functions that left the stacks by jumps, sorted by caller and callee.
@@ -71,6 +74,15 @@ impl SymbolTable {
     pub fn directive_of(&self, call: FrameId) -> Option<Directive> {
         let at = self.directives.binary_search_by_key(&call, |row| row.0);
         Some(self.directives[at.ok()?].1)
+    }
+
+    /// The name of a mutex, by its variable or by the call that initialised it.
+    pub fn lock_name(&self, of: FrameId) -> Option<&str> {
+        let at = self
+            .lock_names
+            .binary_search_by_key(&of, |row| row.0)
+            .ok()?;
+        Some(&self.lock_names[at].1)
     }
 
     /// The directive of a region that is one loop or sections, by its outlined function.

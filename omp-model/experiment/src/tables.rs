@@ -9,7 +9,9 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
-use crate::ids::{ContextId, FrameId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId};
+use crate::ids::{
+    ContextId, FrameId, LockId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId,
+};
 use crate::numbered::numbered;
 use crate::state::State;
 
@@ -237,6 +239,37 @@ pub struct Loop {
     pub clause: LoopClause,
 }
 
+numbered! {
+    /// The kinds of mutex: `ompt_mutex_t` without the difference between a wait and a test.
+    pub enum Mutex {
+        /// A lock.
+        Lock = 1,
+        /// A nestable lock.
+        NestLock = 3,
+        /// A critical section.
+        Critical = 5,
+        /// An atomic operation for which the runtime takes a lock.
+        Atomic = 6,
+        /// The turn of an iteration: `ordered`.
+        Ordered = 7,
+    }
+}
+
+/// A mutex, or several of a kind that were not told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lock {
+    /// Its process.
+    pub process: ProcessId,
+    /// Its kind.
+    pub kind: Mutex,
+    /// What distinguishes it from others of its kind: mostly its address. 0 stands for several.
+    pub address: u64,
+    /// The variable that it is, if that is in a load object; else [`FrameId::NONE`].
+    pub variable: FrameId,
+    /// The call that initialised it; [`FrameId::NONE`] if none was seen.
+    pub init: FrameId,
+}
+
 /// All tables. Entries are only ever added; threads and processes are also updated in place.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -256,6 +289,8 @@ pub struct Tables {
     pub thread_states: Interner<ThreadState>,
     /// By [`LoopId`].
     pub loops: Interner<Loop>,
+    /// By [`LockId`].
+    pub locks: Interner<Lock>,
 }
 
 impl Default for Tables {
@@ -294,6 +329,7 @@ impl Default for Tables {
             contexts: Interner::with([root]),
             thread_states: Interner::with([outside]),
             loops: Interner::with([]),
+            locks: Interner::with([]),
         }
     }
 }
@@ -327,6 +363,11 @@ impl Tables {
     /// The construct's id, new or known.
     pub fn loop_id(&mut self, construct: Loop) -> LoopId {
         LoopId(self.loops.intern(construct))
+    }
+
+    /// The mutex's id, new or known.
+    pub fn lock(&mut self, lock: Lock) -> LockId {
+        LockId(self.locks.intern(lock))
     }
 
     /// The stack without its innermost `count` entries.

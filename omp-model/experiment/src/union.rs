@@ -8,14 +8,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::Header;
 use crate::ids::{
-    ContextId, FrameId, LoopId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{Sample, Sum};
 use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
 use crate::tables::{
-    Context, Frame, Loop, Process, Stack, StackEntry, Tables, Thread, ThreadState,
+    Context, Frame, Lock, Loop, Process, Stack, StackEntry, Tables, Thread, ThreadState,
 };
 use crate::{Experiment, Samples, Sums};
 
@@ -65,6 +65,8 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         region_spans: rows!(region_spans: thread by thread, context by context),
         region_works: rows!(region_works: thread by thread, context by context),
         loop_sums: rows!(loop_sums: thread by thread, construct by construct),
+        lock_sums: rows!(lock_sums: thread by thread, lock by lock, call by frame),
+        lock_waits: rows!(lock_waits: lock by lock, waiter by frame, holder by frame),
         task_sums: rows!(task_sums: thread by thread, context by context),
         task_spans: rows!(task_spans: thread by thread, context by context),
         cpu_uses: rows!(cpu_uses: thread by thread),
@@ -117,6 +119,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.side_band += more.side_band;
         sum.omp_given_up += more.omp_given_up;
         sum.loops_uncounted += more.loops_uncounted;
+        sum.locks_uncounted += more.locks_uncounted;
         sum.omp_taken += more.omp_taken;
         sum.omp_lost += more.omp_lost;
         sum.omp_waits_lost += more.omp_waits_lost;
@@ -147,6 +150,7 @@ pub(crate) struct Ids {
     contexts: Vec<ContextId>,
     thread_states: Vec<ThreadStateId>,
     loops: Vec<LoopId>,
+    locks: Vec<LockId>,
 }
 
 impl Ids {
@@ -193,6 +197,10 @@ impl Ids {
 
     fn construct(&self, id: LoopId) -> LoopId {
         row(&self.loops, id.index(), id)
+    }
+
+    fn lock(&self, id: LockId) -> LockId {
+        row(&self.locks, id.index(), id)
     }
 
     fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
@@ -273,6 +281,14 @@ impl Uniting {
                 ..*construct
             }));
         }
+        for lock in tables.locks.rows() {
+            ids.locks.push(self.tables.lock(Lock {
+                process: ids.process(lock.process),
+                variable: ids.frame(lock.variable),
+                init: ids.frame(lock.init),
+                ..*lock
+            }));
+        }
         ids
     }
 
@@ -326,11 +342,16 @@ impl Uniting {
         known.dedup_by_key(|row| row.0);
     }
 
-    /// Adds the directives of calls and of outlined functions.
+    /// Adds the directives of calls and of outlined functions, and the names of mutexes.
     fn directives(&mut self, ids: &Ids, symbols: &SymbolTable, functions: &[FunctionId]) {
         let known = &mut self.symbols.directives;
         let more = symbols.directives.iter();
         known.extend(more.map(|&(at, directive)| (ids.frame(at), directive)));
+        known.sort_by_key(|row| row.0);
+        known.dedup_by_key(|row| row.0);
+        let known = &mut self.symbols.lock_names;
+        let more = symbols.lock_names.iter();
+        known.extend(more.map(|(at, name)| (ids.frame(*at), name.clone())));
         known.sort_by_key(|row| row.0);
         known.dedup_by_key(|row| row.0);
         let known = &mut self.symbols.loop_bodies;

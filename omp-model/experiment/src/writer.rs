@@ -198,6 +198,8 @@ impl Writer {
             text_rows::encode_processes(encoder, processes);
             Ok(())
         })?;
+        // A mutex points to its process.
+        self.push_table(Kind::Locks, tables.locks.rows(), had.locks, known)?;
         let threads: Vec<ThreadRow> = changed(&self.written.threads, &tables.threads)
             .into_iter()
             .map(|(id, thread)| ThreadRow(id, thread.clone()))
@@ -241,6 +243,12 @@ impl Writer {
         })?;
         self.push_sorted(Kind::LoopSums, batch.loop_sums, known, |row| {
             (row.thread, row.slice, row.construct)
+        })?;
+        self.push_sorted(Kind::LockSums, batch.lock_sums, known, |row| {
+            (row.thread, row.slice, row.lock, row.call)
+        })?;
+        self.push_sorted(Kind::LockWaits, batch.lock_waits, known, |row| {
+            (row.lock, row.waiter, row.holder)
         })?;
         self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
             (row.thread, row.slice, row.context)

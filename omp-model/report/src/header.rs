@@ -330,6 +330,12 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
             losses.loops_uncounted
         )));
     }
+    if losses.locks_uncounted > 0 {
+        lines.push(Line::warning(format!(
+            "  Threads with more calls that acquire mutexes than are counted: {}",
+            losses.locks_uncounted
+        )));
+    }
     // Of a runtime that does not say which barriers are explicit, where neither source nor lines
     // tell.
     let symbols = &source.analysis.symbols;

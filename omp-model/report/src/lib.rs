@@ -24,6 +24,7 @@ pub mod header;
 pub mod index;
 pub mod json;
 mod list;
+mod locks;
 mod loops;
 pub mod metrics;
 pub mod neighbours;

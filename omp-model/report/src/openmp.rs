@@ -19,6 +19,8 @@ pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
         region_works: &experiment.region_works,
         task_sums: &experiment.task_sums,
         loop_sums: &experiment.loop_sums,
+        lock_sums: &experiment.lock_sums,
+        lock_waits: &experiment.lock_waits,
     }
 }
 
@@ -35,6 +37,8 @@ impl<'a> Source<'a> {
             region_works: &[],
             task_sums: &[],
             loop_sums: &[],
+            lock_sums: &[],
+            lock_waits: &[],
             ..all
         };
         let is_filtered = self.settings.filter.is_some();

@@ -6,6 +6,7 @@ use crate::experiments::{experiment_list, sample_list};
 use crate::find::Named;
 use crate::functions::{Kind, list};
 use crate::header::header;
+use crate::locks::locks;
 use crate::loops::loops;
 use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
 use crate::neighbours::callers_callees;
@@ -156,6 +157,7 @@ pub static REPORTS: &[Report] = &[
     report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)).scaling(scaling::regions),
     report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
     report(Index, "OMP_loop", "list worksharing loops with their schedules, and which would serve", Whole(loops)),
+    report(Index, "OMP_lock", "list locks, critical sections and other mutexes: who waited for whom", Whole(locks)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

@@ -15,7 +15,9 @@ use super::joins::is_fork;
 use super::locks::{LockId, LockSlot};
 use super::machine::{InContext, Machine, Step};
 use super::regions::{Member, Slot};
-use super::thread::{Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting};
+use super::thread::{
+    Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting, waiting_for,
+};
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, Waits, What};
 
 /// Whether the event's thread is a helper of the runtime.
@@ -92,9 +94,10 @@ impl Machine {
             What::SyncEnd { kind } => self.end_of(now, Cause::Sync(kind)),
             What::MutexAcquire { kind, lock, call } => {
                 stack.drop_waits();
-                self.push(now, Cause::MutexWait, kind.state(), call);
+                self.push(now, Cause::MutexWait, waiting_for(kind), call);
                 let slot = self.lock(now, kind, lock);
-                self.locks.wait(&mut now.accounting_now(), thread, slot);
+                self.locks
+                    .wait(&mut now.accounting_now(), thread, (slot, call));
             }
             What::ReductionBegin { call } => {
                 if stack.top().cause == Cause::Reduction {
@@ -126,10 +129,10 @@ impl Machine {
                 call,
                 waits,
             } => {
-                if let Some(state) = self.waited_shortly(now, kind.state(), call, waits) {
+                if let Some(state) = self.waited_shortly(now, waiting_for(kind), call, waits) {
                     let slot = self.lock(now, kind, lock);
                     self.locks
-                        .held_shortly(&mut now.accounting_now(), thread, state, slot);
+                        .held_shortly(&mut now.accounting_now(), thread, state, (slot, call));
                 }
             }
             What::Lost => self.lost(now),
@@ -171,7 +174,14 @@ impl Machine {
     fn hold(&mut self, now: &mut Step<'_>, waited: ThreadStateId, kind: Mutex, lock: Lock) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
-        self.locks.hold(&mut now.accounting_now(), thread, slot);
+        let call = now
+            .tables
+            .thread_states
+            .get(waited.0)
+            .map(|thread_state| thread_state.call);
+        let call = call.unwrap_or(FrameId::NONE);
+        self.locks
+            .hold(&mut now.accounting_now(), thread, (slot, call));
         // An atomic operation ends before the next event, and some mutexes have no release event.
         let ends = match kind {
             Mutex::Atomic => false,
@@ -182,13 +192,7 @@ impl Machine {
         if !ends || stack.held(slot).is_some() {
             return;
         }
-        let call = now
-            .tables
-            .thread_states
-            .get(waited.0)
-            .map(|thread_state| thread_state.call);
         let state = stack.top().state;
-        let call = call.unwrap_or(FrameId::NONE);
         self.push(now, Cause::MutexHeld(slot), state, call);
     }
 

@@ -8,8 +8,11 @@
 //! When a mutex is released, the threads that wait for it go on waiting until one of them has
 //! acquired it. The time of this handover is blamed on the releasing thread, in the thread state of
 //! its release.
+//!
+//! Likewise, the waiting time in one call belongs to the calls by which the mutex was held meanwhile:
+//! [`LockWaits`].
 
-use experiment::ids::{Nanos, ProcessId, ThreadId, ThreadStateId};
+use experiment::ids::{FrameId, Nanos, ProcessId, ThreadId, ThreadStateId};
 use rustc_hash::FxHashMap;
 
 use super::accounting::TimeAccounting;
@@ -39,6 +42,26 @@ pub(super) struct AccountingNow<'a> {
     pub(super) time: Nanos,
 }
 
+/// Waits for a mutex in one call while it was held by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWaits {
+    /// The process.
+    pub process: ProcessId,
+    /// The kind of mutex.
+    pub kind: Mutex,
+    /// The mutex.
+    pub lock: Lock,
+    /// The call that waits.
+    pub waiter: FrameId,
+    /// The call by which the mutex is held, or was until its last release; [`FrameId::NONE`] if
+    /// unknown.
+    pub holder: FrameId,
+    /// The waits that began meanwhile.
+    pub count: u64,
+    /// How long they lasted meanwhile, in all.
+    pub time: Nanos,
+}
+
 /// What is known of one mutex.
 #[derive(Debug)]
 struct MutexState {
@@ -51,6 +74,12 @@ struct MutexState {
     waiting: u32,
     /// Its last release, while no thread has acquired it since.
     released: Option<Release>,
+    /// The call by which it was acquired last; [`FrameId::NONE`] if unknown.
+    call: FrameId,
+    /// The calls that wait for it, each with its threads.
+    asking: Vec<(FrameId, u32)>,
+    /// The time up to which their waits are accounted for.
+    accounted: Nanos,
 }
 
 /// The release of a mutex for which others wait.
@@ -63,10 +92,12 @@ struct Release {
 }
 
 /// What is known of one thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ThreadLocks {
     /// The mutex that it waits for. Chains of waits have no cycle.
     waits: Option<LockSlot>,
+    /// The call that waits.
+    call: FrameId,
     /// The number of its dependents.
     dependents: u32,
     holds: Vec<LockSlot>,
@@ -84,6 +115,17 @@ pub(super) struct Locks {
     room: usize,
     /// By [`ThreadId`].
     threads: Vec<ThreadLocks>,
+    /// Number and time of waits by mutex, waiting call and holding call, since they were taken last.
+    waits: FxHashMap<(LockId, FrameId, FrameId), (u64, Nanos)>,
+}
+
+impl ThreadLocks {
+    const NONE: ThreadLocks = ThreadLocks {
+        waits: None,
+        call: FrameId::NONE,
+        dependents: 0,
+        holds: Vec::new(),
+    };
 }
 
 /// The least number of rows at which unused ones are collected.
@@ -101,7 +143,26 @@ impl Locks {
             last: None,
             room: ROOM,
             threads: Vec::new(),
+            waits: FxHashMap::default(),
         }
+    }
+
+    /// The waits since the last call. They are accounted for up to `time`.
+    pub(super) fn take_waits(&mut self, time: Nanos) -> Vec<LockWaits> {
+        for slot in 0..self.rows.len() {
+            self.account_waits(time, LockSlot(slot as u32));
+        }
+        let waits = std::mem::take(&mut self.waits).into_iter();
+        let waits = waits.map(|((id, waiter, holder), (count, time))| LockWaits {
+            process: id.process,
+            kind: id.kind,
+            lock: Lock(id.lock[0]),
+            waiter,
+            holder,
+            count,
+            time,
+        });
+        waits.collect()
     }
 
     /// The index of a mutex, new or known.
@@ -130,6 +191,9 @@ impl Locks {
             depth: 0,
             waiting: 0,
             released: None,
+            call: FrameId::NONE,
+            asking: Vec::new(),
+            accounted: Nanos(0),
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -159,15 +223,29 @@ impl Locks {
         }
     }
 
-    /// The thread waits for the mutex, unless its holder waits for this thread.
-    pub(super) fn wait(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
+    /// The thread waits for the mutex in this call, unless its holder waits for this thread.
+    pub(super) fn wait(
+        &mut self,
+        now: &mut AccountingNow<'_>,
+        thread: ThreadId,
+        (slot, call): (LockSlot, FrameId),
+    ) {
         if slot == LockSlot::NONE || self.leads_to(slot, thread) {
             return;
         }
         let locks = self.thread(thread);
-        locks.waits = Some(slot);
+        (locks.waits, locks.call) = (Some(slot), call);
         let more = 1 + locks.dependents;
         self.add(now, slot, |waiting| waiting + more);
+        let row = &mut self.rows[slot.0 as usize];
+        match row.asking.iter_mut().find(|asking| asking.0 == call) {
+            Some((_, threads)) => *threads += 1,
+            None => row.asking.push((call, 1)),
+        }
+        self.waits
+            .entry((row.id, call, row.call))
+            .or_insert((0, Nanos(0)))
+            .0 += 1;
     }
 
     /// The thread does not wait for a mutex any more.
@@ -177,8 +255,15 @@ impl Locks {
             return;
         };
         if let Some(slot) = locks.waits.take() {
-            let less = 1 + locks.dependents;
+            let (less, call) = (1 + locks.dependents, locks.call);
             self.add(now, slot, |waiting| waiting.saturating_sub(less));
+            let asking = &mut self.rows[slot.0 as usize].asking;
+            if let Some(at) = asking.iter().position(|asking| asking.0 == call) {
+                asking[at].1 -= 1;
+                if asking[at].1 == 0 {
+                    asking.swap_remove(at);
+                }
+            }
         }
     }
 
@@ -189,8 +274,13 @@ impl Locks {
         locks.is_some_and(|locks| locks.waits.is_some())
     }
 
-    /// The thread, which waits for nothing, acquires the mutex.
-    pub(super) fn hold(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
+    /// The thread, which waits for nothing, acquires the mutex by this call.
+    pub(super) fn hold(
+        &mut self,
+        now: &mut AccountingNow<'_>,
+        thread: ThreadId,
+        (slot, call): (LockSlot, FrameId),
+    ) {
         if slot == LockSlot::NONE {
             return;
         }
@@ -204,6 +294,7 @@ impl Locks {
         row.holder = Some(thread);
         row.depth = 1;
         row.released = None;
+        row.call = call;
         let more = row.waiting;
         let locks = self.thread(thread);
         locks.holds.push(slot);
@@ -247,14 +338,15 @@ impl Locks {
             });
     }
 
-    /// The thread has held the mutex a few times, shortly, in the thread state `thread_state`. If
-    /// others wait for it and nobody is known to hold it, this thread has kept them waiting.
+    /// The thread has held the mutex a few times, shortly, by this call, in the thread state
+    /// `thread_state`. If others wait for it and nobody is known to hold it, this thread has kept them
+    /// waiting.
     pub(super) fn held_shortly(
         &mut self,
         now: &mut AccountingNow<'_>,
         thread: ThreadId,
         thread_state: ThreadStateId,
-        slot: LockSlot,
+        (slot, call): (LockSlot, FrameId),
     ) {
         let Some(row) = self.rows.get(slot.0 as usize) else {
             return;
@@ -263,7 +355,9 @@ impl Locks {
             return;
         }
         self.account_handover(now, slot);
-        self.rows[slot.0 as usize].released = Some(Release {
+        let row = &mut self.rows[slot.0 as usize];
+        row.call = call;
+        row.released = Some(Release {
             thread,
             thread_state,
             accounted: now.time,
@@ -341,15 +435,27 @@ impl Locks {
         now.accounting.dependents(thread, now.time, all);
     }
 
-    /// Accounts for the handover until now.
+    /// Accounts for the waits until now: those of a handover are blamed on the last release.
     #[inline]
     fn account_handover(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
+        self.account_waits(now.time, slot);
         let row = &mut self.rows[slot.0 as usize];
         if let Some(release) = &mut row.released {
             let since = std::mem::replace(&mut release.accounted, now.time);
             let (thread, thread_state) = (release.thread, release.thread_state);
             now.accounting
                 .blame(thread, thread_state, since, now.time, row.waiting);
+        }
+    }
+
+    /// Adds the waits until `time` to those for the call by which the mutex was acquired last.
+    #[inline]
+    fn account_waits(&mut self, time: Nanos, slot: LockSlot) {
+        let row = &mut self.rows[slot.0 as usize];
+        let since = std::mem::replace(&mut row.accounted, time);
+        for &(call, threads) in &row.asking {
+            let sum = self.waits.entry((row.id, call, row.call));
+            sum.or_insert((0, Nanos(0))).1.0 += u64::from(threads) * time.since(since).0;
         }
     }
 
@@ -369,7 +475,7 @@ impl Locks {
     fn thread(&mut self, thread: ThreadId) -> &mut ThreadLocks {
         let index = thread.index();
         if self.threads.len() <= index {
-            self.threads.resize_with(index + 1, ThreadLocks::default);
+            self.threads.resize_with(index + 1, || ThreadLocks::NONE);
         }
         &mut self.threads[index]
     }

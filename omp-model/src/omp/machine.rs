@@ -8,7 +8,7 @@ use experiment::tables::{Tables, ThreadState};
 use super::account::TeamWork;
 use super::accounting::TimeAccounting;
 use super::id_cache::IdCache;
-use super::locks::{AccountingNow, Locks};
+use super::locks::{AccountingNow, LockWaits, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, ConstructStack, Level};
 use crate::stream::{Instance, What};
@@ -93,6 +93,11 @@ impl Machine {
                 self.leave_open(now);
             }
         }
+    }
+
+    /// Who waited for whom until `time`, since the last call.
+    pub fn take_lock_waits(&mut self, time: Nanos) -> Vec<LockWaits> {
+        self.locks.take_waits(time)
     }
 
     /// The instances that the thread is in now.

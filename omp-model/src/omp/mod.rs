@@ -21,6 +21,7 @@ mod thread;
 pub use account::{RegionRun, Rows, TaskRun, TeamWork};
 pub use accounting::TimeAccounting;
 pub use listing::LISTED_PER_SECOND;
+pub use locks::LockWaits;
 pub use machine::Machine;
 
 #[cfg(test)]

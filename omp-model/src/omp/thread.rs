@@ -190,16 +190,14 @@ impl ConstructStack {
     }
 }
 
-impl Mutex {
-    /// The recorded state of a wait for it.
-    pub(super) const fn state(self) -> State {
-        match self {
-            Mutex::Lock => State::Lock,
-            Mutex::NestLock => State::NestLock,
-            Mutex::Critical => State::Critical,
-            Mutex::Atomic => State::Atomic,
-            Mutex::Ordered => State::Ordered,
-        }
+/// The recorded state of a wait for a mutex.
+pub(super) const fn waiting_for(kind: Mutex) -> State {
+    match kind {
+        Mutex::Lock => State::Lock,
+        Mutex::NestLock => State::NestLock,
+        Mutex::Critical => State::Critical,
+        Mutex::Atomic => State::Atomic,
+        Mutex::Ordered => State::Ordered,
     }
 }
 

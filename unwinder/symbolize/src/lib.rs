@@ -27,6 +27,7 @@ pub mod disassembly;
 mod jumps;
 mod kallsyms;
 mod linked;
+mod locks;
 mod machine_code;
 pub mod names;
 mod object;

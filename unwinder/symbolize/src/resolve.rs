@@ -3,7 +3,7 @@
 //! Only frames in the tables are looked up, by load object and in the order of addresses, so that the
 //! cost of a large program depends on what its samples touched. Only the [`SymbolSource`] opens files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{Compiler, outlining_compiler};
@@ -12,15 +12,17 @@ use experiment::symbols::Barrier;
 use experiment::symbols::{Construct, Directive, SourceLine, Workshare};
 use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
 use experiment::tables::{RuntimeKind, Schedule, Tables};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::barriers;
 use crate::builder::TableBuilder;
 use crate::code::UserFrames;
 use crate::directives::{self, is_fortran};
 use crate::kallsyms::KernelFunction;
+use crate::locks;
 use crate::object::ObjectResolver;
 use crate::source::{Files, SymbolSource};
+use crate::symbols::Symbols;
 
 /// Resolves every frame of `tables` from the files as they are on this machine.
 pub fn from_files(tables: &Tables) -> SymbolTable {
@@ -39,6 +41,8 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     builder.table.frames = vec![FrameSymbol::default(); frames.len()];
     let mut barriers = barrier_calls(tables);
     let user = UserFrames::of(tables);
+    let locks = tables.locks.rows();
+    let variables: FxHashSet<FrameId> = locks.iter().map(|lock| lock.variable).collect();
     for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
@@ -63,6 +67,12 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                             }
                         }
                     }
+                    let variables: Vec<(FrameId, u64)> = wanted
+                        .iter()
+                        .copied()
+                        .filter(|(id, _)| variables.contains(id))
+                        .collect();
+                    name_variables(&mut builder.table, &symbols, &variables);
                     let mut object = ObjectResolver::new(&mut builder, module, &row.path, &symbols);
                     if row.runtime == RuntimeKind::None {
                         object.find_bodies(&user, &wanted);
@@ -81,6 +91,8 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let mut table = builder.table;
     find_directives(&mut table, &builder.other_lines, source);
     find_worksharing(&mut table, tables, &barriers, source);
+    name_inits(&mut table, tables, source);
+    table.lock_names.sort_unstable_by_key(|row| row.0);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);
     table
@@ -191,6 +203,34 @@ fn find_worksharing(
         };
         let found = text(at.file).and_then(|text| directives::worksharing_at(&text, line));
         table.loop_bodies.extend(found.map(|found| (id, found)));
+    }
+}
+
+/// Names the mutexes that are variables of a load object, which come with their svmas.
+fn name_variables(table: &mut SymbolTable, symbols: &Symbols, variables: &[(FrameId, u64)]) {
+    if variables.is_empty() {
+        return;
+    }
+    let svmas: Vec<u64> = variables.iter().map(|&(_, svma)| svma).collect();
+    let names: FxHashMap<u64, String> = symbols.variables(&svmas).into_iter().collect();
+    let named = variables.iter().filter_map(|(frame, svma)| {
+        let symbol = names.get(svma)?;
+        Some((*frame, locks::variable_name(symbol)))
+    });
+    table.lock_names.extend(named);
+}
+
+/// Names the mutexes that have no variable by what the calls that initialised them were given.
+fn name_inits(table: &mut SymbolTable, tables: &Tables, source: &mut impl SymbolSource) {
+    let calls = tables.locks.rows().iter().map(|lock| lock.init);
+    let calls: BTreeSet<FrameId> = calls.filter(|&call| call != FrameId::NONE).collect();
+    for call in calls {
+        let lines = &table.frame(call).lines;
+        let name = lines.iter().find_map(|line| {
+            let path = table.files.get(line.source.file.0 as usize)?;
+            locks::argument(&source.source(path)?, line.source.line)
+        });
+        table.lock_names.extend(name.map(|name| (call, name)));
     }
 }
 

@@ -115,21 +115,7 @@ impl Symbols {
 
     fn of(elf: &Elf<'_>, object: ObjectFile) -> Self {
         let mut misses = Vec::new();
-        let mut tables: Vec<ElfSymbols> = ElfSymbols::dynsym(elf).into_iter().collect();
-        match ElfSymbols::symtab(elf) {
-            Some(table) => tables.push(table),
-            None => {
-                tables.extend(packed_table(elf, &object, &mut misses));
-                let found = object
-                    .find_debug_file(&mut misses)
-                    .and_then(|(_, file)| ElfSymbols::symtab(&file.parse().ok()?));
-                if found.is_none() {
-                    let path = object.path.clone();
-                    misses.insert(0, SymbolsMiss::Stripped { path });
-                }
-                tables.extend(found);
-            }
-        }
+        let tables = tables(elf, &object, &mut misses);
         let entries = entries(&tables, &elf.code_ranges());
         let strings = tables.into_iter().map(|table| table.strings).collect();
         Self {
@@ -273,6 +259,37 @@ impl Symbols {
         }
     }
 
+    /// The symbols of the variables that hold these svmas, each with its svma. Reads the tables once
+    /// more, since few programs ask for variables.
+    #[must_use]
+    pub fn variables(&self, svmas: &[u64]) -> Vec<(u64, String)> {
+        let Ok(file) = self.object.open() else {
+            return Vec::new();
+        };
+        let Ok(elf) = file.parse() else {
+            return Vec::new();
+        };
+        let mut found: Vec<(u64, String)> = Vec::new();
+        for table in tables(&elf, &self.object, &mut Vec::new()) {
+            for symbol in table.iter() {
+                let holds = |svma: u64| {
+                    let offset = svma.checked_sub(symbol.svma);
+                    offset.is_some_and(|offset| offset < symbol.size.max(1))
+                };
+                if !symbol.is_defined() || !symbol.is_variable() {
+                    continue;
+                }
+                for &svma in svmas.iter().filter(|&&svma| holds(svma)) {
+                    if !found.iter().any(|(known, _)| *known == svma) {
+                        let name = String::from_utf8_lossy(table.name(&symbol));
+                        found.push((svma, name.into_owned()));
+                    }
+                }
+            }
+        }
+        found
+    }
+
     fn name(&self, entry: &Entry) -> &[u8] {
         string_at(&self.strings[usize::from(entry.table)], entry.name)
     }
@@ -284,6 +301,26 @@ impl Symbols {
             size: entry.end - entry.start,
         }
     }
+}
+
+/// The symbol tables of a file, and where it was stripped those found elsewhere.
+fn tables(elf: &Elf<'_>, object: &ObjectFile, misses: &mut Vec<SymbolsMiss>) -> Vec<ElfSymbols> {
+    let mut tables: Vec<ElfSymbols> = ElfSymbols::dynsym(elf).into_iter().collect();
+    match ElfSymbols::symtab(elf) {
+        Some(table) => tables.push(table),
+        None => {
+            tables.extend(packed_table(elf, object, misses));
+            let found = object
+                .find_debug_file(misses)
+                .and_then(|(_, file)| ElfSymbols::symtab(&file.parse().ok()?));
+            if found.is_none() {
+                let path = object.path.clone();
+                misses.insert(0, SymbolsMiss::Stripped { path });
+            }
+            tables.extend(found);
+        }
+    }
+    tables
 }
 
 /// The symbol table in `.gnu_debugdata`, an ELF file compressed by xz that distributions leave in

@@ -58,7 +58,7 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
 
 /// After the wait.
 pub(super) unsafe extern "C-unwind" fn end() {
-    with(|thread| thread.mutex_acquired(ORDERED, NOBODYS));
+    with(|thread| thread.mutex_acquired(ORDERED, NOBODYS, 0));
 }
 
 /// Mutex id of a wait for an iteration: no thread holds it.

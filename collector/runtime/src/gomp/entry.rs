@@ -126,7 +126,7 @@ macro_rules! saved {
 }
 
 macro_rules! noted {
-    ($($name:ident => $to:path;)*) => {$(
+    ($($name:ident $kind:expr => $to:path;)*) => {$(
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name() {
@@ -153,7 +153,7 @@ macro_rules! noted {
                 ".cfi_def_cfa_offset 8",
                 "jmp rax",
                 ".cfi_endproc",
-                what = const What::new(Function::$name, 0).0,
+                what = const What::new(Function::$name, $kind).0,
                 to = sym $to,
             )
         }
@@ -210,6 +210,16 @@ plain! {
     omp_test_nest_lock_ 4 => sync::test;
 }
 
+noted! {
+    omp_init_lock 1 => sync::note_init;
+    omp_init_nest_lock 3 => sync::note_init;
+    omp_init_lock_ 1 => sync::note_init;
+    omp_init_nest_lock_ 3 => sync::note_init;
+    __kmpc_critical 0 => kmpc::note_critical;
+    __kmpc_critical_with_hint 0 => kmpc::note_critical;
+    __kmpc_end_critical 0 => kmpc::note_critical;
+}
+
 // 0 a region, 1 one with task reductions, 2 teams; a region that is 3 a loop with a chunk, 4 a loop
 // without one, 5 sections.
 saved! {
@@ -247,22 +257,22 @@ saved! {
 }
 
 noted! {
-    __kmpc_fork_call => kmpc::note_fork;
-    __kmpc_fork_call_if => kmpc::note_fork;
-    __kmpc_fork_teams => kmpc::note_fork;
-    __kmpc_omp_task => kmpc::note_task;
-    __kmpc_omp_task_with_deps => kmpc::note_task;
-    __kmpc_omp_task_begin_if0 => kmpc::note_task;
-    GOMP_loop_doacross_start => doacross::note;
-    GOMP_loop_doacross_static_start => doacross::note;
-    GOMP_loop_doacross_dynamic_start => doacross::note;
-    GOMP_loop_doacross_guided_start => doacross::note;
-    GOMP_loop_doacross_runtime_start => doacross::note;
-    GOMP_loop_ull_doacross_start => doacross::note;
-    GOMP_loop_ull_doacross_static_start => doacross::note;
-    GOMP_loop_ull_doacross_dynamic_start => doacross::note;
-    GOMP_loop_ull_doacross_guided_start => doacross::note;
-    GOMP_loop_ull_doacross_runtime_start => doacross::note;
+    __kmpc_fork_call 0 => kmpc::note_fork;
+    __kmpc_fork_call_if 0 => kmpc::note_fork;
+    __kmpc_fork_teams 0 => kmpc::note_fork;
+    __kmpc_omp_task 0 => kmpc::note_task;
+    __kmpc_omp_task_with_deps 0 => kmpc::note_task;
+    __kmpc_omp_task_begin_if0 0 => kmpc::note_task;
+    GOMP_loop_doacross_start 0 => doacross::note;
+    GOMP_loop_doacross_static_start 0 => doacross::note;
+    GOMP_loop_doacross_dynamic_start 0 => doacross::note;
+    GOMP_loop_doacross_guided_start 0 => doacross::note;
+    GOMP_loop_doacross_runtime_start 0 => doacross::note;
+    GOMP_loop_ull_doacross_start 0 => doacross::note;
+    GOMP_loop_ull_doacross_static_start 0 => doacross::note;
+    GOMP_loop_ull_doacross_dynamic_start 0 => doacross::note;
+    GOMP_loop_ull_doacross_guided_start 0 => doacross::note;
+    GOMP_loop_ull_doacross_runtime_start 0 => doacross::note;
 }
 
 // The number of the schedule in `omp_ring::loops::Schedule`.

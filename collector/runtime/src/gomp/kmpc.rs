@@ -32,7 +32,7 @@ pub(super) unsafe extern "C-unwind" fn doacross_wait(saved: *mut Saved, what: Wh
     // SAFETY: the caller's own arguments.
     unsafe { real(location, thread_number, iteration) };
     if records {
-        tls::with(|thread| thread.mutex_acquired(what.kind(), NOBODYS));
+        tls::with(|thread| thread.mutex_acquired(what.kind(), NOBODYS, code));
     }
 }
 
@@ -87,6 +87,21 @@ pub(super) unsafe extern "C-unwind" fn note_fork(saved: *const Saved, what: What
     let saved = unsafe { &*saved };
     let [_, _, body, ..] = saved.registers;
     note(body_call(saved, body), what)
+}
+
+/// A critical section is about to begin or to end; its third argument is the variable of its name, of which the
+/// runtime reports only what it points to. Returns the real function.
+pub(super) unsafe extern "C-unwind" fn note_critical(saved: *const Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [_, _, variable, ..] = saved.registers;
+    if process::arena().is_some() {
+        tls::with(|thread| {
+            thread.critical = variable as u64;
+            thread.mutex_releases();
+        });
+    }
+    provider::of(what.function(), saved.at().code()).address(what.function())
 }
 
 /// The runtime looks for its tool within its first call, which may be this one.

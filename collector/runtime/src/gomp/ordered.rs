@@ -22,7 +22,13 @@ pub(super) unsafe extern "C-unwind" fn enter(a: usize, b: usize, at: At, what: W
         // SAFETY: the caller's own arguments.
         return unsafe { real(a, b) };
     }
-    wait(provider, at, what);
+    if !wait(provider, at, what) {
+        with(|thread| {
+            if thread.gomp.team > 1 {
+                thread.mutex_entered(what.kind(), sync::TURN, at.code());
+            }
+        });
+    }
     // The function returns nothing.
     0
 }
@@ -54,8 +60,8 @@ pub(super) unsafe extern "C-unwind" fn next(a: usize, b: usize, at: At, what: Wh
     more
 }
 
-/// Waits for the turn of the thread's chunk.
-fn wait(provider: &Provider, at: At, what: What) {
+/// Waits for the turn of the thread's chunk. Returns whether the thread may have had to.
+fn wait(provider: &Provider, at: At, what: What) -> bool {
     let waits = with(|thread| {
         let waits = thread.gomp.team > 1 && !thread.gomp.in_turn;
         if waits {
@@ -68,6 +74,7 @@ fn wait(provider: &Provider, at: At, what: What) {
     // SAFETY: GOMP_ordered_start's type.
     unsafe { provider.real::<unsafe extern "C-unwind" fn()>(function)() };
     if waits {
-        with(|thread| thread.mutex_acquired(what.kind(), sync::TURN));
+        with(|thread| thread.mutex_acquired(what.kind(), sync::TURN, at.code()));
     }
+    waits
 }

@@ -64,6 +64,8 @@ functions! {
     omp_set_lock omp_unset_lock omp_test_lock omp_set_nest_lock omp_unset_nest_lock
     omp_test_nest_lock omp_set_lock_ omp_unset_lock_ omp_test_lock_ omp_set_nest_lock_
     omp_unset_nest_lock_ omp_test_nest_lock_
+    omp_init_lock omp_init_nest_lock omp_init_lock_ omp_init_nest_lock_
+    __kmpc_critical __kmpc_critical_with_hint __kmpc_end_critical
     omp_get_thread_num omp_get_num_threads __kmpc_doacross_wait
     __kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams
     __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_begin_if0

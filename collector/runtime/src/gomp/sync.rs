@@ -3,10 +3,11 @@
 //! All functions here take up to two arguments and return what the real function returns. Arguments
 //! that the real function does not have hold whatever was in the registers.
 
-use super::entry::{At, What};
+use super::entry::{At, Saved, What};
 use super::provider::{self, Function, Provider};
 use super::with;
-use crate::thread::ForwardedCall;
+use crate::process;
+use crate::thread::{ForwardedCall, Thread};
 use crate::tls;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
@@ -72,7 +73,7 @@ pub(super) unsafe extern "C-unwind" fn acquire(a: usize, b: usize, at: At, what:
     with(|thread| thread.mutex_acquire(what.kind(), lock(what, provider, a), at.code()));
     // SAFETY: the caller's own arguments.
     let result = unsafe { real(a, b) };
-    with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a)));
+    with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a), at.code()));
     result
 }
 
@@ -96,9 +97,25 @@ pub(super) unsafe extern "C-unwind" fn set_lock(a: usize, b: usize, at: At, what
     0
 }
 
+/// A lock is initialised; its address is the first argument. Returns the real function.
+pub(super) unsafe extern "C-unwind" fn note_init(saved: *const Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let code = saved.at().code();
+    let provider = provider::of(what.function(), code);
+    if provider.records() {
+        let [lock, ..] = saved.registers;
+        with(|thread| thread.lock_init(what.kind(), lock as u64, code));
+    }
+    provider.address(what.function())
+}
+
 /// Leaves a mutex; the kind is `ompt_mutex_t`.
 pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
+    if provider.records() || process::arena().is_some() {
+        with(Thread::mutex_releases);
+    }
     // SAFETY: a function of two arguments or less, and these are the caller's.
     let result = unsafe { provider.real::<Real>(what.function())(a, b) };
     if provider.records() {
@@ -129,7 +146,7 @@ pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: Wh
         count if what.kind() == TEST_NEST_LOCK && count > 1 => {
             with(|thread| thread.nest_lock(SCOPE_BEGIN));
         }
-        _ => with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a))),
+        _ => with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a), at.code())),
     }
     result
 }

@@ -15,8 +15,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use omp_ring::record::InstanceId;
 
 use super::types::{
-    Data, FRAME_APPLICATION, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, STATUS_SWITCH,
-    STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
+    Data, FRAME_APPLICATION, Function, MUTEX_CRITICAL, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END,
+    STATUS_SWITCH, STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT,
+    TaskFrame, number,
 };
 use crate::context::Call;
 use crate::passed::Current;
@@ -32,7 +33,7 @@ const TASKLOOP: u64 = 1 << 61;
 const TASKWAIT: u64 = 1 << 62;
 
 /// All callbacks with their numbers.
-pub(crate) fn all() -> [(c_int, Function); 13] {
+pub(crate) fn all() -> [(c_int, Function); 14] {
     // SAFETY: function pointers of one size. The runtime calls each with the arguments of its
     // number, which match its signature.
     unsafe {
@@ -48,6 +49,7 @@ pub(crate) fn all() -> [(c_int, Function); 13] {
                 number::SYNC_REGION_WAIT,
                 erase(sync_region_wait as *const ()),
             ),
+            (number::LOCK_INIT, erase(lock_init as *const ())),
             (number::MUTEX_ACQUIRE, erase(mutex_acquire as *const ())),
             (number::MUTEX_ACQUIRED, erase(mutex_acquired as *const ())),
             (number::MUTEX_RELEASED, erase(mutex_released as *const ())),
@@ -232,15 +234,34 @@ unsafe extern "C" fn mutex_acquire(
     wait: u64,
     code: *const c_void,
 ) {
-    tls::with(|thread| thread.mutex_acquire(kind, wait, code as u64));
+    tls::with(|thread| thread.mutex_acquire(kind, mutex(thread, kind, wait), code as u64));
 }
 
-unsafe extern "C" fn mutex_acquired(kind: c_uint, wait: u64, _code: *const c_void) {
-    tls::with(|thread| thread.mutex_acquired(kind, wait));
+unsafe extern "C" fn mutex_acquired(kind: c_uint, wait: u64, code: *const c_void) {
+    tls::with(|thread| thread.mutex_acquired(kind, mutex(thread, kind, wait), code as u64));
 }
 
 unsafe extern "C" fn mutex_released(kind: c_uint, wait: u64, _code: *const c_void) {
-    tls::with(|thread| thread.mutex_released(kind, wait));
+    tls::with(|thread| thread.mutex_released(kind, mutex(thread, kind, wait)));
+}
+
+/// The mutex's id: that of a critical section is its variable, which has the section's name.
+#[inline(always)]
+fn mutex(thread: &Thread, kind: c_uint, wait: u64) -> u64 {
+    match thread.critical {
+        variable if kind == MUTEX_CRITICAL && variable != 0 => variable,
+        _ => wait,
+    }
+}
+
+unsafe extern "C" fn lock_init(
+    kind: c_uint,
+    _hint: c_uint,
+    _implementation: c_uint,
+    wait: u64,
+    code: *const c_void,
+) {
+    tls::with(|thread| thread.lock_init(kind, wait, code as u64));
 }
 
 unsafe extern "C" fn nest_lock(endpoint: c_uint, _wait: u64, _code: *const c_void) {

@@ -62,6 +62,8 @@ pub(crate) const TASK_TASKWAIT: c_int = 0x10;
 pub(crate) const STATUS_SWITCH: c_uint = 7;
 /// `ompt_taskwait_complete` of `ompt_task_status_t`.
 pub(crate) const STATUS_TASKWAIT_COMPLETE: c_uint = 8;
+/// `ompt_mutex_critical` of `ompt_mutex_t`.
+pub(crate) const MUTEX_CRITICAL: c_uint = 5;
 /// `ompt_sync_region_taskwait` of `ompt_sync_region_t`.
 pub(crate) const SYNC_TASKWAIT: c_uint = 5;
 
@@ -78,6 +80,7 @@ pub(crate) mod number {
     pub(crate) const IMPLICIT_TASK: c_int = 7;
     pub(crate) const SYNC_REGION_WAIT: c_int = 16;
     pub(crate) const MUTEX_RELEASED: c_int = 17;
+    pub(crate) const LOCK_INIT: c_int = 24;
     pub(crate) const MUTEX_ACQUIRE: c_int = 26;
     pub(crate) const MUTEX_ACQUIRED: c_int = 27;
     pub(crate) const NEST_LOCK: c_int = 28;

@@ -46,6 +46,8 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(read.region_sums, recording.region_sums.concat());
     assert_eq!(read.region_works, recording.region_works.concat());
     assert_eq!(read.loop_sums, recording.loop_sums.concat());
+    assert_eq!(read.lock_sums, recording.lock_sums.concat());
+    assert_eq!(read.lock_waits, recording.lock_waits.concat());
     assert_eq!(read.cpu_uses, recording.cpu_uses.concat());
     assert_eq!(read.task_sums, recording.task_sums.concat());
     // From tick to tick: what begins within one begins with it, and likewise ends.

@@ -9,6 +9,7 @@ use experiment::tables::ThreadKind;
 use fastrand::Rng;
 
 use super::driver::*;
+use crate::omp::thread::waiting_for;
 use crate::stream::{Instance, Lock, Mutex, Sync, TaskOf, Waits, What};
 
 fn pick<T: Copy>(random: &mut Rng, of: &[T]) -> T {
@@ -423,7 +424,7 @@ fn blame_is_at_most_the_time_waited_for_mutexes() {
         for sum in &rows.sums {
             if MUTEXES
                 .iter()
-                .any(|kind| kind.state() == state(sum.thread_state))
+                .any(|kind| waiting_for(*kind) == state(sum.thread_state))
             {
                 *waits.entry(sum.slice).or_default() += sum.time.0;
             }

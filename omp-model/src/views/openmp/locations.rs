@@ -65,6 +65,25 @@ impl ConstructLocation {
         }
     }
 
+    /// The location of a call: its line in the innermost function there, even if that was inlined.
+    pub(super) fn of_innermost(names: &Names<'_>, call: FrameId) -> ConstructLocation {
+        let at = ConstructLocation::of_frame(names, call);
+        let function = names.written_holder(call).map(str::to_owned);
+        ConstructLocation {
+            function: function.or(at.function),
+            ..at
+        }
+    }
+
+    /// The location of a call: its line in the function that has the symbol.
+    pub(super) fn of_outermost(names: &Names<'_>, call: FrameId) -> ConstructLocation {
+        let last = names.symbols.frame(call).lines.last();
+        ConstructLocation {
+            function: ConstructLocation::of_frame(names, call).function,
+            ..ConstructLocation::of_source(names, last.map(|at| at.source))
+        }
+    }
+
     fn of_source(names: &Names<'_>, source: Option<SourceLine>) -> ConstructLocation {
         ConstructLocation {
             file: source.and_then(|at| names.symbols.files.get(at.file.0 as usize).cloned()),
@@ -139,15 +158,9 @@ impl ConstructLocation {
         if let Some(at) = ConstructLocation::of_directive(names, call) {
             return at;
         }
-        let at = ConstructLocation::of_frame(names, call);
         ConstructLocation {
             line: names.directive_line(call),
-            // The innermost function there, even if it was inlined.
-            function: names
-                .written_holder(call)
-                .map(str::to_owned)
-                .or(at.function),
-            ..at
+            ..ConstructLocation::of_innermost(names, call)
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod first;
 pub mod gain;
 pub mod kernel_work;
 pub mod locations;
+pub mod locks;
 pub mod loops;
 pub mod regions;
 pub mod spins;
@@ -23,7 +24,7 @@ mod tests;
 
 use experiment::Sums;
 use experiment::ids::{ContextId, Nanos};
-use experiment::rows::{LoopSum, RegionSum, RegionWork, TaskSum};
+use experiment::rows::{LockSum, LockWait, LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
 
 /// Measurements of constructs that the profile does not hold.
@@ -41,6 +42,10 @@ pub struct Measured<'a> {
     pub task_sums: &'a [TaskSum],
     /// Sums over worksharing loops; empty in experiments of earlier versions.
     pub loop_sums: &'a [LoopSum],
+    /// Sums over acquisitions of mutexes.
+    pub lock_sums: &'a [LockSum],
+    /// Who waited for whom.
+    pub lock_waits: &'a [LockWait],
 }
 
 /// For each context, the innermost region that it is or lies in; the root if there is none.

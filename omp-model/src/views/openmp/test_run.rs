@@ -6,7 +6,7 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    Blame, Interval, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
+    Blame, Interval, LockSum, LockWait, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
 };
 use experiment::state::{Scheduling, State};
 use experiment::symbols::{FrameSymbol, Function, FunctionId, SymbolTable};
@@ -36,6 +36,8 @@ pub(crate) struct TestRun {
     pub(crate) region_sums: Vec<RegionSum>,
     pub(crate) region_works: Vec<RegionWork>,
     pub(crate) loop_sums: Vec<LoopSum>,
+    pub(crate) lock_sums: Vec<LockSum>,
+    pub(crate) lock_waits: Vec<LockWait>,
     pub(crate) task_sums: Vec<TaskSum>,
     pub(crate) end: u64,
     /// Where each thread's last interval ended, in milliseconds.
@@ -73,6 +75,8 @@ impl TestRun {
             region_sums: Vec::new(),
             region_works: Vec::new(),
             loop_sums: Vec::new(),
+            lock_sums: Vec::new(),
+            lock_waits: Vec::new(),
             task_sums: Vec::new(),
             end,
             at: vec![0; threads as usize],
@@ -211,6 +215,8 @@ impl TestRun {
             region_sums: &self.region_sums,
             region_works: &self.region_works,
             loop_sums: &self.loop_sums,
+            lock_sums: &self.lock_sums,
+            lock_waits: &self.lock_waits,
             task_sums: &self.task_sums,
         }
     }

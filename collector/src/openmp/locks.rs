@@ -1,0 +1,222 @@
+//! The counts of mutexes, as differences between two readings of the threads' tables.
+
+use experiment::ids::{FrameId, LockId, Nanos, ProcessId, ThreadId};
+use experiment::rows::{LockSum, LockWait, SLICE};
+use experiment::tables::{Lock, Mutex, Tables};
+use omp_model::omp::LockWaits;
+use omp_ring::consumer::Consumer;
+use omp_ring::locks::{LockKey, LockView};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::events::{Inits, mutex};
+use super::queue::Queue;
+use crate::clock::Line;
+use crate::processes::Processes;
+use crate::stacks;
+
+/// The most mutexes that have a row of their own; others share one by kind.
+const MOST: usize = 1 << 16;
+
+/// The mutexes of all threads as read last.
+#[derive(Default)]
+pub(super) struct Locks {
+    /// By slot and key.
+    known: FxHashMap<(u32, LockKey), Known>,
+    /// What has been added since it was taken.
+    added: Vec<LockSum>,
+    /// Slots whose threads had no room for a mutex.
+    full: FxHashSet<u32>,
+    /// The number of threads that had none.
+    pub(super) lost: u64,
+}
+
+/// An entry of a thread's table as read last.
+struct Known {
+    call: FrameId,
+    view: LockView,
+}
+
+/// What conversion to rows needs.
+pub(super) struct Conversion<'a> {
+    pub(super) tables: &'a mut Tables,
+    pub(super) processes: &'a mut Processes,
+    /// The locks that were initialised before `now`.
+    pub(super) inits: &'a Inits,
+    /// The time up to which events have been merged.
+    pub(super) now: u64,
+}
+
+impl Locks {
+    /// Reads the table of a slot that a thread has. What is new in it is only noted: a lock may have
+    /// been initialised later than the merged events. With `all`, it is counted, too.
+    pub(super) fn read(
+        &mut self,
+        arena: &Consumer,
+        queue: &Queue,
+        line: &Line,
+        conversion: &mut Conversion<'_>,
+        all: bool,
+    ) {
+        let Some(thread) = queue.thread else {
+            return;
+        };
+        let (views, is_full) = arena.locks(queue.index);
+        if is_full && self.full.insert(queue.index) {
+            self.lost += 1;
+        }
+        for view in views {
+            let Some(kind) = mutex(view.key.mutex.kind) else {
+                continue;
+            };
+            let mut is_new = false;
+            let known = self.known.entry((queue.index, view.key));
+            let known = known.or_insert_with(|| {
+                is_new = true;
+                Known {
+                    call: conversion.call(queue.pid, view.key.code),
+                    view: LockView::none(view.key),
+                }
+            });
+            if is_new && !all {
+                continue;
+            }
+            let Some(sum) = added(&known.view, &view, line) else {
+                continue;
+            };
+            known.view = view;
+            let lock = view.key.mutex.lock;
+            let process = conversion.processes.process_of(thread);
+            self.added.push(LockSum {
+                slice: (conversion.now / SLICE.0) as u32,
+                thread,
+                lock: conversion.lock(queue.pid, process, (kind, lock)),
+                call: known.call,
+                ..sum
+            });
+        }
+    }
+
+    /// A slot is free for another thread.
+    pub(super) fn forget(&mut self, slot: u32) {
+        self.full.remove(&slot);
+        self.known.retain(|(known, _), _| *known != slot);
+    }
+
+    /// The rows since the last call.
+    pub(super) fn take(&mut self) -> Vec<LockSum> {
+        std::mem::take(&mut self.added)
+    }
+}
+
+impl Conversion<'_> {
+    /// The frame of a call, from its return address.
+    fn call(&mut self, pid: i32, code: u64) -> FrameId {
+        stacks::frame_of_call(self.tables, self.processes, pid, (code, self.now))
+    }
+
+    /// The row of a mutex.
+    fn lock(&mut self, pid: i32, process: ProcessId, (kind, address): (Mutex, u64)) -> LockId {
+        let mut lock = Lock {
+            process,
+            kind,
+            address,
+            variable: FrameId::NONE,
+            init: FrameId::NONE,
+        };
+        if matches!(kind, Mutex::Lock | Mutex::NestLock | Mutex::Critical) && address != 0 {
+            let program = self.processes.program_at(pid, self.now);
+            if let Some((program, objects)) = program {
+                lock.variable = program.variable(self.tables, objects, address);
+            }
+            lock.init = self.inits.call(pid, address);
+        }
+        if self.tables.locks.len() >= MOST {
+            lock = Lock {
+                address: 0,
+                variable: FrameId::NONE,
+                init: FrameId::NONE,
+                ..lock
+            };
+        }
+        self.tables.lock(lock)
+    }
+
+    /// The rows of waits for mutexes.
+    pub(super) fn waits(&mut self, waits: Vec<LockWaits>) -> Vec<LockWait> {
+        let rows = waits.into_iter().map(|it| {
+            let process = self.tables.processes.get(it.process.index());
+            let pid = process.map_or(0, |process| process.pid);
+            LockWait {
+                lock: self.lock(pid, it.process, (it.kind, it.lock.0)),
+                waiter: it.waiter,
+                holder: it.holder,
+                count: it.count,
+                time: it.time,
+            }
+        });
+        rows.collect()
+    }
+}
+
+/// What was added to an entry between two readings, without its place; `None` for nothing.
+fn added(before: &LockView, view: &LockView, line: &Line) -> Option<LockSum> {
+    let more = |count: fn(&LockView) -> u64| count(view).saturating_sub(count(before));
+    let length = |ticks: u64| Nanos(line.length_ns(ticks));
+    let acquisitions = more(|it| it.acquisitions);
+    (acquisitions > 0).then(|| LockSum {
+        slice: 0,
+        thread: ThreadId(0),
+        lock: LockId(0),
+        call: FrameId::NONE,
+        acquisitions,
+        contended: more(|it| it.contended),
+        wait: length(more(|it| it.wait)),
+        held: length(more(|it| it.held)),
+        longest: match view.longest > before.longest {
+            true => length(view.longest),
+            false => Nanos(0),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Pair;
+    use omp_ring::record::MutexPayload;
+
+    #[test]
+    fn a_reading_tells_what_was_added_since_the_one_before() {
+        let line = Line::new(Pair {
+            ticks: 0,
+            raw_ns: 0,
+        });
+        let key = LockKey {
+            mutex: MutexPayload {
+                lock: 0x40,
+                kind: 1,
+            },
+            code: 0x1000,
+        };
+        let first = LockView {
+            acquisitions: 5,
+            contended: 2,
+            wait: 700,
+            held: 900,
+            longest: 400,
+            ..LockView::none(key)
+        };
+        let sum = added(&LockView::none(key), &first, &line).expect("there is more");
+        assert_eq!((sum.acquisitions, sum.contended), (5, 2));
+        assert_eq!((sum.wait.0, sum.held.0, sum.longest.0), (700, 900, 400));
+        let second = LockView {
+            acquisitions: 6,
+            held: 1_000,
+            ..first
+        };
+        let sum = added(&first, &second, &line).expect("there is more");
+        assert_eq!((sum.acquisitions, sum.contended), (1, 0));
+        assert_eq!((sum.wait.0, sum.held.0, sum.longest.0), (0, 100, 0));
+        assert_eq!(added(&second, &second, &line), None);
+    }
+}

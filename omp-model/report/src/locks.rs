@@ -1,0 +1,306 @@
+//! `OMP_lock`: locks, critical sections, atomic operations and turns; who waited for whom.
+
+use experiment::ids::{ContextId, ThreadId};
+use experiment::tables::Mutex;
+use omp_model::metrics::Flavour;
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::Rank;
+use omp_model::views::openmp::locations::ConstructLocation;
+use omp_model::views::openmp::locks::{Acquisitions, LockRow, WaitedFor, locks as view};
+use serde_json::{Value as Json, json};
+
+use crate::constructs::{ConstructRow, List, located, location, location_fields, sorted, table};
+use crate::document::{Block, Document, Line, Table, TablePart, Unit, Value};
+use crate::list::Field;
+use crate::query::{Query, Source};
+
+/// A column of mutexes.
+type LockField<'a> = Field<'a, LockRow>;
+
+/// The mutexes.
+pub(crate) fn locks(query: &Query<'_>) -> Document {
+    let (mut rows, by) = sorted::<LockRow>(query);
+    rows.truncate(query.limited(rows.len()));
+    let by = match by {
+        Some(metric) => query.by(&metric),
+        None if query.rank() == Rank::Change => "change of waiting time".to_owned(),
+        None => "waiting time".to_owned(),
+    };
+    let columns = if query.is_comparison() {
+        &COMPARED[..]
+    } else {
+        &COLUMNS
+    };
+    let wall = query.all.analysis.experiment.duration().seconds();
+    let table = table(query, fields(query, wall), &COMPARED, &rows);
+    let empty = match query.settings.filter {
+        Some(_) => "No mutex: they are counted for the whole run, which the filter is not",
+        None => "No lock, critical section or other mutex of OpenMP was acquired",
+    };
+    let mut blocks = vec![Block::Table(Table {
+        parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
+        empty: empty.to_owned(),
+        ..table
+    })];
+    if !query.is_comparison() && !rows.is_empty() {
+        blocks.push(Block::Lines(wait_lines(&rows, wall)));
+    }
+    Document {
+        title: format!("Mutexes sorted by {by}"),
+        blocks,
+        ..query.document("OMP_lock")
+    }
+}
+
+/// The columns of a text.
+const COLUMNS: [&str; 9] = [
+    "gain",
+    "wait",
+    "held",
+    "longest_ms",
+    "acquisitions",
+    "contended",
+    "wait_us",
+    "threads",
+    "mutexes",
+];
+
+/// The columns of a comparison.
+const COMPARED: [&str; 5] = ["gain", "wait", "held", "acquisitions", "contended"];
+
+/// The columns of a mutex, in the order of JSON.
+fn fields<'a>(query: &Query<'a>, wall: f64) -> Vec<LockField<'a>> {
+    let threads = &query.all.names().tables.threads;
+    let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
+    let mut fields: Vec<LockField<'a>> = location().into();
+    fields.extend([
+        LockField::new("kind", "Kind", |row| Value::Text(kind(row.kind).to_owned())),
+        seconds("gain", "Gain", LockRow::gain),
+        seconds("wait", "Wait", |row| row.of_all.wait),
+        seconds("held", "Held", |row| row.of_all.held),
+        LockField::number("longest_ms", "Longest", |row| {
+            Value::known((row.of_all.longest > 0.0).then_some(row.of_all.longest * 1e3))
+        })
+        .heading(["Longest", "ms"]),
+        count("acquisitions", ["Acqui-", "sitions"], |row| {
+            row.of_all.count
+        }),
+        count("contended", ["of it", "waited"], |row| row.of_all.contended),
+        LockField::number("wait_us", "A wait", |row| {
+            Value::known((row.of_all.contended > 0).then(|| row.of_all.mean_wait() * 1e6))
+        })
+        .heading(["A wait", "us"]),
+        count("threads", ["Threads", ""], |row| row.threads.len() as u64),
+        LockField::number("mutexes", "Mutexes", |row| {
+            Value::counted((row.mutexes > 0).then_some(row.mutexes as u64))
+        })
+        .heading(["Mutexes", ""]),
+        LockField::new("by_thread", "By Thread", move |row| {
+            let of = |(thread, part): &(ThreadId, Acquisitions)| {
+                let mut object = in_json(part);
+                object["tid"] = json!(tid(*thread));
+                object
+            };
+            Value::Json(row.threads.iter().map(of).collect())
+        }),
+        LockField::new("sites", "Sites", |row| {
+            let of = |(at, part): &(ConstructLocation, Acquisitions)| {
+                let mut object = in_json(part);
+                if let Json::Object(fields) = &mut object {
+                    fields.extend(location_fields(at));
+                }
+                object
+            };
+            Value::Json(row.sites.iter().map(of).collect())
+        }),
+        LockField::new("waits", "Waits", |row| {
+            let of = |it: &WaitedFor| {
+                json!({
+                    "waiter": location_fields(&it.waiter),
+                    "holder": it.holder.as_ref().map(location_fields),
+                    "count": it.count,
+                    "seconds": it.seconds,
+                })
+            };
+            Value::Json(row.waits.iter().map(of).collect())
+        }),
+        LockField::new("advice", "Advice", move |row| {
+            advice(row, wall).map_or(Value::Absent, Value::Text)
+        }),
+    ]);
+    fields
+}
+
+fn in_json(part: &Acquisitions) -> Json {
+    json!({
+        "acquisitions": part.count,
+        "contended": part.contended,
+        "wait": part.wait,
+        "held": part.held,
+        "longest": part.longest,
+    })
+}
+
+fn seconds<'a>(id: &str, heading: &str, value: impl Fn(&LockRow) -> f64 + 'a) -> LockField<'a> {
+    let mut field = LockField::number(id, heading, move |row| Value::Number(value(row)));
+    field.column.unit = Unit::Seconds;
+    field.heading([heading, "sec."])
+}
+
+fn count<'a>(id: &str, heading: [&str; 2], value: impl Fn(&LockRow) -> u64 + 'a) -> LockField<'a> {
+    LockField::number(id, heading[0], move |row| Value::Count(value(row))).heading(heading)
+}
+
+/// The word of a kind.
+const fn kind(kind: Mutex) -> &'static str {
+    match kind {
+        Mutex::Lock => "lock",
+        Mutex::NestLock => "nestable lock",
+        Mutex::Critical => "critical",
+        Mutex::Atomic => "atomic",
+        Mutex::Ordered => "ordered",
+    }
+}
+
+/// The most places of a row that a text lists.
+const PLACES: usize = 3;
+
+/// Places whose waits are a smaller part of the row's are not listed in a text.
+const LEAST: f64 = 0.01;
+
+/// Waits of less than this part of the wall time and these seconds are not explained.
+const WORTHWHILE: (f64, f64) = (0.01, 0.001);
+
+/// Who waited for whom, and what would help, for each mutex with waits that matter.
+fn wait_lines(rows: &List<LockRow>, wall: f64) -> Vec<Line> {
+    let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
+    let rows = rows.filter(|row| matters(row, wall));
+    let lines = rows.flat_map(|row| {
+        let mut lines = vec![Line::plain(located(row))];
+        let least = LEAST * row.of_all.wait;
+        let waits = row.waits.iter().filter(|it| it.seconds > least);
+        let waits: Vec<&WaitedFor> = waits.collect();
+        let shown = waits.iter().take(PLACES);
+        lines.extend(shown.map(|it| Line::plain(format!("    {}", who(it)))));
+        if waits.len() > PLACES {
+            let more = waits.len() - PLACES;
+            lines.push(Line::plain(format!("    and {more} more pairs of places")));
+        }
+        let advice = advice(row, wall);
+        lines.extend(advice.map(|advice| Line::plain(format!("    {advice}"))));
+        lines
+    });
+    lines.collect()
+}
+
+fn matters(row: &LockRow, wall: f64) -> bool {
+    let gain = row.gain();
+    gain >= WORTHWHILE.1 && gain >= WORTHWHILE.0 * wall
+}
+
+/// `sim.c:12 (step) waited 1.203 s for sim.c:40 (flush)`.
+fn who(it: &WaitedFor) -> String {
+    let waiter = place(&it.waiter);
+    let seconds = it.seconds;
+    match &it.holder {
+        Some(holder) if *holder == it.waiter => {
+            format!("{waiter} waited {seconds:.3} s for other threads there")
+        }
+        Some(holder) => format!("{waiter} waited {seconds:.3} s for {}", place(holder)),
+        None => format!("{waiter} waited {seconds:.3} s, for whom is not known"),
+    }
+}
+
+/// `sim.c:12 (step)`.
+fn place(location: &ConstructLocation) -> String {
+    match (&location.function, location.line) {
+        (Some(function), Some(_)) => format!("{} ({function})", location.short()),
+        _ => location.short(),
+    }
+}
+
+/// A mutex that is held for this part of the run makes threads work one after the other.
+const BUSY: f64 = 0.5;
+
+/// Holds that are shorter in seconds cost less than to hand the mutex over to a waiting thread.
+const SHORT: f64 = 2e-6;
+
+/// One sentence on what would help, where waiting for the mutex costs time.
+fn advice(row: &LockRow, wall: f64) -> Option<String> {
+    let gain = row.gain();
+    if row.threads.len() < 2 || !matters(row, wall) || row.kind == Mutex::Ordered {
+        return None;
+    }
+    let of_run = format!(
+        "up to {gain:.3} s ({:.1} % of the run)",
+        100.0 * gain / wall
+    );
+    let hold = row.of_all.mean_hold();
+    if hold < SHORT && row.of_all.held > 0.0 {
+        return Some(format!(
+            "a hold takes {:.0} ns, a wait {:.1} us: handing it over costs more than what it guards: let each thread add up its own part, and take it once (a reduction, if it guards a sum): {of_run}",
+            hold * 1e9,
+            row.of_all.mean_wait() * 1e6
+        ));
+    }
+    let busy = row.of_all.held / wall;
+    let (site, of_site) = row
+        .sites
+        .iter()
+        .max_by(|left, right| left.1.held.total_cmp(&right.1.held))?;
+    if row.mutexes == 1 && busy > BUSY {
+        return Some(format!(
+            "it is held for {:.0} % of the run, {:.0} % of that from {}: move work out of it, or give parts of what it guards mutexes of their own: {of_run}",
+            100.0 * busy,
+            100.0 * of_site.held / row.of_all.held,
+            place(site)
+        ));
+    }
+    None
+}
+
+impl ConstructRow for LockRow {
+    const WORD: &'static str = "LOCK";
+
+    fn all(source: &Source<'_>) -> Vec<LockRow> {
+        let (_, measured) = source.measured();
+        view(&source.names(), &measured)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String {
+        shared.name_of(side, &self.name).to_owned()
+    }
+
+    fn location(&self) -> &ConstructLocation {
+        &self.location
+    }
+
+    fn contexts(&self) -> &[ContextId] {
+        &[]
+    }
+
+    fn seconds(&self, _: Flavour) -> Option<&[f64]> {
+        None
+    }
+
+    fn weight(&self) -> f64 {
+        self.of_all.wait
+    }
+
+    fn detail(&self) -> String {
+        format!(
+            "{}, {} acquisitions, {} waited",
+            kind(self.kind),
+            self.of_all.count,
+            self.of_all.contended
+        )
+    }
+
+    fn absorb(&mut self, other: LockRow) {
+        LockRow::absorb(self, other);
+    }
+}
