@@ -19,10 +19,9 @@ type LockField<'a> = Field<'a, LockRow>;
 
 /// The mutexes.
 pub(crate) fn locks(query: &Query<'_>) -> Document {
-    let (mut rows, by) = sorted::<LockRow>(query);
-    rows.truncate(query.limited(rows.len()));
-    let by = match by {
-        Some(metric) => query.by(&metric),
+    let list = sorted::<LockRow>(query);
+    let by = match &list.by {
+        Some(metric) => query.by(metric),
         None if query.rank() == Rank::Change => "change of waiting time".to_owned(),
         None => "waiting time".to_owned(),
     };
@@ -32,7 +31,7 @@ pub(crate) fn locks(query: &Query<'_>) -> Document {
         &COLUMNS
     };
     let wall = query.all.analysis.experiment.duration().seconds();
-    let table = table(query, fields(query, wall), &COMPARED, &rows);
+    let table = table(query, fields(query, wall), &COMPARED, &list);
     let empty = match query.settings.filter {
         Some(_) => "No mutex: they are counted for the whole run, which the filter is not",
         None => "No lock, critical section or other mutex of OpenMP was acquired",
@@ -42,8 +41,8 @@ pub(crate) fn locks(query: &Query<'_>) -> Document {
         empty: empty.to_owned(),
         ..table
     })];
-    if !query.is_comparison() && !rows.is_empty() {
-        blocks.push(Block::Lines(wait_lines(&rows, wall)));
+    if !query.is_comparison() && !list.joined.is_empty() {
+        blocks.push(Block::Lines(wait_lines(&list, wall)));
     }
     Document {
         title: format!("Mutexes sorted by {by}"),
@@ -172,9 +171,8 @@ const LEAST: f64 = 0.01;
 const WORTHWHILE: (f64, f64) = (0.01, 0.001);
 
 /// Who waited for whom, and what would help, for each mutex with waits that matter.
-fn wait_lines(rows: &List<LockRow>, wall: f64) -> Vec<Line> {
-    let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
-    let rows = rows.filter(|row| matters(row, wall));
+fn wait_lines(list: &List<LockRow>, wall: f64) -> Vec<Line> {
+    let rows = list.rows().filter(|row| matters(row, wall));
     let lines = rows.flat_map(|row| {
         let mut lines = vec![Line::plain(located(row))];
         let least = LEAST * row.of_all.wait;
@@ -302,5 +300,10 @@ impl ConstructRow for LockRow {
 
     fn absorb(&mut self, other: LockRow) {
         LockRow::absorb(self, other);
+    }
+
+    /// A mutex is held while others are waited for and held.
+    fn total<'r>(_: impl Iterator<Item = &'r LockRow> + Clone) -> Option<LockRow> {
+        None
     }
 }

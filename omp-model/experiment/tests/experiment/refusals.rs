@@ -83,7 +83,7 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
         sentence("newer")
     };
     assert_eq!(
-        of_format(10),
+        of_format(11),
         "DIR/newer/records has format 11, but this program reads format 10: use a newer Parallax"
     );
     assert_eq!(
