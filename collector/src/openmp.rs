@@ -235,7 +235,8 @@ impl OpenMp {
                     .read(arena, queue, &self.line, &mut conversion, is_end);
             }
         }
-        (self.locks.take(), conversion.waits(waits))
+        let waits = self.locks.waits(waits, &mut conversion);
+        (self.locks.take(), waits)
     }
 
     /// Number of threads that had no room to count some of their acquisitions of mutexes.

@@ -12,6 +12,10 @@ use omp_ring::record::{CodePayload, Kind, MutexPayload, ShortPayload};
 /// another CPU takes as long.
 const UNCONTENDED_NS: u64 = 250;
 
+/// An acquisition that takes this long has waited: a free mutex of LLVM's runtime takes half as long if
+/// neither it nor the runtime's code is in a cache.
+const CONTENDED_NS: u64 = 1_000;
+
 /// The longest time between a wait and the push of its sum, while such waits go on.
 const PERIOD_NS: u64 = 1_000_000;
 
@@ -48,9 +52,10 @@ pub(crate) struct ShortWaits {
     since: u64,
     /// One of them has a length.
     have_length: bool,
-    /// [`Producer::short_ns`], [`UNCONTENDED_NS`] and [`PERIOD_NS`] in units of the clock.
+    /// [`Producer::short_ns`] and the constants of this module in units of the clock.
     short: u64,
     uncontended: u64,
+    contended: u64,
     period: u64,
     /// What reading the clock adds to each wait.
     reading: u64,
@@ -69,6 +74,7 @@ impl ShortWaits {
             have_length: false,
             short: ring.units(ring.short_ns()),
             uncontended: ring.units(UNCONTENDED_NS),
+            contended: ring.units(CONTENDED_NS),
             period: ring.units(PERIOD_NS),
             reading: reading.min().unwrap_or(0),
         }
@@ -80,11 +86,11 @@ impl ShortWaits {
         end.wrapping_sub(begin) < self.short
     }
 
-    /// How long an acquisition of a mutex from `begin` to `end` waited; 0 if it did not.
+    /// How long an acquisition of a mutex from `begin` to `end` certainly waited; 0 if it may not have.
     #[inline]
     pub(crate) fn waited(&self, begin: u64, end: u64) -> u64 {
         let taken = self.taken(begin, end);
-        if taken < self.uncontended { 0 } else { taken }
+        if taken < self.contended { 0 } else { taken }
     }
 
     #[inline]
@@ -96,8 +102,8 @@ impl ShortWaits {
     #[inline]
     pub(crate) fn add(&mut self, code: u64, wait: Wait, begin: u64, end: u64) {
         let length = match wait {
-            Wait::Mutex(..) => self.waited(begin, end),
-            Wait::Sync(_) => self.taken(begin, end),
+            Wait::Mutex(..) if self.taken(begin, end) < self.uncontended => 0,
+            _ => self.taken(begin, end),
         };
         if self.since == 0 {
             self.since = begin;

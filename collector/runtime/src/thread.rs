@@ -357,6 +357,15 @@ impl Thread {
             .acquired(&self.producer, (kind, lock), code, (time, |_, _| 0));
     }
 
+    /// The thread enters another `ordered` region in the same turn: an acquisition without an event.
+    #[inline]
+    pub(crate) fn turn_continues(&mut self, kind: u32, lock: u64, code: u64) {
+        let ring = &self.producer;
+        let time = ring.now();
+        self.locks
+            .acquired(ring, (kind, lock), code, (time, |_, _| 0));
+    }
+
     /// The thread is about to release a mutex.
     #[inline]
     pub(crate) fn mutex_releases(&mut self) {

@@ -22,6 +22,7 @@ const MOST: usize = 1 << 16;
 pub(super) struct Locks {
     /// By slot and key.
     known: FxHashMap<(u32, LockKey), Known>,
+    rows: Rows,
     /// What has been added since it was taken.
     added: Vec<LockSum>,
     /// Slots whose threads had no room for a mutex.
@@ -35,6 +36,9 @@ struct Known {
     call: FrameId,
     view: LockView,
 }
+
+/// The rows of mutexes, each with the call that initialised it.
+type Rows = FxHashMap<(ProcessId, Mutex, u64), (FrameId, LockId)>;
 
 /// What conversion to rows needs.
 pub(super) struct Conversion<'a> {
@@ -89,7 +93,7 @@ impl Locks {
             self.added.push(LockSum {
                 slice: (conversion.now / SLICE.0) as u32,
                 thread,
-                lock: conversion.lock(queue.pid, process, (kind, lock)),
+                lock: conversion.lock(&mut self.rows, (process, kind, lock)),
                 call: known.call,
                 ..sum
             });
@@ -106,6 +110,22 @@ impl Locks {
     pub(super) fn take(&mut self) -> Vec<LockSum> {
         std::mem::take(&mut self.added)
     }
+
+    /// The rows of waits for mutexes.
+    pub(super) fn waits(
+        &mut self,
+        waits: Vec<LockWaits>,
+        conversion: &mut Conversion<'_>,
+    ) -> Vec<LockWait> {
+        let rows = waits.into_iter().map(|it| LockWait {
+            lock: conversion.lock(&mut self.rows, (it.process, it.kind, it.lock.0)),
+            waiter: it.waiter,
+            holder: it.holder,
+            count: it.count,
+            time: it.time,
+        });
+        rows.collect()
+    }
 }
 
 impl Conversion<'_> {
@@ -114,47 +134,37 @@ impl Conversion<'_> {
         stacks::frame_of_call(self.tables, self.processes, pid, (code, self.now))
     }
 
-    /// The row of a mutex.
-    fn lock(&mut self, pid: i32, process: ProcessId, (kind, address): (Mutex, u64)) -> LockId {
-        let mut lock = Lock {
-            process,
-            kind,
-            address,
-            variable: FrameId::NONE,
-            init: FrameId::NONE,
+    /// The row of a mutex. A lock that was initialised again at another place is another one.
+    fn lock(&mut self, rows: &mut Rows, mutex: (ProcessId, Mutex, u64)) -> LockId {
+        let (process, kind, address) = mutex;
+        let pid = self.tables.processes.get(process.index());
+        let pid = pid.map_or(0, |process| process.pid);
+        let is_told = matches!(kind, Mutex::Lock | Mutex::NestLock | Mutex::Critical);
+        let init = if is_told {
+            self.inits.call(pid, address)
+        } else {
+            FrameId::NONE
         };
-        if matches!(kind, Mutex::Lock | Mutex::NestLock | Mutex::Critical) && address != 0 {
-            let program = self.processes.program_at(pid, self.now);
-            if let Some((program, objects)) = program {
-                lock.variable = program.variable(self.tables, objects, address);
-            }
-            lock.init = self.inits.call(pid, address);
+        match rows.get(&mutex) {
+            Some(&(known, lock)) if known == init => return lock,
+            None if rows.len() >= MOST => return self.tables.lock(Lock::of_several(process, kind)),
+            _ => {}
         }
-        if self.tables.locks.len() >= MOST {
-            lock = Lock {
-                address: 0,
-                variable: FrameId::NONE,
-                init: FrameId::NONE,
-                ..lock
-            };
+        let mut lock = Lock {
+            address,
+            init,
+            ..Lock::of_several(process, kind)
+        };
+        let program = self.processes.program_at(pid, self.now);
+        if let Some((program, objects)) = program
+            && is_told
+            && address != 0
+        {
+            lock.variable = program.variable(self.tables, objects, address);
         }
-        self.tables.lock(lock)
-    }
-
-    /// The rows of waits for mutexes.
-    pub(super) fn waits(&mut self, waits: Vec<LockWaits>) -> Vec<LockWait> {
-        let rows = waits.into_iter().map(|it| {
-            let process = self.tables.processes.get(it.process.index());
-            let pid = process.map_or(0, |process| process.pid);
-            LockWait {
-                lock: self.lock(pid, it.process, (it.kind, it.lock.0)),
-                waiter: it.waiter,
-                holder: it.holder,
-                count: it.count,
-                time: it.time,
-            }
-        });
-        rows.collect()
+        let id = self.tables.lock(lock);
+        rows.insert(mutex, (init, id));
+        id
     }
 }
 
@@ -172,9 +182,10 @@ fn added(before: &LockView, view: &LockView, line: &Line) -> Option<LockSum> {
         contended: more(|it| it.contended),
         wait: length(more(|it| it.wait)),
         held: length(more(|it| it.held)),
-        longest: match view.longest > before.longest {
-            true => length(view.longest),
-            false => Nanos(0),
+        longest: if view.longest > before.longest {
+            length(view.longest)
+        } else {
+            Nanos(0)
         },
     })
 }

@@ -224,7 +224,7 @@ pub struct LockSum {
     pub call: FrameId,
     /// How often the thread acquired it; of a doacross loop, how often it asked for an iteration.
     pub acquisitions: u64,
-    /// The acquisitions that waited for 250 ns or more.
+    /// The acquisitions that took a microsecond or more: they waited.
     pub contended: u64,
     /// The time of these waits.
     pub wait: Nanos,

@@ -270,6 +270,19 @@ pub struct Lock {
     pub init: FrameId,
 }
 
+impl Lock {
+    /// Mutexes of a kind that were not told apart.
+    pub const fn of_several(process: ProcessId, kind: Mutex) -> Lock {
+        Lock {
+            process,
+            kind,
+            address: 0,
+            variable: FrameId::NONE,
+            init: FrameId::NONE,
+        }
+    }
+}
+
 /// All tables. Entries are only ever added; threads and processes are also updated in place.
 #[derive(Clone, Debug)]
 pub struct Tables {

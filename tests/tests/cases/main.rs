@@ -10,6 +10,7 @@
 
 mod bodies;
 mod constructs;
+mod locks;
 mod programs;
 mod run;
 mod shown;
@@ -83,6 +84,8 @@ cases! {
     loops_gcc: case("loops.c", Gcc, PASSIVE_2, constructs::loops_of_gcc).with(DYNAMIC_9);
     loops_clang: case("loops.c", Clang, PASSIVE_2, constructs::loops_of_clang).with(DYNAMIC_9);
     loops_gfortran: case("loops.f90", Gfortran, PASSIVE_2, constructs::loops_of_gfortran);
+    locks_gcc: case("locks.c", Gcc, PASSIVE_2, locks::locks);
+    locks_clang: case("locks.c", Clang, PASSIVE_2, locks::locks);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);
     taskloops_clang: case("taskloops.c", Clang, PASSIVE_4, constructs::taskloops);
     left_open_gcc: case("left_open.c", Gcc, PASSIVE_2, constructs::left_open);

@@ -25,7 +25,7 @@ pub(super) unsafe extern "C-unwind" fn enter(a: usize, b: usize, at: At, what: W
     if !wait(provider, at, what) {
         with(|thread| {
             if thread.gomp.team > 1 {
-                thread.mutex_entered(what.kind(), sync::TURN, at.code());
+                thread.turn_continues(what.kind(), sync::TURN, at.code());
             }
         });
     }

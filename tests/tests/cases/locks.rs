@@ -1,0 +1,100 @@
+//! Mutexes: their names, acquisitions, holders, and who waited for whom.
+
+use serde_json::Value;
+
+use crate::run::{Recorded, Run};
+use crate::shown::{Construct, Faults, constructs, numbers};
+
+/// What a mutex of `locks.c` should show: its name, the line of its initialisation or directive, how
+/// many mutexes it stands for, and its acquisitions.
+const EXPECTED: [(&str, u64, u64, u64); 6] = [
+    ("OMP lock guard", 120, 1, 140),
+    ("OMP lock table", 121, 16, 40),
+    ("OMP lock nodes[i].lock", 123, 3, 40),
+    ("OMP nestable lock nest", 101, 1, 40),
+    ("OMP critical section update", 68, 1, 100),
+    ("OMP critical section", 114, 1, 40),
+];
+
+/// Acquisitions of mutexes that no other thread holds may take long all the same: the thread can lose
+/// its CPU meanwhile.
+const INTERRUPTED: u64 = 4;
+
+/// The list of mutexes agrees with the source, and its times with the program's clock.
+pub(crate) fn locks(run: &Run) -> Result<(), String> {
+    let Recorded {
+        outcome,
+        experiment,
+    } = run.record();
+    let truth: Vec<Vec<f64>> = outcome.stdout.lines().map(numbers).collect();
+    let found = constructs(&experiment, "-OMP_lock");
+    let names: Vec<&str> = found.iter().map(|row| row.name.as_str()).collect();
+    let mut faults = Faults::default();
+    faults.unless(names.len() == EXPECTED.len(), || {
+        format!("the rows are {names:#?}")
+    });
+    for (name, line, mutexes, acquisitions) in EXPECTED {
+        let Some(Construct { row, .. }) = found.iter().find(|row| row.name == name) else {
+            faults.unless(false, || format!("no row is {name}, of {names:#?}"));
+            continue;
+        };
+        let value = |id: &str| row["values"][id].as_u64();
+        let is = (
+            row["line"].as_u64(),
+            value("mutexes"),
+            value("acquisitions"),
+        );
+        faults.unless(
+            is == (Some(line), Some(mutexes), Some(acquisitions)),
+            || format!("{name} has line, mutexes and acquisitions {is:?}"),
+        );
+        match name {
+            "OMP lock guard" => waits(&mut faults, row, &truth[0], (59, 50)),
+            "OMP critical section update" => waits(&mut faults, row, &truth[1], (68, 68)),
+            _ => faults.unless(value("contended") <= Some(INTERRUPTED), || {
+                format!("{name}: {:?} acquisitions waited", value("contended"))
+            }),
+        }
+    }
+    faults.found()
+}
+
+/// Rounds in which thread 1 waits for thread 0.
+const ROUNDS: u64 = 50;
+
+/// Thread 1 waited as often and as long as it measured, in the one place for the other.
+fn waits(faults: &mut Faults, row: &Value, truth: &[f64], (waiter, holder): (u64, u64)) {
+    let name = row["name"].as_str().unwrap_or_default();
+    let values = |id: &str| row["values"][id].as_f64().unwrap_or_default();
+    let [_, waited, held, longest] = truth[..] else {
+        panic!("the program prints three times for each mutex");
+    };
+    faults.near(&format!("{name}, wait"), values("wait"), waited, 0.02);
+    faults.near(&format!("{name}, held"), values("held"), held, 0.02);
+    let of_longest = values("longest_ms") / 1e3;
+    faults.unless(
+        (longest..2.0 * longest + 0.010).contains(&of_longest),
+        || format!("{name} was held for {of_longest} s, at least {longest} s"),
+    );
+    let of_waiter = |part: &&Value| part["contended"].as_u64() >= Some(ROUNDS);
+    let threads = row["by_thread"].as_array();
+    faults.unless(
+        threads.is_some_and(|all| all.iter().filter(of_waiter).count() == 1),
+        || format!("{name}: one thread waits in each round, not as in {threads:?}"),
+    );
+    let pair = &row["waits"][0];
+    let lines = (
+        pair["waiter"]["line"].as_u64(),
+        pair["holder"]["line"].as_u64(),
+    );
+    faults.unless(lines == (Some(waiter), Some(holder)), || {
+        format!("{name}: {lines:?} waits for another place first")
+    });
+    let seconds = pair["seconds"].as_f64().unwrap_or_default();
+    faults.near(
+        &format!("{name}, wait for the holder"),
+        seconds,
+        waited,
+        0.02,
+    );
+}
