@@ -329,12 +329,7 @@ fn build(query: &Query<'_>, view: View) -> Document {
     match view {
         View::Overview => report::overview::overview(query),
         View::Functions => report::functions::list(query, Kind::Functions),
-        View::Regions => {
-            let mut regions = report::regions::regions(query);
-            let tasks = report::tasks::tasks(query);
-            regions.blocks.extend(tasks.blocks);
-            regions
-        }
+        View::Regions | View::Loops => constructs(query, view),
         View::Threads => {
             let mut threads = report::threads::threads(query);
             set_heading(&mut threads, "kind", "Kind");
@@ -347,6 +342,15 @@ fn build(query: &Query<'_>, view: View) -> Document {
             report::header::header(query)
         }
     }
+}
+
+/// The documents of a view of constructs as one.
+fn constructs(query: &Query<'_>, view: View) -> Document {
+    let reports = view.constructs().map_or(&[][..], |it| it.reports);
+    let mut documents = reports.iter().map(|build| build(query));
+    let mut first = documents.next().unwrap_or_default();
+    first.blocks.extend(documents.flat_map(|it| it.blocks));
+    first
 }
 
 /// Builds the document of a view about a function, or of a report.

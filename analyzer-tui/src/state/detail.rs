@@ -6,7 +6,6 @@ use super::app::App;
 use crate::layout::MOST_DETAIL;
 use crate::list::Line;
 use crate::text_fit::{fit, wrap};
-use crate::view::View;
 
 impl App {
     /// The lines below the rows, as they fit the screen: the selected line's number, its full name,
@@ -38,7 +37,7 @@ impl App {
             _ => None,
         };
         match more {
-            Some(more) if self.view == View::Regions => more,
+            Some(more) if self.view.constructs().is_some() => more,
             Some(more) => format!("{number} {text}  {more}"),
             None => format!("{number} {}", text.trim_start()),
         }

@@ -24,7 +24,7 @@ pub mod header;
 pub mod index;
 pub mod json;
 mod list;
-mod loops;
+pub mod loops;
 pub mod metrics;
 pub mod neighbours;
 pub mod objects;

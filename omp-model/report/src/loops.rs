@@ -11,7 +11,7 @@ use omp_model::views::openmp::regions;
 use serde_json::json;
 
 use crate::constructs::{ConstructRow, List, located, location, sorted, table};
-use crate::document::{Block, Document, InJson, Line, Table, TablePart, Unit, Value};
+use crate::document::{Block, Document, InJson, Line, Table, TablePart, Target, Unit, Value};
 use crate::list::Field;
 use crate::query::{Query, Source};
 
@@ -19,7 +19,7 @@ use crate::query::{Query, Source};
 type LoopField<'a> = Field<'a, LoopRow>;
 
 /// The loops.
-pub(crate) fn loops(query: &Query<'_>) -> Document {
+pub fn loops(query: &Query<'_>) -> Document {
     let (mut rows, by) = sorted::<LoopRow>(query);
     rows.truncate(query.limited(rows.len()));
     let by = match by {
@@ -33,7 +33,17 @@ pub(crate) fn loops(query: &Query<'_>) -> Document {
     } else {
         &COLUMNS
     };
-    let table = table(query, fields(query, run), &COMPARED, &rows);
+    let mut table = table(query, fields(query, run), &COMPARED, &rows);
+    for (shown, joined) in table.rows.iter_mut().zip(&rows) {
+        let advice = joined
+            .rows
+            .iter()
+            .flatten()
+            .find_map(|row| advice(row, run));
+        if let (Some(Target::Construct(construct)), Some(advice)) = (&mut shown.target, advice) {
+            construct.detail = format!("{}: {advice}", construct.detail);
+        }
+    }
     let empty = match query.settings.filter {
         Some(_) => "No loop: loops are counted for the whole run, which the filter is not",
         None => "No loop that its runtime is asked about (gcc makes static loops itself)",
