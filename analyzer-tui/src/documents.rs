@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Inline, Profile, ViewMode};
+use omp_model::profile::Profile;
 use omp_model::views::TOTAL;
 use omp_model::views::notices::{self, Notice};
 use report::calltree::calltree;
@@ -140,9 +140,8 @@ impl Documents {
         match view {
             View::Timeline => {
                 experiments.name_constructs();
-                let report::Settings { mode, inline, .. } = self.settings.report;
-                experiments.stacks(ViewMode::User, Inline::On);
-                experiments.stacks(mode, inline);
+                experiments.stacks(&report::Settings::default());
+                experiments.stacks(&self.settings.report);
             }
             View::Tree | View::Flame => drop(self.tree(experiments)),
             view => drop(self.document(experiments, view, subject)),
@@ -157,8 +156,7 @@ impl Documents {
         let has = match view {
             View::Tree | View::Flame => self.tree.get().is_some(),
             View::Timeline => {
-                let report::Settings { mode, inline, .. } = self.settings.report;
-                experiments.has_timeline() && experiments.has_stacks(mode, inline)
+                experiments.has_timeline() && experiments.has_stacks(&self.settings.report)
             }
             View::Source | View::Disassembly if subject == TOTAL => {
                 let hottest = self.hottest.get();

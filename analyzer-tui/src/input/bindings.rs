@@ -92,6 +92,7 @@ const EVERYWHERE: &[Binding] = &[
     key(&[Char('r')], "r", "any report of er_print", "", Action::Go(View::Report)),
     key(&[Char('m')], "m", "user, expert, machine mode", "mode", Action::Mode),
     key(&[Char('I')], "I", "inlined functions as frames of their own, or not", "", Action::Inline),
+    key(&[Char('K')], "K", "machine mode: functions of the kernel and collector, or not", "", Action::Hidden),
     key(&[Char('c')], "c", "compare experiments: delta, ratio, values, added up", "", Action::Compare),
     key(&[Char('f'), F(4)], "f F4", "filter: edit the expression", "filter", Action::Filter),
     key(&[Char('F')], "F", "take the filter off", "", Action::Unfilter),

@@ -1,5 +1,6 @@
 //! Details of the selected line of a list.
 
+use omp_model::views::names::is_hidden;
 use report::document::Target;
 
 use super::app::App;
@@ -33,6 +34,9 @@ impl App {
             // A text is whole where it stands.
             (Line::Text(_) | Line::Fact { .. }, _) => return number,
             (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),
+            (_, Some(Target::Function(name))) if is_hidden(name) => {
+                Some("K shows its functions".to_owned())
+            }
             (_, Some(Target::Function(name))) => self.experiments.location(name),
             _ => None,
         };

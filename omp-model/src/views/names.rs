@@ -483,6 +483,12 @@ fn kernel_name(reason: Option<&str>) -> String {
     )
 }
 
+/// Whether a name stands for all functions of the kernel or of our own library, which are hidden
+/// unless the user chooses.
+pub fn is_hidden(name: &str) -> bool {
+    name == COLLECTOR || name == "<kernel>" || name.starts_with("<kernel: ")
+}
+
 /// A pseudo-function's name.
 pub const fn pseudo(kind: Pseudo) -> &'static str {
     match kind {
