@@ -17,7 +17,7 @@ use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
 use crate::rewrite::functions::{begins_thread, is_entry};
 use crate::{inlining, kernel};
 
-pub use short::{unqualified, without_parameters};
+pub use short::{short, unqualified, without_parameters};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
