@@ -42,18 +42,18 @@ pub fn expand_paths(
     for path in &paths.rows()[1..] {
         let mut at = moved[path.callers.0 as usize];
         let mut frame = path.frame;
-        if let Callee::ParentOf(body) = frame.callee {
-            let caller = expanded.get(at.0).map(|path: &Path| path.frame);
-            let is_inlined = |caller: &DisplayFrame| caller.kind != FrameKind::Called;
-            let caller = caller.filter(is_inlined);
-            if caller.is_some_and(|caller| functions.is_parent(caller, body)) {
-                moved.push(at);
-                continue;
-            }
-            frame.callee = functions.restored(body).unwrap_or(frame.callee);
+        if let Some(name) = functions.put_back(frame)
+            && let Some(inlined) = functions.inlined_around(&expanded, at, name)
+        {
+            moved.push(inlined);
+            continue;
         }
-        if let Callee::Function(body) = frame.callee {
-            at = functions.fork_of(&expanded, at, body);
+        match frame.callee {
+            Callee::ParentOf(body) => {
+                frame.callee = functions.restored(body).unwrap_or(frame.callee);
+            }
+            Callee::Function(body) => at = functions.fork_of(&expanded, at, body),
+            _ => {}
         }
         let mut push = |callers, frame| PathId(expanded.intern(Path { callers, frame }));
         at = push(at, frame);
@@ -224,22 +224,50 @@ impl<'a> Functions<'a> {
     /// call, inside of the function that holds the directive. Compilers move code of a function that
     /// was inlined beside a construct around the construct's call.
     fn fork_of(&self, paths: &Interner<Path>, caller: PathId, body: FunctionId) -> PathId {
+        let parent = self.parent(body).map(|(_, parent)| parent);
+        let found = parent.and_then(|parent| self.nearest(paths, caller, parent));
+        found.unwrap_or(caller)
+    }
+
+    /// The name of a function that no stack had: the rewriting put it back between a construct's
+    /// fork and its body, as it holds the directive.
+    fn put_back(&self, at: DisplayFrame) -> Option<&'a str> {
+        match at.callee {
+            Callee::ParentOf(body) => Some(self.parent(body)?.1),
+            Callee::Function(id) if at.frame == FrameId::NONE => {
+                let function = self.function(id)?;
+                function.outlined.is_none().then_some(&function.name)
+            }
+            _ => None,
+        }
+    }
+
+    /// The path to a function inlined around a call, if one of this name is.
+    fn inlined_around(&self, paths: &Interner<Path>, caller: PathId, name: &str) -> Option<PathId> {
+        let found = self.nearest(paths, caller, name)?;
+        let kind = paths.get(found.0)?.frame.kind;
+        (kind != FrameKind::Called).then_some(found)
+    }
+
+    /// The path to the innermost function of a name, among those inlined around a call and the one
+    /// that they were inlined into.
+    fn nearest(&self, paths: &Interner<Path>, caller: PathId, name: &str) -> Option<PathId> {
         let mut at = caller;
-        while let Some(path) = paths.get(at.0) {
-            if self.is_parent(path.frame, body) {
-                return at;
+        loop {
+            let path = paths.get(at.0)?;
+            if self.is_called(path.frame, name) {
+                return Some(at);
             }
             let FrameKind::Inlined(_) = path.frame.kind else {
-                return caller;
+                return None;
             };
             at = path.callers;
         }
-        caller
     }
 
-    /// Whether a frame is of the function that holds a body's directive.
-    fn is_parent(&self, caller: DisplayFrame, body: FunctionId) -> bool {
-        let name = match caller.callee {
+    /// Whether a frame is of the function of a name.
+    fn is_called(&self, at: DisplayFrame, whole: &str) -> bool {
+        let name = match at.callee {
             Callee::Function(id) => self.function(id).map(|function| function.name.as_str()),
             Callee::Inlined(frame, line) => {
                 let line = self.symbols.frame(frame).lines.get(usize::from(line));
@@ -247,12 +275,9 @@ impl<'a> Functions<'a> {
             }
             _ => None,
         };
-        let both = name.zip(self.parent(body));
-        both.is_some_and(|(name, (_, parent))| {
-            // Debug information names an inlined function without its scopes, unless it has a
-            // linkage name.
-            is_same_name(name, parent) || name == unqualified(parent)
-        })
+        // Debug information names an inlined function without its scopes, unless it has a linkage
+        // name.
+        name.is_some_and(|name| is_same_name(name, whole) || name == unqualified(whole))
     }
 
     /// The row of the function that holds a body's directive, if it was inlined wherever it is

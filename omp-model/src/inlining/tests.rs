@@ -236,6 +236,28 @@ fn a_parent_that_was_inlined_is_not_restored_beside_its_frame() {
     );
 }
 
+/// The call tree called such a function recursive.
+#[test]
+fn a_function_with_code_of_its_own_is_not_restored_beside_its_inlined_frame() {
+    let mut test = Program::new();
+    let main = test.function("main", 0, None);
+    let foo = test.function("foo(double*)", 0, None);
+    let body = test.function("foo(double*) [clone ._omp_fn.0]", 0, Some("foo(double*)"));
+    // The code of `init`, called before the directive in `foo`, goes on around the fork.
+    let lines = [("init", 0, 3), ("foo(double*)", 0, 8), ("main", 0, 20)];
+    let inside = test.frame(body, &[("foo", 0, 9)]);
+    for around in [&lines[1..], &lines[..]] {
+        let fork = test.frame(main, around);
+        let path = test.push(PathId::EMPTY, Callee::Function(main), fork);
+        let path = test.push(path, Callee::Function(foo), FrameId::NONE);
+        let path = test.push(path, Callee::Function(body), inside);
+        let found = test.expanded(path);
+        assert_eq!(found[..2], ["main:20", "!foo(double*):8"]);
+        assert!(found[2].contains(" -- OMP parallel region"), "{found:?}");
+        assert_eq!(found.len(), 3);
+    }
+}
+
 #[test]
 fn a_parent_that_a_jump_removed_is_the_row_of_its_inlined_copies() {
     let mut test = Program::new();
