@@ -132,6 +132,8 @@ fn is_same_name(one: &str, other: &str) -> bool {
 #[derive(Clone, Copy)]
 struct Row<'a> {
     name: &'a str,
+    /// Its name in debug information, if that is known: it is the same wherever it is inlined.
+    debug_name: Option<&'a str>,
     /// The file that it is written in.
     file: Option<FileId>,
     callee: Callee,
@@ -154,11 +156,13 @@ impl<'a> Functions<'a> {
             by_name: FxHashMap::default(),
             known: FxHashMap::default(),
         };
+        let debug_names = debug_names(symbols);
         for (id, function) in (0..).map(FunctionId).zip(&symbols.functions) {
             if function.outlined.is_none() && function.has_symbol() {
                 let name = function.name.as_str();
                 functions.rows(function.module, name).push(Row {
                     name,
+                    debug_name: debug_names.get(&id).copied(),
                     file: function.source.map(|source| source.file),
                     callee: Callee::Function(id),
                 });
@@ -208,6 +212,7 @@ impl<'a> Functions<'a> {
                 known.unwrap_or_else(|| {
                     rows.push(Row {
                         name,
+                        debug_name: None,
                         file,
                         callee: itself,
                     });
@@ -304,10 +309,29 @@ impl<'a> Functions<'a> {
     }
 }
 
+/// The names of functions in debug information, as far as frames tell them.
+fn debug_names(symbols: &SymbolTable) -> FxHashMap<FunctionId, &str> {
+    let mut names = FxHashMap::default();
+    for frame in &symbols.frames {
+        let name = frame.lines.last().and_then(|line| line.function.as_deref());
+        if let (Some(id), Some(name)) = (frame.function, name)
+            // Functions of the same code share a symbol.
+            && symbols.functions.get(id.0 as usize).is_some_and(|it| is_same_name(name, &it.name))
+        {
+            names.insert(id, name);
+        }
+    }
+    names
+}
+
 /// The row of an inlined function among those of its name: the only one in its file, else the only
 /// function by itself.
 fn row_of(rows: &[Row<'_>], name: &str, file: Option<FileId>) -> Option<Callee> {
-    let named = || rows.iter().filter(|row| is_same_name(row.name, name));
+    let is_named = |row: &&Row<'_>| match row.debug_name {
+        Some(known) => known == name,
+        None => is_same_name(row.name, name),
+    };
+    let named = || rows.iter().filter(is_named);
     let here = || named().filter(|row| row.file == file);
     let only = |mut rows: Vec<&Row<'_>>| (rows.len() == 1).then(|| rows.remove(0).callee);
     let whole = here().find(|row| row.name == name).map(|row| row.callee);

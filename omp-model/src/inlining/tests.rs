@@ -152,6 +152,27 @@ fn an_inlined_function_is_the_row_of_the_function_by_itself() {
     assert_eq!(leaf(there), Callee::Function(other));
 }
 
+/// The call tree called a function recursive that calls an overload of itself.
+#[test]
+fn an_inlined_overload_is_not_the_function_that_it_was_inlined_into() {
+    let mut test = Program::new();
+    let volume = test.function("volume(double*)", 0, None);
+    // A static function of C++: debug information has no parameters.
+    let lines = [("volume", 0, 3), ("volume(double*)", 0, 7)];
+    let frame = test.frame(volume, &lines);
+    let path = test.push(PathId::EMPTY, Callee::Function(volume), frame);
+    assert_eq!(test.expanded(path), ["volume(double*):7", "!volume:3"]);
+}
+
+#[test]
+fn a_static_function_inlined_into_itself_is_one_row() {
+    let mut test = Program::new();
+    let fib = test.function("fib(int)", 0, None);
+    let frame = test.frame(fib, &[("fib", 0, 3), ("fib", 0, 3)]);
+    let path = test.push(PathId::EMPTY, Callee::Function(fib), frame);
+    assert_eq!(test.expanded(path), ["fib(int):3", "!fib(int):3"]);
+}
+
 #[test]
 fn static_functions_of_one_name_in_two_files_are_two_rows() {
     let mut test = Program::new();
