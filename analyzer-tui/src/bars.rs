@@ -24,27 +24,27 @@ impl Tab {
     }
 }
 
-/// The tabs of all views: with long names if they fit, else with short names, else the keys alone.
+/// The tabs of all views: with long names if they fit, else with short names, at last without
+/// spaces before them, else the keys alone.
 pub fn tabs(room: u16) -> Vec<Tab> {
     let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
     let named = [
-        tabs_named(View::title, 2),
-        tabs_named(View::short, 2),
-        tabs_named(View::short, 1),
+        tabs_named(View::title, " ", 2),
+        tabs_named(View::short, " ", 2),
+        tabs_named(View::short, " ", 1),
+        tabs_named(View::short, "", 1),
     ];
     let fitting = named.into_iter().find(fits);
-    fitting.unwrap_or_else(|| tabs_named(|_| "", 1))
+    fitting.unwrap_or_else(|| tabs_named(|_| "", "", 1))
 }
 
-fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
+fn tabs_named(name: impl Fn(View) -> &'static str, space: &str, gap: u16) -> Vec<Tab> {
     let mut column = 0;
     let tab = |view: View| {
         let tab = Tab {
             view,
             column,
-            text: format!("{} {}", view.key(), name(view))
-                .trim_end()
-                .to_owned(),
+            text: format!("{}{space}{}", view.key(), name(view)),
         };
         column = tab.end() + gap;
         tab

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Inline, Profile, ViewMode};
+use omp_model::profile::Profile;
 use omp_model::views::TOTAL;
 use omp_model::views::notices::{self, Notice};
 use report::calltree::calltree;
@@ -140,9 +140,8 @@ impl Documents {
         match view {
             View::Timeline => {
                 experiments.name_constructs();
-                let report::Settings { mode, inline, .. } = self.settings.report;
-                experiments.stacks(ViewMode::User, Inline::On);
-                experiments.stacks(mode, inline);
+                experiments.stacks(&report::Settings::default());
+                experiments.stacks(&self.settings.report);
             }
             View::Tree | View::Flame => drop(self.tree(experiments)),
             view => drop(self.document(experiments, view, subject)),
@@ -157,8 +156,7 @@ impl Documents {
         let has = match view {
             View::Tree | View::Flame => self.tree.get().is_some(),
             View::Timeline => {
-                let report::Settings { mode, inline, .. } = self.settings.report;
-                experiments.has_timeline() && experiments.has_stacks(mode, inline)
+                experiments.has_timeline() && experiments.has_stacks(&self.settings.report)
             }
             View::Source | View::Disassembly if subject == TOTAL => {
                 let hottest = self.hottest.get();
@@ -329,12 +327,7 @@ fn build(query: &Query<'_>, view: View) -> Document {
     match view {
         View::Overview => report::overview::overview(query),
         View::Functions => report::functions::list(query, Kind::Functions),
-        View::Regions => {
-            let mut regions = report::regions::regions(query);
-            let tasks = report::tasks::tasks(query);
-            regions.blocks.extend(tasks.blocks);
-            regions
-        }
+        View::Regions | View::Loops | View::Locks => constructs(query, view),
         View::Threads => {
             let mut threads = report::threads::threads(query);
             set_heading(&mut threads, "kind", "Kind");
@@ -347,6 +340,15 @@ fn build(query: &Query<'_>, view: View) -> Document {
             report::header::header(query)
         }
     }
+}
+
+/// The documents of a view of constructs as one.
+fn constructs(query: &Query<'_>, view: View) -> Document {
+    let reports = view.constructs().map_or(&[][..], |it| it.reports);
+    let mut documents = reports.iter().map(|build| build(query));
+    let mut first = documents.next().unwrap_or_default();
+    first.blocks.extend(documents.flat_map(|it| it.blocks));
+    first
 }
 
 /// Builds the document of a view about a function, or of a report.

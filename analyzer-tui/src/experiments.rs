@@ -11,6 +11,7 @@ use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, Inline, ViewMode};
 use omp_model::views::names::{NameStyle, Names};
+use report::Settings;
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ pub struct Experiments {
     /// The single experiments; empty if there is only one.
     parts: Vec<Analysis>,
     metric_sets: OnceLock<Vec<String>>,
-    stacks: [OnceLock<Stacks>; 4],
+    stacks: [OnceLock<Stacks>; 8],
     timeline: OnceLock<Timeline>,
     constructs: OnceLock<FxHashMap<ContextId, String>>,
     functions: OnceLock<FxHashMap<String, FunctionId>>,
@@ -87,24 +88,24 @@ impl Experiments {
     }
 
     /// The display stacks of single samples and intervals. Computed on first use.
-    pub fn stacks(&self, mode: ViewMode, inline: Inline) -> &Stacks {
-        self.stacks[cell(mode, inline)].get_or_init(|| Stacks::new(&self.all, mode, inline))
+    pub fn stacks(&self, settings: &Settings) -> &Stacks {
+        self.stacks[cell(settings)].get_or_init(|| Stacks::new(&self.all, settings))
     }
 
     /// The display stacks of single samples and intervals, if they are computed already.
-    pub fn known_stacks(&self, mode: ViewMode, inline: Inline) -> Option<&Stacks> {
-        self.stacks[cell(mode, inline)].get()
+    pub fn known_stacks(&self, settings: &Settings) -> Option<&Stacks> {
+        self.stacks[cell(settings)].get()
     }
 
     /// The stacks that tell what threads did, if they are computed already.
     pub fn known_activities(&self) -> Option<&Stacks> {
-        self.known_stacks(ViewMode::User, Inline::On)
+        self.known_stacks(&Settings::default())
     }
 
-    /// Whether [`Experiments::stacks`] of this mode and those of [`Experiments::known_activities`]
-    /// are computed already.
-    pub fn has_stacks(&self, mode: ViewMode, inline: Inline) -> bool {
-        self.known_activities().is_some() && self.known_stacks(mode, inline).is_some()
+    /// Whether [`Experiments::stacks`] under these settings and those of
+    /// [`Experiments::known_activities`] are computed already.
+    pub fn has_stacks(&self, settings: &Settings) -> bool {
+        self.known_activities().is_some() && self.known_stacks(settings).is_some()
     }
 
     /// The timeline of all threads. Computed on first use.
@@ -198,20 +199,23 @@ impl Experiments {
         self.metric_sets();
         self.name_constructs();
         self.timeline();
-        self.stacks(ViewMode::User, Inline::On);
+        self.stacks(&Settings::default());
         self.function(omp_model::views::TOTAL);
         self.profile(ViewMode::Machine, Inline::On);
-        self.stacks(ViewMode::Machine, Inline::On);
+        self.stacks(&Settings {
+            mode: ViewMode::Machine,
+            ..Settings::default()
+        });
     }
 }
 
-/// The index of the cache of display stacks.
-const fn cell(mode: ViewMode, inline: Inline) -> usize {
-    let mode = match mode {
+/// The index of the cache of display stacks. Load objects are all shown, or as by default.
+fn cell(settings: &Settings) -> usize {
+    let mode = match settings.mode {
         ViewMode::User | ViewMode::Expert => 0,
         ViewMode::Machine => 1,
     };
-    2 * mode + inline as usize
+    4 * usize::from(!settings.objects.is_default()) + 2 * mode + settings.inline as usize
 }
 
 /// The lists of metrics that a key cycles through.

@@ -248,8 +248,8 @@ impl App {
         match view {
             View::Source | View::Disassembly => self.select_code(),
             View::Callers => self.select_centre(),
-            // In Regions, the selection stays if the function is not a construct.
-            View::Functions | View::Regions => {
+            // The selection among constructs stays if the function is none.
+            View::Functions | View::Regions | View::Loops | View::Locks => {
                 if let Some(at) = self.position(&self.function) {
                     self.select_row(at);
                 }
@@ -311,15 +311,21 @@ impl App {
                 Some(tree.name(self.tree.selected).to_owned())
             }
             // In these views a function counts as selected only after the cursor has moved.
-            View::Regions if has_moved() => self.list.function(line).map(str::to_owned),
+            View::Regions | View::Loops | View::Locks if has_moved() => {
+                self.list.function(line).map(str::to_owned)
+            }
             View::Timeline if has_moved() => self.function_at_cursor(),
             _ => None,
         };
+        let is_code = matches!(self.view, View::Source | View::Disassembly);
+        let has_line = is_code || name.is_some();
         if let Some(name) = name.filter(|name| *name != self.function) {
             self.function = name;
             self.line = None;
         }
-        self.remember_line();
+        if let Some(line) = self.line_of(line).filter(|_| has_line) {
+            self.line = Some(line);
+        }
     }
 
     /// Sets the progress of a recording; `started_here` if analyzer has started it.

@@ -158,10 +158,12 @@ impl List {
         }
     }
 
-    /// The function or construct that a line is about.
+    /// The function or construct that a line is about, as stacks have it: of a construct without
+    /// frames, the function that holds it.
     pub fn function(&self, line: usize) -> Option<&str> {
         match self.target(line)? {
             Target::Function(name) => Some(name),
+            Target::Construct(it) if it.contexts.is_empty() => it.location.function.as_deref(),
             Target::Construct(_) => Some(&self.row(line)?.name),
             _ => None,
         }

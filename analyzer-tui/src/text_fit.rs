@@ -1,5 +1,6 @@
 //! Fits texts into a width, in cells of the screen.
 
+use omp_model::views::names::{short, without_parameters};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The width of a text.
@@ -28,8 +29,8 @@ pub fn fit(text: &str, width: usize) -> String {
     }
 }
 
-/// A function's or construct's name cut to a width. Drops its parameters and symbol first, then all
-/// words except the function and the line, which distinguish it.
+/// A function's or construct's name cut to a width. Drops its parameters and symbol first, then
+/// template arguments, then all words except the function and the line, which distinguish it.
 pub fn fit_name(name: &str, width: usize) -> String {
     const LEAST: usize = 4;
     let fits = |text: &str| text.width() <= width;
@@ -40,17 +41,21 @@ pub fn fit_name(name: &str, width: usize) -> String {
         Some((function, rest)) => (function, Some(rest)),
         None => (name, None),
     };
-    let function = without_parameters(function);
-    let Some(construct) = construct else {
-        return fit(function, width);
+    let words = construct.map(|it| it.split_once(" [").map_or(it, |(words, _)| words));
+    let whole = |function: &str| match words {
+        Some(words) => format!("{function} -- OMP {words}"),
+        None => function.to_owned(),
     };
-    let words = construct
-        .split_once(" [")
-        .map_or(construct, |(words, _)| words);
-    let short = format!("{function} -- OMP {words}");
-    if fits(&short) {
-        return short;
+    let bare = whole(without_parameters(function));
+    if fits(&bare) {
+        return bare;
     }
+    let function = short(function);
+    let brief = whole(&function);
+    let words = match words {
+        Some(words) if !fits(&brief) => words,
+        _ => return fit(&brief, width),
+    };
     let (kind, line) = words.split_once(" from line ").unwrap_or((words, ""));
     let kind = kind.rsplit(' ').next().unwrap_or_default();
     let tail = match line {
@@ -63,31 +68,11 @@ pub fn fit_name(name: &str, width: usize) -> String {
     }
     let room = width.saturating_sub(tail.width() + 1);
     match room {
-        0..LEAST => fit(&short, width),
+        0..LEAST => fit(&brief, width),
         _ => {
-            format!("{}…{tail}", cut(function, room))
+            format!("{}…{tail}", cut(&function, room))
         }
     }
-}
-
-/// A C++ function's name without its parameters.
-fn without_parameters(name: &str) -> &str {
-    let end = name.trim_end_matches(" const");
-    let Some(inside) = end.strip_suffix(')') else {
-        return name;
-    };
-    let mut depth = 1;
-    for (at, letter) in inside.char_indices().rev() {
-        match letter {
-            ')' => depth += 1,
-            '(' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return if at > 0 { &name[..at] } else { name };
-        }
-    }
-    name
 }
 
 /// Wraps a text at spaces; a word longer than a line is broken. Further lines are indented as the
@@ -152,6 +137,12 @@ mod tests {
         assert_eq!(fit_name("Calc(Domain&, int)", 8), "Calc");
         assert_eq!(fit_name("a::f(g(int), h) const", 10), "a::f");
         assert_eq!(fit_name("X::operator()(int)", 13), "X::operator()");
+        assert_eq!(fit_name("a::F<int>::f(int)", 12), "a::F<int>::f");
+        assert_eq!(fit_name("a::F<a::G, int>::f(int)", 12), "a::F<…>::f");
+        assert_eq!(
+            fit_name("F<a::G>::f(int) -- OMP task from line 9", 20),
+            "F<…>::f… task line 9"
+        );
         assert_eq!(fit_name("(anonymous)", 5), "(ano…");
         assert_eq!(fit_name("calculate", 5), "calc…");
         assert_eq!(fit_name("odd)", 3), "od…");

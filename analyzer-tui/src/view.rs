@@ -1,5 +1,8 @@
 //! The views: their order, keys and names.
 
+use report::query::Query;
+use report::{Document, locks, loops, regions, tasks};
+
 /// The views, in the order of their tabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -21,6 +24,10 @@ pub enum View {
     Disassembly,
     /// Regions and tasks.
     Regions,
+    /// Worksharing loops.
+    Loops,
+    /// Locks, critical sections and other mutexes.
+    Locks,
     /// The threads.
     Threads,
     /// Who did what when.
@@ -33,7 +40,7 @@ pub enum View {
 
 impl View {
     /// Every view, in the order of their tabs.
-    pub const ALL: [View; 12] = [
+    pub const ALL: [View; 14] = [
         View::Overview,
         View::Functions,
         View::Callers,
@@ -42,6 +49,8 @@ impl View {
         View::Source,
         View::Disassembly,
         View::Regions,
+        View::Loops,
+        View::Locks,
         View::Threads,
         View::Timeline,
         View::Experiment,
@@ -53,7 +62,7 @@ impl View {
         View::ALL.into_iter().find(|view| view.key() == key)
     }
 
-    /// Its key: a digit; two views have letters, as there are twelve.
+    /// Its key: a digit, or a letter that no view has for anything else.
     pub const fn key(self) -> char {
         match self {
             View::Overview => '1',
@@ -64,6 +73,8 @@ impl View {
             View::Source => '6',
             View::Disassembly => 'd',
             View::Regions => '7',
+            View::Loops => 'w',
+            View::Locks => 'u',
             View::Threads => '8',
             View::Timeline => '9',
             View::Experiment => '0',
@@ -82,6 +93,8 @@ impl View {
             View::Source => "Source",
             View::Disassembly => "Disassembly",
             View::Regions => "Regions",
+            View::Loops => "Loops",
+            View::Locks => "Locks",
             View::Threads => "Threads",
             View::Timeline => "Timeline",
             View::Experiment => "Experiment",
@@ -100,6 +113,8 @@ impl View {
             View::Source => "Src",
             View::Disassembly => "Asm",
             View::Regions => "Reg",
+            View::Loops => "Loop",
+            View::Locks => "Lock",
             View::Threads => "Thr",
             View::Timeline => "Time",
             View::Experiment => "Exp",
@@ -118,6 +133,8 @@ impl View {
             View::Source => "source",
             View::Disassembly => "disasm",
             View::Regions => "regions",
+            View::Loops => "loops",
+            View::Locks => "locks",
             View::Threads => "threads",
             View::Timeline => "timeline",
             View::Experiment => "header",
@@ -131,7 +148,26 @@ impl View {
 
     /// Whether its rows have an order of their own, independent of the metrics.
     pub(crate) const fn has_own_order(self) -> bool {
-        matches!(self, View::Regions | View::Threads)
+        self.constructs().is_some() || matches!(self, View::Threads)
+    }
+
+    /// What it shows, if its rows are constructs.
+    pub(crate) const fn constructs(self) -> Option<Constructs> {
+        match self {
+            View::Regions => Some(Constructs {
+                reports: &[regions::regions, tasks::tasks],
+                order: "What they could save, then tasks",
+            }),
+            View::Loops => Some(Constructs {
+                reports: &[loops::loops],
+                order: "What they could save",
+            }),
+            View::Locks => Some(Constructs {
+                reports: &[locks::locks],
+                order: "How long threads waited",
+            }),
+            _ => None,
+        }
     }
 
     /// The file formats that it can be written in.
@@ -141,6 +177,15 @@ impl View {
             _ => &[Form::Text, Form::Json],
         }
     }
+}
+
+/// A view with constructs as rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constructs {
+    /// The builders of its documents, which stand one below the other.
+    pub reports: &'static [fn(&Query<'_>) -> Document],
+    /// The order of their rows, for the choice of another.
+    pub order: &'static str,
 }
 
 /// A file format.

@@ -42,18 +42,18 @@ pub fn expand_paths(
     for path in &paths.rows()[1..] {
         let mut at = moved[path.callers.0 as usize];
         let mut frame = path.frame;
-        if let Callee::ParentOf(body) = frame.callee {
-            let caller = expanded.get(at.0).map(|path: &Path| path.frame);
-            let is_inlined = |caller: &DisplayFrame| caller.kind != FrameKind::Called;
-            let caller = caller.filter(is_inlined);
-            if caller.is_some_and(|caller| functions.is_parent(caller, body)) {
-                moved.push(at);
-                continue;
-            }
-            frame.callee = functions.restored(body).unwrap_or(frame.callee);
+        if let Some(name) = functions.put_back(frame)
+            && let Some(inlined) = functions.inlined_around(&expanded, at, name)
+        {
+            moved.push(inlined);
+            continue;
         }
-        if let Callee::Function(body) = frame.callee {
-            at = functions.fork_of(&expanded, at, body);
+        match frame.callee {
+            Callee::ParentOf(body) => {
+                frame.callee = functions.restored(body).unwrap_or(frame.callee);
+            }
+            Callee::Function(body) => at = functions.fork_of(&expanded, at, body),
+            _ => {}
         }
         let mut push = |callers, frame| PathId(expanded.intern(Path { callers, frame }));
         at = push(at, frame);
@@ -132,6 +132,8 @@ fn is_same_name(one: &str, other: &str) -> bool {
 #[derive(Clone, Copy)]
 struct Row<'a> {
     name: &'a str,
+    /// Its name in debug information, if that is known: it is the same wherever it is inlined.
+    debug_name: Option<&'a str>,
     /// The file that it is written in.
     file: Option<FileId>,
     callee: Callee,
@@ -154,11 +156,13 @@ impl<'a> Functions<'a> {
             by_name: FxHashMap::default(),
             known: FxHashMap::default(),
         };
+        let debug_names = debug_names(symbols);
         for (id, function) in (0..).map(FunctionId).zip(&symbols.functions) {
             if function.outlined.is_none() && function.has_symbol() {
                 let name = function.name.as_str();
                 functions.rows(function.module, name).push(Row {
                     name,
+                    debug_name: debug_names.get(&id).copied(),
                     file: function.source.map(|source| source.file),
                     callee: Callee::Function(id),
                 });
@@ -208,6 +212,7 @@ impl<'a> Functions<'a> {
                 known.unwrap_or_else(|| {
                     rows.push(Row {
                         name,
+                        debug_name: None,
                         file,
                         callee: itself,
                     });
@@ -224,22 +229,50 @@ impl<'a> Functions<'a> {
     /// call, inside of the function that holds the directive. Compilers move code of a function that
     /// was inlined beside a construct around the construct's call.
     fn fork_of(&self, paths: &Interner<Path>, caller: PathId, body: FunctionId) -> PathId {
+        let parent = self.parent(body).map(|(_, parent)| parent);
+        let found = parent.and_then(|parent| self.nearest(paths, caller, parent));
+        found.unwrap_or(caller)
+    }
+
+    /// The name of a function that no stack had: the rewriting put it back between a construct's
+    /// fork and its body, as it holds the directive.
+    fn put_back(&self, at: DisplayFrame) -> Option<&'a str> {
+        match at.callee {
+            Callee::ParentOf(body) => Some(self.parent(body)?.1),
+            Callee::Function(id) if at.frame == FrameId::NONE => {
+                let function = self.function(id)?;
+                function.outlined.is_none().then_some(&function.name)
+            }
+            _ => None,
+        }
+    }
+
+    /// The path to a function inlined around a call, if one of this name is.
+    fn inlined_around(&self, paths: &Interner<Path>, caller: PathId, name: &str) -> Option<PathId> {
+        let found = self.nearest(paths, caller, name)?;
+        let kind = paths.get(found.0)?.frame.kind;
+        (kind != FrameKind::Called).then_some(found)
+    }
+
+    /// The path to the innermost function of a name, among those inlined around a call and the one
+    /// that they were inlined into.
+    fn nearest(&self, paths: &Interner<Path>, caller: PathId, name: &str) -> Option<PathId> {
         let mut at = caller;
-        while let Some(path) = paths.get(at.0) {
-            if self.is_parent(path.frame, body) {
-                return at;
+        loop {
+            let path = paths.get(at.0)?;
+            if self.is_called(path.frame, name) {
+                return Some(at);
             }
             let FrameKind::Inlined(_) = path.frame.kind else {
-                return caller;
+                return None;
             };
             at = path.callers;
         }
-        caller
     }
 
-    /// Whether a frame is of the function that holds a body's directive.
-    fn is_parent(&self, caller: DisplayFrame, body: FunctionId) -> bool {
-        let name = match caller.callee {
+    /// Whether a frame is of the function of a name.
+    fn is_called(&self, at: DisplayFrame, whole: &str) -> bool {
+        let name = match at.callee {
             Callee::Function(id) => self.function(id).map(|function| function.name.as_str()),
             Callee::Inlined(frame, line) => {
                 let line = self.symbols.frame(frame).lines.get(usize::from(line));
@@ -247,12 +280,9 @@ impl<'a> Functions<'a> {
             }
             _ => None,
         };
-        let both = name.zip(self.parent(body));
-        both.is_some_and(|(name, (_, parent))| {
-            // Debug information names an inlined function without its scopes, unless it has a
-            // linkage name.
-            is_same_name(name, parent) || name == unqualified(parent)
-        })
+        // Debug information names an inlined function without its scopes, unless it has a linkage
+        // name.
+        name.is_some_and(|name| is_same_name(name, whole) || name == unqualified(whole))
     }
 
     /// The row of the function that holds a body's directive, if it was inlined wherever it is
@@ -279,10 +309,29 @@ impl<'a> Functions<'a> {
     }
 }
 
+/// The names of functions in debug information, as far as frames tell them.
+fn debug_names(symbols: &SymbolTable) -> FxHashMap<FunctionId, &str> {
+    let mut names = FxHashMap::default();
+    for frame in &symbols.frames {
+        let name = frame.lines.last().and_then(|line| line.function.as_deref());
+        if let (Some(id), Some(name)) = (frame.function, name)
+            // Functions of the same code share a symbol.
+            && symbols.functions.get(id.0 as usize).is_some_and(|it| is_same_name(name, &it.name))
+        {
+            names.insert(id, name);
+        }
+    }
+    names
+}
+
 /// The row of an inlined function among those of its name: the only one in its file, else the only
 /// function by itself.
 fn row_of(rows: &[Row<'_>], name: &str, file: Option<FileId>) -> Option<Callee> {
-    let named = || rows.iter().filter(|row| is_same_name(row.name, name));
+    let is_named = |row: &&Row<'_>| match row.debug_name {
+        Some(known) => known == name,
+        None => is_same_name(row.name, name),
+    };
+    let named = || rows.iter().filter(is_named);
     let here = || named().filter(|row| row.file == file);
     let only = |mut rows: Vec<&Row<'_>>| (rows.len() == 1).then(|| rows.remove(0).callee);
     let whole = here().find(|row| row.name == name).map(|row| row.callee);

@@ -67,7 +67,12 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         } else {
             theme.faint()
         };
-        put(cells, from(area, tab.column), &tab.text, style);
+        let at = from(area, tab.column);
+        put(cells, at, &tab.text, style);
+        // The key stands out: on a narrow screen the name follows without a space.
+        if tab.view != app.view {
+            put(cells, at, &tab.view.key().to_string(), theme.key());
+        }
     }
 }
 

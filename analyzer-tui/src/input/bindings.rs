@@ -57,6 +57,7 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Source => &[INSTRUCTIONS, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Disassembly => &[LINES, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Regions => &[INTO_CALLERS, ORDER, SEARCH, ROWS],
+        View::Loops | View::Locks => &[INTO_SOURCE, ORDER, SEARCH, ROWS],
         View::Threads => &[INTO_TIMELINE, TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
         View::Experiment => &[SEARCH, ROWS],
@@ -86,11 +87,12 @@ const EVERYWHERE: &[Binding] = &[
     key(&[Char('?'), F(1)], "? F1", "these keys", "keys", Action::Help),
     key(&[Esc, Backspace], "Esc Bksp", "back to the place before; cancels what is being computed", "back", Action::Back),
     key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
-    key(&[Tab], "Tab", "next view; 1 to 9, 0 and d go to one", "", Action::NextView),
+    key(&[Tab], "Tab", "next view; the keys in the first line go to one", "", Action::NextView),
     key(&[BackTab], "Shift-Tab", "previous view", "", Action::PreviousView),
     key(&[Char('r')], "r", "any report of er_print", "", Action::Go(View::Report)),
     key(&[Char('m')], "m", "user, expert, machine mode", "mode", Action::Mode),
     key(&[Char('I')], "I", "inlined functions as frames of their own, or not", "", Action::Inline),
+    key(&[Char('K')], "K", "machine mode: functions of the kernel and collector, or not", "", Action::Hidden),
     key(&[Char('c')], "c", "compare experiments: delta, ratio, values, added up", "", Action::Compare),
     key(&[Char('f'), F(4)], "f F4", "filter: edit the expression", "filter", Action::Filter),
     key(&[Char('F')], "F", "take the filter off", "", Action::Unfilter),
@@ -137,6 +139,11 @@ const ORDER: &[Binding] = &[
 #[rustfmt::skip]
 const INTO_CALLERS: &[Binding] = &[
     key(&[Enter], "Enter", "its callers and callees", "callers", Action::Enter),
+];
+
+#[rustfmt::skip]
+const INTO_SOURCE: &[Binding] = &[
+    key(&[Enter], "Enter", "its source line", "source", Action::Enter),
 ];
 
 #[rustfmt::skip]

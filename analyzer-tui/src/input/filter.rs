@@ -67,16 +67,17 @@ impl App {
                     ("the selected function alone", text)
                 }));
             }
-            View::Regions => {
-                all.extend(under("all under the selected construct", function));
-                if let Some(Target::Construct(construct)) = target {
+            View::Regions | View::Loops | View::Locks => match target {
+                Some(Target::Construct(construct)) if !construct.contexts.is_empty() => {
+                    all.extend(under("all under the selected construct", function));
                     let text = one_of(construct.word, &construct.contexts);
                     all.push(match construct.word {
                         "TASK" => ("the selected task's own time", text),
                         _ => ("the selected region's own time", text),
                     });
                 }
-            }
+                _ => all.extend(under("all under the function that holds it", function)),
+            },
             View::Tree | View::Flame => {
                 let tree = self.documents.tree(&self.experiments);
                 let name = Some(tree.name(self.tree.selected));

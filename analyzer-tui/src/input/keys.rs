@@ -21,6 +21,8 @@ pub enum Action {
     Mode,
     /// Gives inlined functions frames of their own, or not.
     Inline,
+    /// Shows the functions of the kernel and of the collector, or one for all of them.
+    Hidden,
     /// Goes to the next list of metrics.
     Metrics,
     /// Goes to the next way to compare experiments.

@@ -2,9 +2,10 @@
 
 use omp_model::filter::Filter;
 use omp_model::profile::{Inline, ViewMode};
+use omp_model::views::visibility::Visibility;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use report::reports::Report;
-use report::settings::Compare;
+use report::settings::{Compare, Objects};
 
 use super::bindings;
 use super::keys::Action;
@@ -62,6 +63,7 @@ impl App {
             Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
             Action::Mode => self.next_mode(),
             Action::Inline => self.turn_inline(),
+            Action::Hidden => self.turn_hidden(),
             Action::Metrics => self.next_metrics(),
             Action::Compare => self.compare(),
             Action::Sort => self.overlay = self.ask_order(),
@@ -128,6 +130,25 @@ impl App {
         };
         self.change(|settings| settings.report.inline = inline);
         self.tell(words);
+    }
+
+    fn turn_hidden(&mut self) {
+        let now = &self.wanted_settings().report;
+        if now.mode != ViewMode::Machine {
+            self.tell("only stacks of machine mode have frames of the kernel and the collector");
+            return;
+        }
+        let is_hidden = now.objects.is_default();
+        let mut objects = Objects::default();
+        if is_hidden {
+            objects.set("all", Visibility::Show);
+        }
+        self.change(|settings| settings.report.objects = objects);
+        self.tell(if is_hidden {
+            "the kernel and the collector are shown with all their functions; K hides them again"
+        } else {
+            "the kernel is one function for each reason of entry, and the collector is one"
+        });
     }
 
     fn next_metrics(&mut self) {

@@ -89,10 +89,8 @@ impl App {
     /// Asks for the order of rows: their columns, the name, or the reverse.
     fn ask_row_order(&self) -> Overlay {
         let now = self.row_orders.get(&self.view);
-        let as_made = match self.view {
-            View::Regions => "What they could save, then tasks",
-            _ => "The order of their appearance",
-        };
+        let constructs = self.view.constructs();
+        let as_made = constructs.map_or("The order of their appearance", |it| it.order);
         let mut options = vec![(as_made.to_owned(), Answer::Order(None))];
         let table = self.list.table(0);
         let compare = table.map_or(Compare::Off, |table| table.compare);

@@ -41,6 +41,7 @@ impl App {
                     None => self.tell("this line leads to no function"),
                 }
             }
+            View::Loops | View::Locks => self.show_directive(),
             View::Tree => {
                 let tree = self.documents.tree(&self.experiments);
                 let is_open = tree
@@ -76,6 +77,18 @@ impl App {
             self.timeline.row = row;
         }
         self.go(View::Timeline);
+    }
+
+    /// Shows the source of the selected construct's directive.
+    fn show_directive(&mut self) {
+        let at = self.cursor().selected;
+        let Some(function) = self.list.function(at).map(str::to_owned) else {
+            return self.tell("this line leads to no source");
+        };
+        self.leave();
+        self.function = function;
+        self.line = self.line_of(at);
+        self.show_or_want(View::Source);
     }
 
     /// Shows the callers and callees of a function.

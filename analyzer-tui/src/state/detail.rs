@@ -1,12 +1,12 @@
 //! Details of the selected line of a list.
 
+use omp_model::views::names::is_hidden;
 use report::document::Target;
 
 use super::app::App;
 use crate::layout::MOST_DETAIL;
 use crate::list::Line;
 use crate::text_fit::{fit, wrap};
-use crate::view::View;
 
 impl App {
     /// The lines below the rows, as they fit the screen: the selected line's number, its full name,
@@ -34,11 +34,14 @@ impl App {
             // A text is whole where it stands.
             (Line::Text(_) | Line::Fact { .. }, _) => return number,
             (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),
+            (_, Some(Target::Function(name))) if is_hidden(name) => {
+                Some("K shows its functions".to_owned())
+            }
             (_, Some(Target::Function(name))) => self.experiments.location(name),
             _ => None,
         };
         match more {
-            Some(more) if self.view == View::Regions => more,
+            Some(more) if self.view.constructs().is_some() => more,
             Some(more) => format!("{number} {text}  {more}"),
             None => format!("{number} {}", text.trim_start()),
         }

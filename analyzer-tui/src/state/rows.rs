@@ -93,21 +93,13 @@ impl App {
         self.select_row(own.unwrap_or(0));
     }
 
-    /// The source line of a line of code.
+    /// The source line of a line of code, or of a construct's directive.
     pub(crate) fn line_of(&self, line: usize) -> Option<u32> {
         match self.list.target(line)? {
+            Target::Construct(construct) => construct.location.line,
             Target::Line(location) => Some(location.line),
             Target::Instruction { locations, .. } => Some(locations.last()?.line),
             _ => None,
-        }
-    }
-
-    /// Remembers the selected source line for the other view of the code.
-    pub(crate) fn remember_line(&mut self) {
-        if matches!(self.view, View::Source | View::Disassembly)
-            && let Some(line) = self.line_of(self.cursor().selected)
-        {
-            self.line = Some(line);
         }
     }
 

@@ -50,7 +50,7 @@ fn a_tree_nests_in_json() {
 
 #[test]
 fn every_view_is_written_in_every_form() {
-    for view in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"] {
+    for view in ["1", "2", "3", "4", "5", "6", "7", "w", "8", "9", "0"] {
         let pictures = matches!(view, "5" | "9");
         let forms = if pictures { 3 } else { 2 };
         for form in 0..forms {
@@ -87,7 +87,7 @@ fn pictures_name_what_they_show() {
 
 /// The fields that the command language promises.
 #[test]
-fn rows_of_threads_and_regions_say_what_they_are() {
+fn rows_of_threads_and_constructs_say_what_they_are() {
     let (_, _, threads) = written("8", 1);
     let report: Value = serde_json::from_str(&threads).unwrap();
     let row = &report["rows"][1];
@@ -103,4 +103,12 @@ fn rows_of_threads_and_regions_say_what_they_are() {
     assert_eq!((&row["line"], &row["nesting"]), (&9.into(), &1.into()));
     assert_eq!(row["instances"], 1);
     assert_eq!(row["region"], serde_json::json!([1]));
+    let (stem, _, loops) = written("w", 1);
+    assert_eq!(stem, "omp.er-loops");
+    let report: Value = serde_json::from_str(&loops).unwrap();
+    let row = &report["rows"][0];
+    assert_eq!(
+        (&row["schedule"], &row["chunk"]),
+        (&"dynamic".into(), &4.into())
+    );
 }

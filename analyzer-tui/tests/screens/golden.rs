@@ -4,8 +4,8 @@ use super::{app, app_of, cells, handmade, is_golden, press, styles_of, text, tex
 use analyzer::args::Colours;
 use analyzer::state::app::App;
 
-/// The views by their digits.
-const VIEWS: [(char, &str); 11] = [
+/// The views by their keys.
+const VIEWS: [(char, &str); 12] = [
     ('1', "overview"),
     ('2', "functions"),
     ('3', "callers"),
@@ -14,6 +14,7 @@ const VIEWS: [(char, &str); 11] = [
     ('6', "source"),
     ('d', "disasm"),
     ('7', "regions"),
+    ('w', "loops"),
     ('8', "threads"),
     ('9', "timeline"),
     ('0', "experiment"),
@@ -89,6 +90,7 @@ fn experiments_beside_each_other() {
         "c",
         "4cc",
         "7",
+        "w",
         "8",
         "3",
         "5→↓",

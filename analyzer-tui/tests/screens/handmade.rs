@@ -14,6 +14,9 @@
 //! | | 1200, 1400 | work in the task | on the CPU | yes |
 //! | | 1400, 1500 | work in `bar` | preempted | yes |
 //! | | 1500, 2200 | implicit barrier | asleep | yes |
+//!
+//! In the region stands a loop, `schedule(dynamic, 4)`, of whose 40 iterations the initial thread
+//! executed 24 in 1.2 s and the worker 16 in 0.8 s.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,11 +25,13 @@ use analyzer::experiments::Experiments;
 use experiment::header::{Losses, Runtime};
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
+    Interval, LoopSum, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
 };
 use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
-use experiment::tables::{ContextKind, RuntimeKind, Tables, ThreadKind};
+use experiment::tables::{
+    ContextKind, Loop, LoopClause, RuntimeKind, Schedule, Tables, ThreadKind,
+};
 use test_support::Builder;
 
 /// Nanoseconds of a millisecond.
@@ -255,6 +260,25 @@ pub(crate) fn write(path: &Path, variant: Variant) {
         team: 2,
         within: Within { region: 3, task: 0 },
     });
+    let construct = make.tables.loop_id(Loop {
+        call: region,
+        schedule: Schedule::Dynamic,
+        clause: LoopClause::Plain,
+    });
+    for (thread, chunks, time) in [(initial, 6, 1200), (worker, 4, 800)] {
+        make.loop_sums.push(LoopSum {
+            slice: 2,
+            thread,
+            construct,
+            chunk: 4,
+            instances: 1,
+            iterations: 4 * chunks,
+            chunks,
+            time: Nanos(time * MS),
+            calls_time: Nanos(0),
+            calls: 0,
+        });
+    }
     make.task_spans.push(TaskSpan {
         context: task,
         thread: worker,

@@ -6,6 +6,7 @@ mod back;
 mod files;
 mod golden;
 mod handmade;
+mod hidden;
 mod instances;
 mod live;
 mod moves;

@@ -248,7 +248,7 @@ fn flames_are_zoomed_and_left_again() {
 fn the_mouse_selects_views_rows_boxes_and_moments() {
     let mut app = app(80, 24);
     let press_left = MouseEventKind::Down(MouseButton::Left);
-    let tab = text(&app).lines().next().unwrap().find("2 F").unwrap() as u16;
+    let tab = text(&app).lines().next().unwrap().find("2F").unwrap() as u16;
     mouse(&mut app, press_left, tab, 0);
     assert_eq!(app.view, View::Functions);
     mouse(&mut app, press_left, 10, 7);
@@ -284,7 +284,7 @@ fn keys_that_no_help_lists_do_nothing_but_say_so() {
         (above.to_owned(), hints.to_owned())
     };
     let (before, _) = above(&app);
-    for letter in "ituwz@%".chars() {
+    for letter in "itpz@%".chars() {
         press(&mut app, &letter.to_string());
         let (after, said) = above(&app);
         assert_eq!(after, before, "{letter}");
@@ -356,6 +356,23 @@ fn enter_leads_on_from_regions_and_threads() {
     assert_eq!((app.view, app.function.as_str()), (View::Callers, REGION));
     press(&mut app, "8↓↓⏎");
     assert_eq!((app.view, app.timeline.row), (View::Timeline, 1));
+}
+
+#[test]
+fn a_loop_leads_to_its_line_and_back() {
+    let mut app = app(100, 30);
+    press(&mut app, "w⏎");
+    assert_eq!((app.view, app.function.as_str()), (View::Source, "foo"));
+    assert!(selected(&app).starts_with(" 11."), "{}", selected(&app));
+    press(&mut app, "⎋");
+    assert_eq!(app.view, View::Loops);
+    assert_eq!(selected(&app), "foo -- OMP loop from line 11");
+    press(&mut app, "f");
+    assert!(text(&app).contains("\"foo\" IN STACK"), "{}", text(&app));
+    press(&mut app, "⏎");
+    assert!(text(&app).contains("No loop: loops are counted for the whole run"));
+    press(&mut app, "⏎");
+    assert!(text(&app).contains("leads to no source"), "{}", text(&app));
 }
 
 #[test]

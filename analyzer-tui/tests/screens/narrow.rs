@@ -25,7 +25,7 @@ fn on_screen(app: &App) -> String {
 #[test]
 fn every_word_of_a_text_stands_on_a_narrow_screen_too() {
     let (mut wide, mut narrow) = (app(300, 40), app(44, 40));
-    for key in ["1", "7", "0"] {
+    for key in ["1", "7", "w", "0"] {
         press(&mut wide, key);
         press(&mut narrow, key);
         assert_eq!(words(&narrow), words(&wide), "{key}");
@@ -80,7 +80,7 @@ fn tabs_and_titles_fit_a_narrow_screen() {
     press(&mut app, "2/parallel⏎⏎");
     let screen = text(&app);
     let mut lines = screen.lines();
-    assert_eq!(lines.next().unwrap(), "1 2 3 4 5 6 d 7 8 9 0 r");
+    assert_eq!(lines.next().unwrap(), "1 2 3 4 5 6 d 7 w 8 9 0 r");
     assert_eq!(
         lines.next().unwrap(),
         "Callers and callees of foo… line 9      user mode"

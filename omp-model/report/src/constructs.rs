@@ -71,6 +71,16 @@ impl<T> List<T> {
     }
 }
 
+/// Adds advice to what the program shows of a selected row.
+pub(crate) fn advise<T>(table: &mut Table, list: &List<T>, advice: impl Fn(&T) -> Option<String>) {
+    for (shown, joined) in table.rows.iter_mut().zip(&list.joined) {
+        let advice = joined.rows.iter().flatten().find_map(&advice);
+        if let (Some(Target::Construct(construct)), Some(advice)) = (&mut shown.target, advice) {
+            construct.detail = format!("{}: {advice}", construct.detail);
+        }
+    }
+}
+
 /// The constructs of the query.
 pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> List<T> {
     let mut rows = all(query);

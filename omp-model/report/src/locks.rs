@@ -9,7 +9,9 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::locks::{Acquisitions, LockRow, WaitedFor, locks as view};
 use serde_json::{Value as Json, json};
 
-use crate::constructs::{ConstructRow, List, located, location, location_fields, sorted, table};
+use crate::constructs::{
+    ConstructRow, List, advise, located, location, location_fields, sorted, table,
+};
 use crate::document::{Block, Document, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
 use crate::query::{Query, Source};
@@ -18,7 +20,7 @@ use crate::query::{Query, Source};
 type LockField<'a> = Field<'a, LockRow>;
 
 /// The mutexes.
-pub(crate) fn locks(query: &Query<'_>) -> Document {
+pub fn locks(query: &Query<'_>) -> Document {
     let list = sorted::<LockRow>(query);
     let by = match &list.by {
         Some(metric) => query.by(metric),
@@ -31,7 +33,8 @@ pub(crate) fn locks(query: &Query<'_>) -> Document {
         &COLUMNS
     };
     let wall = query.all.analysis.experiment.duration().seconds();
-    let table = table(query, fields(query, wall), &COMPARED, &list);
+    let mut table = table(query, fields(query, wall), &COMPARED, &list);
+    advise(&mut table, &list, |row| advice(row, wall));
     let empty = match query.settings.filter {
         Some(_) => "No mutex: they are counted for the whole run, which the filter is not",
         None => "No lock, critical section or other mutex of OpenMP was acquired",

@@ -10,7 +10,7 @@ use omp_model::views::openmp::loops::{LoopRow, loops as view};
 use omp_model::views::openmp::regions;
 use serde_json::json;
 
-use crate::constructs::{ConstructRow, List, located, location, sorted, table};
+use crate::constructs::{ConstructRow, List, advise, located, location, sorted, table};
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
 use crate::query::{Query, Source};
@@ -19,7 +19,7 @@ use crate::query::{Query, Source};
 type LoopField<'a> = Field<'a, LoopRow>;
 
 /// The loops.
-pub(crate) fn loops(query: &Query<'_>) -> Document {
+pub fn loops(query: &Query<'_>) -> Document {
     let list = sorted::<LoopRow>(query);
     let by = match &list.by {
         Some(metric) => query.by(metric),
@@ -32,7 +32,8 @@ pub(crate) fn loops(query: &Query<'_>) -> Document {
     } else {
         &COLUMNS
     };
-    let table = table(query, fields(query, run), &COMPARED, &list);
+    let mut table = table(query, fields(query, run), &COMPARED, &list);
+    advise(&mut table, &list, |row| advice(row, run));
     let empty = match query.settings.filter {
         Some(_) => "No loop: loops are counted for the whole run, which the filter is not",
         None => "No loop that its runtime is asked about (gcc makes static loops itself)",

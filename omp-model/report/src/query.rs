@@ -179,10 +179,7 @@ fn shows_all(mode: ViewMode, objects: &Objects) -> bool {
 /// A profile without hidden load objects.
 fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
-    let visible = |module| {
-        let chosen = objects.visibility(names.object_name(module));
-        chosen.unwrap_or_else(|| visibility::default_of(names.tables, module))
-    };
+    let visible = |module| objects.visibility(&names, module);
     Filtered {
         profile: visibility::apply(profile, &names, visible),
         estimated: 0.0,

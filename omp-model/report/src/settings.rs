@@ -1,10 +1,11 @@
 //! The user's choices: the part of the time, metrics, order, names.
 
+use experiment::ids::ModuleId;
 use omp_model::filter::Filter;
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::{Inline, ViewMode};
-use omp_model::views::names::NameStyle;
-use omp_model::views::visibility::Visibility;
+use omp_model::views::names::{NameStyle, Names};
+use omp_model::views::visibility::{Visibility, default_of};
 use symbolize::search::SearchPath;
 
 /// The user's choices, which every builder obeys.
@@ -108,11 +109,12 @@ impl Objects {
         self.set(list, Visibility::Show);
     }
 
-    /// The choice for an object, by the last part of its path; `None`: the object's default.
-    pub fn visibility(&self, name: &str) -> Option<Visibility> {
-        let bare = bare_object(name);
+    /// How an object is shown: as chosen by the last part of its path, else by default.
+    pub fn visibility(&self, names: &Names<'_>, module: ModuleId) -> Visibility {
+        let bare = bare_object(names.object_name(module));
         let found = self.named.iter().find(|(known, _)| known == bare);
-        found.map_or(self.others, |(_, visibility)| Some(*visibility))
+        let chosen = found.map_or(self.others, |(_, visibility)| Some(*visibility));
+        chosen.unwrap_or_else(|| default_of(names.tables, module))
     }
 }
 

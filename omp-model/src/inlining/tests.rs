@@ -152,6 +152,27 @@ fn an_inlined_function_is_the_row_of_the_function_by_itself() {
     assert_eq!(leaf(there), Callee::Function(other));
 }
 
+/// The call tree called a function recursive that calls an overload of itself.
+#[test]
+fn an_inlined_overload_is_not_the_function_that_it_was_inlined_into() {
+    let mut test = Program::new();
+    let volume = test.function("volume(double*)", 0, None);
+    // A static function of C++: debug information has no parameters.
+    let lines = [("volume", 0, 3), ("volume(double*)", 0, 7)];
+    let frame = test.frame(volume, &lines);
+    let path = test.push(PathId::EMPTY, Callee::Function(volume), frame);
+    assert_eq!(test.expanded(path), ["volume(double*):7", "!volume:3"]);
+}
+
+#[test]
+fn a_static_function_inlined_into_itself_is_one_row() {
+    let mut test = Program::new();
+    let fib = test.function("fib(int)", 0, None);
+    let frame = test.frame(fib, &[("fib", 0, 3), ("fib", 0, 3)]);
+    let path = test.push(PathId::EMPTY, Callee::Function(fib), frame);
+    assert_eq!(test.expanded(path), ["fib(int):3", "!fib(int):3"]);
+}
+
 #[test]
 fn static_functions_of_one_name_in_two_files_are_two_rows() {
     let mut test = Program::new();
@@ -234,6 +255,28 @@ fn a_parent_that_was_inlined_is_not_restored_beside_its_frame() {
             format!("{name}:9")
         ]
     );
+}
+
+/// The call tree called such a function recursive.
+#[test]
+fn a_function_with_code_of_its_own_is_not_restored_beside_its_inlined_frame() {
+    let mut test = Program::new();
+    let main = test.function("main", 0, None);
+    let foo = test.function("foo(double*)", 0, None);
+    let body = test.function("foo(double*) [clone ._omp_fn.0]", 0, Some("foo(double*)"));
+    // The code of `init`, called before the directive in `foo`, goes on around the fork.
+    let lines = [("init", 0, 3), ("foo(double*)", 0, 8), ("main", 0, 20)];
+    let inside = test.frame(body, &[("foo", 0, 9)]);
+    for around in [&lines[1..], &lines[..]] {
+        let fork = test.frame(main, around);
+        let path = test.push(PathId::EMPTY, Callee::Function(main), fork);
+        let path = test.push(path, Callee::Function(foo), FrameId::NONE);
+        let path = test.push(path, Callee::Function(body), inside);
+        let found = test.expanded(path);
+        assert_eq!(found[..2], ["main:20", "!foo(double*):8"]);
+        assert!(found[2].contains(" -- OMP parallel region"), "{found:?}");
+        assert_eq!(found.len(), 3);
+    }
 }
 
 #[test]

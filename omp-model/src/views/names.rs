@@ -17,7 +17,7 @@ use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
 use crate::rewrite::functions::{begins_thread, is_entry};
 use crate::{inlining, kernel};
 
-pub use short::{unqualified, without_parameters};
+pub use short::{short, unqualified, without_parameters};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -482,6 +482,12 @@ fn kernel_name(reason: Option<&str>) -> String {
         || "<kernel>".to_owned(),
         |reason| format!("<kernel: {reason}>"),
     )
+}
+
+/// Whether a name stands for all functions of the kernel or of our own library, which are hidden
+/// unless the user chooses.
+pub fn is_hidden(name: &str) -> bool {
+    name == COLLECTOR || name == "<kernel>" || name.starts_with("<kernel: ")
 }
 
 /// A pseudo-function's name.

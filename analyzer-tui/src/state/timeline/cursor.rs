@@ -2,7 +2,6 @@
 
 use experiment::ids::Nanos;
 use experiment::rows::Sample;
-use report::Settings;
 use report::timeline::{Activity, Band, Stacks};
 
 use super::state::AtCursor;
@@ -21,8 +20,7 @@ impl App {
 
     /// The display stacks as the settings show them, if they are computed already.
     pub(super) fn known_stacks(&self) -> Option<&Stacks> {
-        let Settings { mode, inline, .. } = self.settings.report;
-        self.experiments.known_stacks(mode, inline)
+        self.experiments.known_stacks(&self.settings.report)
     }
 
     /// What the experiment has at the cursor.

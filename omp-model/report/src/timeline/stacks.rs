@@ -2,6 +2,7 @@
 
 use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::tables::{Interner, ThreadKind};
+use omp_model::analysis::Analysis;
 use omp_model::inlining;
 use omp_model::profile::{Callee, Inline, Path, PathId, RefinedState, ViewMode};
 use omp_model::rewrite::Rewriter;
@@ -9,9 +10,9 @@ use omp_model::views::names::NameStyle;
 use omp_model::views::visibility;
 use rustc_hash::FxHashMap;
 
-use omp_model::analysis::Analysis;
+use crate::Settings;
 
-/// What each distinct sample of an experiment looks like in one mode.
+/// What each distinct sample of an experiment looks like under some settings.
 #[derive(Debug)]
 pub struct Stacks {
     paths: Interner<Path>,
@@ -20,8 +21,10 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Rewrites every distinct sample: no more work than a profile takes.
-    pub fn new(experiment: &Analysis, mode: ViewMode, inline: Inline) -> Stacks {
+    /// Rewrites every distinct sample as the settings' mode, inlining and load objects have it: no
+    /// more work than a profile takes.
+    pub fn new(experiment: &Analysis, settings: &Settings) -> Stacks {
+        let mode = settings.mode;
         let rows = &experiment.experiment;
         let tables = &rows.tables;
         let kind = |thread: ThreadId| {
@@ -52,7 +55,7 @@ impl Stacks {
             });
         }
         let mut paths = rewriter.into_paths();
-        if inline == Inline::On {
+        if settings.inline == Inline::On {
             let moved = inlining::expand_paths(&mut paths, tables, &experiment.symbols);
             let all = found.values_mut().chain(constructs.values_mut());
             all.for_each(|(path, _)| *path = moved[path.0 as usize]);
@@ -60,8 +63,8 @@ impl Stacks {
         // As in the call tree: user stacks have no frames of these objects.
         if mode == ViewMode::Machine {
             let names = experiment.names(NameStyle::default());
-            let default_of = |module| visibility::default_of(tables, module);
-            let (folded, moved) = visibility::hide(&paths, &names, default_of);
+            let visible = |module| settings.objects.visibility(&names, module);
+            let (folded, moved) = visibility::hide(&paths, &names, visible);
             let all = found.values_mut().chain(constructs.values_mut());
             all.for_each(|(path, _)| *path = moved[path.0 as usize]);
             paths = folded;

@@ -10,7 +10,7 @@ const ELIDED: &str = "<…>";
 
 /// A function's short name: without parameters, return type, template arguments and the suffixes of
 /// clones; lambdas by their number alone; Cython's functions as `module.function`.
-pub(super) fn short(name: &str) -> Cow<'_, str> {
+pub fn short(name: &str) -> Cow<'_, str> {
     if name.starts_with(STATIC) {
         return Cow::Borrowed(name);
     }
