@@ -36,6 +36,7 @@ complete -c er_print -o Experiment_IDs -d 'list experiments by the current metri
 complete -c er_print -o OMP_preg -d 'list parallel regions with what they could save, and why'
 complete -c er_print -o OMP_task -d 'list task constructs with their tasks\' times'
 complete -c er_print -o OMP_loop -d 'list worksharing loops with their schedules, and which would serve'
+complete -c er_print -o OMP_lock -d 'list locks, critical sections and other mutexes: who waited for whom'
 complete -c er_print -o indxobj -x -d 'list index objects of a type'
 complete -c er_print -o indxobj_list -d 'list the types of index objects'
 complete -c er_print -o indxobj_define -x -d 'define a type of index object by a filter\'s expression'

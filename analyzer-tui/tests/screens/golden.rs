@@ -5,7 +5,7 @@ use analyzer::args::Colours;
 use analyzer::state::app::App;
 
 /// The views by their keys.
-const VIEWS: [(char, &str); 12] = [
+const VIEWS: [(char, &str); 13] = [
     ('1', "overview"),
     ('2', "functions"),
     ('3', "callers"),
@@ -15,6 +15,7 @@ const VIEWS: [(char, &str); 12] = [
     ('d', "disasm"),
     ('7', "regions"),
     ('w', "loops"),
+    ('u', "locks"),
     ('8', "threads"),
     ('9', "timeline"),
     ('0', "experiment"),

@@ -23,14 +23,15 @@ use std::sync::Arc;
 
 use analyzer::experiments::Experiments;
 use experiment::header::{Losses, Runtime};
-use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    Interval, LoopSum, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
+    Interval, LockSum, LoopSum, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan,
+    Within,
 };
 use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{
-    ContextKind, Loop, LoopClause, RuntimeKind, Schedule, Tables, ThreadKind,
+    ContextKind, Frame, Lock, Loop, LoopClause, Mutex, RuntimeKind, Schedule, Tables, ThreadKind,
 };
 use test_support::Builder;
 
@@ -243,6 +244,30 @@ pub(crate) fn write(path: &Path, variant: Variant) {
             listed,
         };
         phase.add_to(&mut make);
+    }
+    let name = make.tables.frame(Frame {
+        module: app,
+        address: 0x9000,
+    });
+    make.symbols.lock_names = vec![(name, "update".to_owned())];
+    let update = make.tables.lock(Lock {
+        variable: name,
+        address: 0x9000,
+        ..Lock::of_several(ProcessId(0), Mutex::Critical)
+    });
+    // The initial thread waits while the worker holds it.
+    for (thread, contended, wait, held) in [(initial, 3, 300, 40), (worker, 0, 0, 320)] {
+        make.lock_sums.push(LockSum {
+            slice: 2,
+            thread,
+            lock: update,
+            call: region,
+            acquisitions: 3,
+            contended,
+            wait: Nanos(wait * MS),
+            held: Nanos(held * MS),
+            longest: Nanos(held / 2 * MS),
+        });
     }
     make.region_sums.push(RegionSum {
         slice: 2,

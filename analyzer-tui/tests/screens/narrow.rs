@@ -80,7 +80,7 @@ fn tabs_and_titles_fit_a_narrow_screen() {
     press(&mut app, "2/parallel⏎⏎");
     let screen = text(&app);
     let mut lines = screen.lines();
-    assert_eq!(lines.next().unwrap(), "1 2 3 4 5 6 d 7 w 8 9 0 r");
+    assert_eq!(lines.next().unwrap(), "1 2 3 4 5 6 d 7 w u 8 9 0 r");
     assert_eq!(
         lines.next().unwrap(),
         "Callers and callees of foo… line 9      user mode"

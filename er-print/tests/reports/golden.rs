@@ -67,6 +67,8 @@ goldens! {
     loops_as_json: "omp_loop.json", ["-printmode", "json", "-OMP_loop", "omp.er"];
     inferred_loops: "omp_loop_inferred.txt",
         ["-OMP_loop", "-printmode", "json", "-OMP_loop", "one.er"];
+    locks: "omp_lock.txt", ["-OMP_lock", "omp.er"];
+    locks_as_json: "omp_lock.json", ["-printmode", "json", "-OMP_lock", "omp.er"];
     tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
     tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
     index_objects: "index.txt", [

@@ -18,13 +18,16 @@
 use std::path::Path;
 
 use experiment::header::{Losses, Runtime};
-use experiment::ids::{ContextId, FrameId, Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    CpuUse, LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within,
+    CpuUse, LockSum, LockWait, LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum,
+    Within,
 };
 use experiment::state::{Scheduling, State};
 use experiment::symbols::{Construct, Directive, Workshare};
-use experiment::tables::{ContextKind, Loop, LoopClause, RuntimeKind, Schedule, ThreadKind};
+use experiment::tables::{
+    ContextKind, Frame, Lock, Loop, LoopClause, Mutex, RuntimeKind, Schedule, ThreadKind,
+};
 use test_support::Builder;
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.
@@ -208,6 +211,41 @@ pub(crate) fn openmp(path: &Path) {
             time: Nanos(time * 1_000_000),
             calls_time: Nanos(10_000),
             calls: 50,
+        });
+    }
+    let variable = make.tables.frame(Frame {
+        module: app,
+        address: 0x9000,
+    });
+    make.symbols.lock_names = vec![(variable, "update".to_owned())];
+    let update = make.tables.lock(Lock {
+        variable,
+        address: 0x5555_0000_9000,
+        ..Lock::of_several(ProcessId(0), Mutex::Critical)
+    });
+    // The worker holds it for 280 ms, for which the initial thread waits.
+    for (thread, contended, wait, held, longest) in
+        [(initial, 30, 300, 90, 4), (worker, 2, 10, 1300, 280)]
+    {
+        make.lock_sums.push(LockSum {
+            slice: 0,
+            thread,
+            lock: update,
+            call: region,
+            acquisitions: 400,
+            contended,
+            wait: Nanos(wait * 1_000_000),
+            held: Nanos(held * 1_000_000),
+            longest: Nanos(longest * 1_000_000),
+        });
+    }
+    for (waiter, holder, count, time) in [(region, bar, 20, 280), (region, FrameId::NONE, 1, 20)] {
+        make.lock_waits.push(LockWait {
+            lock: update,
+            waiter,
+            holder,
+            count,
+            time: Nanos(time * 1_000_000),
         });
     }
     let task = make.context(inside, ContextKind::Task, in_bar);

@@ -126,6 +126,7 @@ const COMMANDS: &[&str] = &[
     "OMP_preg",
     "OMP_task",
     "OMP_loop",
+    "OMP_lock",
     "CPUs",
     "Samples",
     "Processes",

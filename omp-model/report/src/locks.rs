@@ -84,15 +84,22 @@ fn fields<'a>(query: &Query<'a>, wall: f64) -> Vec<LockField<'a>> {
             Value::known((row.of_all.longest > 0.0).then_some(row.of_all.longest * 1e3))
         })
         .heading(["Longest", "ms"]),
-        count("acquisitions", ["Acqui-", "sitions"], |row| {
-            row.of_all.count
+        count(
+            "acquisitions",
+            "Acquisitions",
+            ["Acqui-", "sitions"],
+            |row| row.of_all.count,
+        ),
+        count("contended", "Contended", ["of it", "waited"], |row| {
+            row.of_all.contended
         }),
-        count("contended", ["of it", "waited"], |row| row.of_all.contended),
         LockField::number("wait_us", "A wait", |row| {
             Value::known((row.of_all.contended > 0).then(|| row.of_all.mean_wait() * 1e6))
         })
         .heading(["A wait", "us"]),
-        count("threads", ["Threads", ""], |row| row.threads.len() as u64),
+        count("threads", "Threads", ["Threads", ""], |row| {
+            row.threads.len() as u64
+        }),
         LockField::number("mutexes", "Mutexes", |row| {
             Value::counted((row.mutexes > 0).then_some(row.mutexes as u64))
         })
@@ -149,8 +156,13 @@ fn seconds<'a>(id: &str, heading: &str, value: impl Fn(&LockRow) -> f64 + 'a) ->
     field.heading([heading, "sec."])
 }
 
-fn count<'a>(id: &str, heading: [&str; 2], value: impl Fn(&LockRow) -> u64 + 'a) -> LockField<'a> {
-    LockField::number(id, heading[0], move |row| Value::Count(value(row))).heading(heading)
+fn count<'a>(
+    id: &str,
+    label: &str,
+    heading: [&str; 2],
+    value: impl Fn(&LockRow) -> u64 + 'a,
+) -> LockField<'a> {
+    LockField::number(id, label, move |row| Value::Count(value(row))).heading(heading)
 }
 
 /// The word of a kind.

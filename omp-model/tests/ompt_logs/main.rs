@@ -11,7 +11,7 @@ use experiment::state::State;
 use experiment::tables::{ContextKind, Interner, ThreadKind, ThreadState};
 use log::Line;
 use omp_model::omp::{Machine, TimeAccounting};
-use omp_model::stream::{Instance, Sync, What};
+use omp_model::stream::{Instance, Mutex, Sync, What};
 
 const LOGS: [&str; 8] = [
     "libomp14",
@@ -376,12 +376,12 @@ fn waits_are_as_long_as_their_events_say() {
                     let since = open
                         .remove(&key(1 + kind as u8))
                         .expect("acquired after acquire");
-                    let state = match kind as u8 {
-                        0 => State::Lock,
-                        1 => State::NestLock,
-                        2 => State::Critical,
-                        3 => State::Atomic,
-                        _ => State::Ordered,
+                    let state = match kind {
+                        Mutex::Lock => State::Lock,
+                        Mutex::NestLock => State::NestLock,
+                        Mutex::Critical => State::Critical,
+                        Mutex::Atomic => State::Atomic,
+                        Mutex::Ordered => State::Ordered,
                     };
                     *expected.entry(state).or_default() += event.time.since(since).0;
                 }
