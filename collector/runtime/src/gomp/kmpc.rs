@@ -89,8 +89,8 @@ pub(super) unsafe extern "C-unwind" fn note_fork(saved: *const Saved, what: What
     note(body_call(saved, body), what)
 }
 
-/// A critical section is about to begin or to end; its third argument is the variable of its name, of which the
-/// runtime reports only what it points to. Returns the real function.
+/// A critical section is about to begin or to end; its third argument is the variable of its name, of
+/// which the runtime reports only what it points to. Returns the real function.
 pub(super) unsafe extern "C-unwind" fn note_critical(saved: *const Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };

@@ -113,8 +113,8 @@ pub(super) unsafe extern "C-unwind" fn note_init(saved: *const Saved, what: What
 /// Leaves a mutex; the kind is `ompt_mutex_t`.
 pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
-    if provider.records() || process::arena().is_some() {
-        with(Thread::mutex_releases);
+    if process::arena().is_some() {
+        tls::with(Thread::mutex_releases);
     }
     // SAFETY: a function of two arguments or less, and these are the caller's.
     let result = unsafe { provider.real::<Real>(what.function())(a, b) };
