@@ -44,8 +44,9 @@ pub fn locks(query: &Query<'_>) -> Document {
         empty: empty.to_owned(),
         ..table
     })];
-    if !query.is_comparison() && !list.joined.is_empty() {
-        blocks.push(Block::Lines(wait_lines(&list, wall)));
+    let lines = wait_lines(&list, wall);
+    if !query.is_comparison() && !lines.is_empty() {
+        blocks.push(Block::Lines(lines));
     }
     Document {
         title: format!("Mutexes sorted by {by}"),

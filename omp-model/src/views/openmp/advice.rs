@@ -1,7 +1,7 @@
 //! What to do first: the largest losses of a run, each with its code location, size and a hint.
 
 use experiment::ids::{ContextId, FrameId};
-use experiment::state::State;
+use experiment::state::{Scheduling, State};
 use experiment::tables::RuntimeKind;
 use rustc_hash::FxHashMap;
 
@@ -101,7 +101,7 @@ pub fn losses(
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
         regions.iter().partition(|row| diagnosis::is_small(row));
     losses.extend(
-        small_regions(&small, run)
+        small_regions(&small, run, waits_sleep(names, measured))
             .into_iter()
             .filter(|loss| loss.seconds >= LEAST * run.wall),
     );
@@ -295,14 +295,14 @@ pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<
 }
 
 /// The loss of all regions that are too small, reported at the one that loses most.
-fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
+fn small_regions(regions: &[&RegionRow], run: &Run, sleep: bool) -> Option<Loss> {
     let lost = |row: &RegionRow| {
         row.lost.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
     };
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();
-    let (finding, hint) = diagnosis::small(first, regions);
+    let (finding, hint) = diagnosis::small(first, regions, sleep);
     Some(Loss {
         location: first.location.clone(),
         reason: Reason::Small,
@@ -311,6 +311,29 @@ fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
         finding,
         hint,
     })
+}
+
+/// Whether threads sleep for most of the time that they wait in barriers or for regions.
+fn waits_sleep(names: &Names<'_>, measured: &Measured<'_>) -> bool {
+    let (mut asleep, mut all) = (0.0, 0.0);
+    for sum in measured.sums.iter() {
+        let row = names.tables.thread_states.get(sum.thread_state.0);
+        let waits = row.is_some_and(|row| {
+            let state = row.state;
+            matches!(
+                state,
+                State::ImplicitBarrier | State::ExplicitBarrier | State::Barrier | State::Idle
+            )
+        });
+        if waits {
+            let seconds = sum.time.seconds();
+            all += seconds;
+            if sum.scheduling == Scheduling::Blocked {
+                asleep += seconds;
+            }
+        }
+    }
+    asleep > 0.5 * all
 }
 
 /// Waiting time by call into the runtime.

@@ -27,8 +27,9 @@ fn each(row: &RegionRow) -> f64 {
     row.own.elapsed / row.instances.max(1) as f64
 }
 
-/// The finding and hint for regions that are too small; `first` loses most.
-pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, String) {
+/// The finding and hint for regions that are too small; `first` loses most. `sleep` tells whether threads
+/// sleep while they wait.
+pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], sleep: bool) -> (String, String) {
     let entered = format!(
         "entered {} times for {:.1} us each",
         first.instances,
@@ -44,8 +45,20 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, Strin
     };
     let hint = "make one region of several, put the parallel directive on an outer loop, or run \
                 small cases serially (an if clause)";
-    (finding, hint.to_owned())
+    // Who is ready to run and has no CPU would have it less often if others spun.
+    let ready: f64 = regions.iter().flat_map(|row| row.ready).sum();
+    let lost: f64 = regions.iter().flat_map(|row| row.lost).sum();
+    let hint = if sleep && ready < 0.25 * lost {
+        format!("{AWAKE}; or {hint}")
+    } else {
+        hint.to_owned()
+    };
+    (finding, hint)
 }
+
+/// What to try first when threads sleep between regions that follow each other closely.
+const AWAKE: &str = "threads sleep in their waits, and it takes long to wake them: keep them awake \
+                     (OMP_WAIT_POLICY=active), if each has a CPU";
 
 /// The finding and the hint for threads that are in no team, of a process with `threads` threads.
 pub(super) fn no_team(row: &RegionRow, threads: usize) -> (String, String) {
@@ -297,8 +310,8 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     (
         work,
         "threads come to the barrier late for another reason: waits and serial parts inside the \
-         region, or the time to wake threads that sleep; leave barriers out with nowait where one \
-         can"
-        .to_owned(),
+         region, or the time to wake threads that sleep (OMP_WAIT_POLICY=active keeps them awake); \
+         leave barriers out with nowait where one can"
+            .to_owned(),
     )
 }

@@ -47,11 +47,16 @@ fn first_finding(test: &TestRun) -> String {
 
 /// Two threads that work and then wait, in instances that are all alike.
 fn even(instances: u32) -> TestRun {
+    waiting(instances, Scheduling::Running)
+}
+
+/// The same, with waits in which the threads spin or sleep.
+fn waiting(instances: u32, wait: Scheduling) -> TestRun {
     let mut test = TestRun::new(2, 100);
     let region = test.construct(ROOT, ContextKind::Region, 0x40);
     for thread in 0..2 {
         test.run(thread, State::Work, region, 40);
-        test.run(thread, State::ImplicitBarrier, region, 60);
+        test.be(thread, (State::ImplicitBarrier, wait), region, 60);
     }
     test.instance(region, 0, 100, &[40, 40]);
     test.region_sums[0].instances = instances;
@@ -183,6 +188,22 @@ fn causes_of_other_losses_are_distinguished() {
         first_finding(&test),
         "0.080 s on 2 threads; threads were ready to run for 0.080 s and had no CPU"
     );
+}
+
+/// Small regions whose threads sleep lose most of it by waking them; those whose threads spin, or have
+/// no CPU, do not.
+#[test]
+fn threads_that_sleep_between_small_regions_are_to_stay_awake() {
+    let says_awake = |test: &TestRun| {
+        let (profile, measured) = (test.profile(), test.measured());
+        let (rows, run) = (rows(test), run(test));
+        let found = losses(&profile, &test.names(), &measured, &rows, &run, &[]);
+        assert_eq!(found[0].reason, Reason::Small);
+        found[0].hint.contains("OMP_WAIT_POLICY=active")
+    };
+    assert!(says_awake(&waiting(5_000, Scheduling::Blocked)));
+    assert!(!says_awake(&waiting(5_000, Scheduling::Running)));
+    assert!(!says_awake(&waiting(5_000, Scheduling::Preempted)));
 }
 
 /// Two regions of 20 us make one loss that covers both.
