@@ -259,6 +259,9 @@ const CHUNK_TO_CALL: f64 = 20.0;
 /// A thread should get so many chunks of a loop, so that the last ones are short beside the loop.
 const CHUNKS_EACH: f64 = 8.0;
 
+/// A load balance from which on another schedule would gain little.
+const EVEN: f64 = 0.95;
+
 /// The cost of a call for a chunk in seconds where none was measured.
 const USUAL_CALL: f64 = 1e-7;
 
@@ -304,7 +307,12 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
         _ if row.clause == LoopClause::Ordered => return None,
         _ => {}
     }
-    let iteration = iteration(row)?;
+    let Some(iteration) = iteration(row) else {
+        let balance = row.load_balance().filter(|balance| *balance < EVEN)?;
+        return Some(format!(
+            "its threads do not work equally long (load balance {balance:.2}): schedule(dynamic), with a chunk if its iterations take less than a microsecond: {of_run}"
+        ));
+    };
     let trip = row.trip();
     // Chunks that cost little to get, and of which each thread still gets some.
     let cheap = (CHUNK_TO_CALL * row.call().unwrap_or(USUAL_CALL) / iteration).round();
@@ -335,7 +343,7 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
     match row.schedule {
         Schedule::Static | Schedule::StaticChunked => {
             let balance = row.load_balance()?;
-            (balance < 0.95).then(|| {
+            (balance < EVEN).then(|| {
                 format!(
                     "its iterations do not take equally long (load balance {balance:.2}): schedule(dynamic, {chunk:.0}): {of_run}"
                 )
@@ -480,6 +488,19 @@ mod tests {
             ..uneven.clone()
         };
         assert_eq!(said(&nearly), "", "less than 1 % of the run");
+        // Of gcc, which computes the parts of threads in the program.
+        let uncounted = LoopRow {
+            is_counted: false,
+            iterations: 0,
+            chunks: 0,
+            ..uneven.clone()
+        };
+        assert!(said(&uncounted).contains("(load balance 0.62): schedule(dynamic), with"));
+        let even = LoopRow {
+            iterations: 0,
+            ..even
+        };
+        assert_eq!(said(&even), "");
         let late = LoopRow {
             late: 0.6,
             ..uneven

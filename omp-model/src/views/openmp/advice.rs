@@ -13,7 +13,7 @@ use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
 use crate::profile::{Callee, Item, Profile, RefinedState};
-use crate::views::names::{Names, base_name};
+use crate::views::names::{Names, base_name, short};
 
 /// Why time is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,8 +235,8 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             location_of(names, callee)
         });
         let most = match &location.function {
-            Some(name) if largest > 0.5 * all => format!(", most of it in {name}"),
-            Some(name) => format!(", the largest part in {name}"),
+            Some(name) if largest > 0.5 * all => format!(", most of it in {}", short(name)),
+            Some(name) => format!(", the largest part in {}", short(name)),
             None => String::new(),
         };
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));

@@ -1,6 +1,7 @@
 //! Findings from the numbers of a region, and hints that follow from them.
 
 use experiment::ids::ThreadId;
+use experiment::symbols::Workshare;
 
 use super::advice::Reason;
 use super::efficiency::Serial;
@@ -270,13 +271,16 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
                     .to_owned(),
             );
         }
-        if most > 0.9 * total && row.threads > 1 {
+        let is_loop = row.loop_of(names) == Some(Workshare::Loop);
+        if most > 0.9 * total && row.threads > 1 && !is_loop {
             return (
                 format!(
                     "{heavy} does {:.0} % of the work alone",
                     100.0 * most / total
                 ),
-                "share out what is in single, master or masked, or make tasks of it".to_owned(),
+                "share out what is in single, master or masked, or make tasks of it; \
+                 schedule(dynamic), if it is a loop with a few long iterations"
+                    .to_owned(),
             );
         }
         if ratio > 1.2 {

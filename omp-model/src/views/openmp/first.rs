@@ -16,6 +16,9 @@ use crate::views::names::Names;
 /// The smallest share of the wall time that gets a line.
 const WORTH_A_LINE: f64 = 5e-4;
 
+/// The smallest share of a run for which a reason to be in the kernel gets a line of its own.
+const OF_KERNEL: f64 = 0.005;
+
 /// The losses of a run and its efficiencies.
 #[derive(Clone, Debug)]
 pub struct First {
@@ -110,17 +113,23 @@ impl First {
         if in_kernel < WORTH_A_LINE * self.run.wall {
             return Vec::new();
         }
-        let large = |part: &&KernelPart| wall(part.seconds) >= WORTH_A_LINE * self.run.wall;
-        let told = kernel.iter().filter(large).map(|part| {
-            let words = reason_words(&part.reason).to_owned();
-            (2, words, wall(part.seconds))
-        });
+        let large = |part: &&KernelPart| wall(part.seconds) >= OF_KERNEL * self.run.wall;
+        let told: Vec<(u32, String, f64)> = kernel
+            .iter()
+            .filter(large)
+            .map(|part| {
+                let words = reason_words(&part.reason).to_owned();
+                (2, words, wall(part.seconds))
+            })
+            .collect();
+        let rest = in_kernel - told.iter().map(|part| part.2).sum::<f64>();
         [
             (1, "user code".to_owned(), useful - in_kernel),
             (1, "kernel, by samples".to_owned(), in_kernel),
         ]
         .into_iter()
         .chain(told)
+        .chain([(2, "other reasons".to_owned(), rest)])
         .collect()
     }
 }

@@ -8,7 +8,7 @@ use experiment::tables::ContextKind;
 use rustc_hash::FxHashMap;
 
 use crate::profile::{Callee, Path, Profile};
-use crate::views::names::{Names, base_name, without_parameters};
+use crate::views::names::{Names, base_name, short};
 
 /// A construct's code location, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,11 +38,11 @@ impl ConstructLocation {
         }
     }
 
-    /// `solver.c:41`, else the function without its parameters, else `<Unknown>`.
+    /// `solver.c:41`, else the short name of the function, else `<Unknown>`.
     pub fn short(&self) -> String {
         match (&self.file, self.line, &self.function) {
             (Some(file), Some(line), _) => format!("{}:{line}", base_name(file)),
-            (_, _, Some(function)) => without_parameters(function).to_owned(),
+            (_, _, Some(function)) => short(function).into_owned(),
             _ => "<Unknown>".to_owned(),
         }
     }
