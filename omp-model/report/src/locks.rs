@@ -323,3 +323,70 @@ impl ConstructRow for LockRow {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALL: f64 = 10.0;
+
+    /// A mutex that two threads held and waited for, so many times and seconds.
+    fn row(count: u64, held: f64, wait: f64) -> LockRow {
+        let of_all = Acquisitions {
+            count,
+            contended: count / 2,
+            wait,
+            held,
+            longest: held,
+        };
+        let place = ConstructLocation {
+            file: Some("a.c".to_owned()),
+            line: Some(7),
+            function: Some("step".to_owned()),
+        };
+        LockRow {
+            name: "OMP lock guard".to_owned(),
+            location: place.clone(),
+            kind: Mutex::Lock,
+            mutexes: 1,
+            of_all,
+            threads: vec![(ThreadId(0), of_all), (ThreadId(1), of_all)],
+            sites: vec![(place, of_all)],
+            waits: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_mutex_that_is_mostly_held_is_to_be_held_less_or_divided() {
+        let busy = row(1_000, 6.0, 4.0);
+        assert_eq!(
+            advice(&busy, WALL).as_deref(),
+            Some(
+                "it is held for 60 % of the run, 100 % of that from a.c:7 (step): move work out of it, or give parts of what it guards mutexes of their own: up to 2.000 s (20.0 % of the run)"
+            )
+        );
+        assert_eq!(advice(&row(1_000, 4.9, 4.0), WALL), None, "half of the run");
+        assert_eq!(advice(&row(1_000, 6.0, 0.19), WALL), None, "a small gain");
+        let many = LockRow {
+            mutexes: 16,
+            ..busy
+        };
+        assert_eq!(advice(&many, WALL), None, "they may be held at a time");
+    }
+
+    #[test]
+    fn short_holds_that_others_wait_for_are_to_be_fewer() {
+        let short = row(1_000_000, 0.02, 4.0);
+        let said = advice(&short, WALL).unwrap_or_default();
+        assert!(
+            said.starts_with("a hold takes 20 ns, a wait 8.0 us"),
+            "{said}"
+        );
+        assert_eq!(advice(&row(1_000_000, 2.1, 4.0), WALL), None, "2.1 us");
+        let turns = LockRow {
+            kind: Mutex::Ordered,
+            ..short
+        };
+        assert_eq!(advice(&turns, WALL), None, "their order is the program's");
+    }
+}

@@ -129,10 +129,7 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
     }
     let (finding, hint): (String, &str) = match cause {
         Cause::Imbalance => return imbalance(names, row),
-        Cause::Lock => (
-            waited(row, row.time(Metric::Lock) + row.time(Metric::Critical)),
-            "do less while holding it, use one lock for each part of the data, or a reduction",
-        ),
+        Cause::Lock => mutexes(row),
         Cause::Ordered => (
             waited(row, row.time(Metric::Ordered)),
             "move work out of the ordered section, or use schedule(static,1) so that turns come \
@@ -196,10 +193,28 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
     })
 }
 
-/// The finding for time in the runtime, and for threads that have not joined their team yet.
+/// The finding for waits for locks and critical sections, and for the time to take and release them.
+fn mutexes(row: &RegionRow) -> (String, &'static str) {
+    let waits = row.time(Metric::Lock) + row.time(Metric::Critical);
+    let calls = row.mutex_overhead;
+    let mut finding = waited(row, waits);
+    if calls > 0.1 * (waits + calls) {
+        finding += &format!(", and {calls:.3} s to take and release them");
+    }
+    let hint = if calls > waits {
+        "take them less often: one acquisition for several items, a part of the data for each \
+         thread, or a reduction; OMP_lock counts them"
+    } else {
+        "do less while holding it, use one lock for each part of the data, or a reduction; \
+         OMP_lock tells who waited for whom"
+    };
+    (finding, hint)
+}
+
+/// The finding for other time in the runtime, and for threads that have not joined their team yet.
 fn scheduling(row: &RegionRow) -> (String, String) {
     let lost = threads(row) * row.own.part(Cause::Scheduling);
-    let inside = row.time(Metric::Overhead);
+    let inside = row.time(Metric::Overhead) - row.mutex_overhead;
     let kernel = row.overhead_in_kernel;
     let (finding, hint) = if inside > 0.5 * lost && kernel > 0.5 * inside {
         (

@@ -13,6 +13,7 @@ pub mod kernel_work;
 pub mod locations;
 pub mod locks;
 pub mod loops;
+mod mutex_calls;
 pub mod regions;
 pub mod spins;
 pub mod tasks;

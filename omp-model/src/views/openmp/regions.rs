@@ -8,6 +8,7 @@ use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
 use super::locations::{Bodies, ConstructLocation, Directive};
+use super::mutex_calls::MutexCalls;
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::{Profile, RefinedState};
@@ -67,8 +68,11 @@ pub struct RegionRow {
     pub work: Vec<(ThreadId, f64)>,
     /// The part of it in the kernel, by samples.
     pub kernel: Vec<(ThreadId, f64)>,
-    /// Overhead in the kernel, in seconds, by samples.
+    /// Overhead in the kernel, in seconds, by samples; without that of locks and critical sections.
     pub overhead_in_kernel: f64,
+    /// Overhead of locks and critical sections, in seconds, by samples: to take free ones, and to
+    /// release them. A part of what [`Cause::Lock`] has lost.
+    pub mutex_overhead: f64,
     /// Wall seconds of the run, of all processes with regions together.
     pub run: f64,
 }
@@ -152,6 +156,7 @@ impl RegionRow {
         add_work(&mut self.work, other.work.into_iter());
         add_work(&mut self.kernel, other.kernel.into_iter());
         self.overhead_in_kernel += other.overhead_in_kernel;
+        self.mutex_overhead += other.mutex_overhead;
     }
 
     /// Its elapsed time as a part of the run's, nested regions left out. Of a region that several
@@ -209,6 +214,7 @@ struct ContextTotals {
     /// The part of the work in the kernel.
     kernel: BTreeMap<ThreadId, f64>,
     overhead_in_kernel: f64,
+    mutex_overhead: f64,
     /// Wall seconds of regions nested directly inside.
     nested: f64,
 }
@@ -256,7 +262,7 @@ impl ContextTotals {
 pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<RegionRow> {
     let tables = names.tables;
     let innermost = innermost_regions(tables);
-    let accounts = accounts(profile, tables, measured, &innermost);
+    let accounts = accounts(profile, names, measured, &innermost);
     let kinds = [ContextKind::Region, ContextKind::Teams];
     let region_of = |context: ContextId| {
         let known = innermost.get(context.index());
@@ -303,6 +309,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             work: Vec::new(),
             kernel: Vec::new(),
             overhead_in_kernel: 0.0,
+            mutex_overhead: 0.0,
             run: 0.0,
         });
         merge(row, context, account, &levels);
@@ -357,6 +364,7 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, level
         account.kernel.iter().map(|(&id, &work)| (id, work)),
     );
     row.overhead_in_kernel += account.overhead_in_kernel;
+    row.mutex_overhead += account.mutex_overhead;
 }
 
 fn sum(parts: &mut Parts, more: Parts) {
@@ -380,10 +388,12 @@ fn add_work(work: &mut Vec<(ThreadId, f64)>, more: impl Iterator<Item = (ThreadI
 /// Accounts by context; `None` for contexts that are not regions or have no data.
 fn accounts(
     profile: &Profile,
-    tables: &Tables,
+    names: &Names<'_>,
     measured: &Measured<'_>,
     innermost: &[ContextId],
 ) -> Vec<Option<ContextTotals>> {
+    let tables = names.tables;
+    let mut mutexes = MutexCalls::new(names);
     let mut accounts: Vec<Option<ContextTotals>> = vec![None; innermost.len()];
     let mut add_to = |context: ContextId, more: &mut dyn FnMut(&mut ContextTotals)| {
         let region = innermost.get(context.index()).copied();
@@ -412,12 +422,23 @@ fn accounts(
                 return;
             }
             let work = account.work.entry(item.thread).or_default();
-            match Cause::of(item) {
+            let overhead = item.state == RefinedState::Overhead && item.is_on_cpu();
+            let cause = match Cause::of(item) {
+                Some(_) if overhead && mutexes.is_inside(item.stack) => {
+                    account.mutex_overhead += item.seconds;
+                    Some(Cause::Lock)
+                }
                 Some(cause) => {
-                    account.lost[cause as usize] += item.seconds;
-                    if item.kernel && item.state == RefinedState::Overhead && item.is_on_cpu() {
+                    if overhead && item.kernel {
                         account.overhead_in_kernel += item.seconds;
                     }
+                    Some(cause)
+                }
+                None => None,
+            };
+            match cause {
+                Some(cause) => {
+                    account.lost[cause as usize] += item.seconds;
                     if item.scheduling.wants_cpu() {
                         account.ready[cause as usize] += item.seconds;
                     }

@@ -51,6 +51,53 @@ fn serial_and_parallel() -> TestRun {
     test
 }
 
+/// A region in which both threads wait for a lock, are in the runtime and work.
+fn locking(wait: u64, overhead: u64) -> TestRun {
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    let work = 100 - wait - overhead;
+    for thread in 0..2 {
+        test.run(thread, State::Lock, region, wait);
+        test.run(thread, State::Overhead, region, overhead);
+        test.run(thread, State::Work, region, work);
+    }
+    test.instance(region, 0, 100, &[work, work]);
+    test
+}
+
+#[test]
+fn taking_and_releasing_locks_is_not_called_scheduling() {
+    const RELEASE: [&str; 3] = ["omp_unset_lock", "do_syscall_64", "__x64_sys_futex"];
+    const TEAM: [&str; 3] = ["GOMP_parallel", "do_syscall_64", "__x64_sys_futex"];
+    let found = |wait: u64, functions: &[&str]| {
+        let overhead = RefinedState::Overhead;
+        let both = [0, 1].map(|thread| (thread, overhead, 40, functions));
+        first(locking(wait, 40), &both)
+    };
+    let [lock, scheduling] = [Cause::Lock, Cause::Scheduling].map(Reason::Region);
+
+    // Threads that wait for a lock are woken by the release.
+    let woken = found(30, &RELEASE);
+    let loss_of_lock = loss(&woken, lock).unwrap();
+    close(loss_of_lock.seconds, 0.07);
+    assert_eq!(
+        loss_of_lock.finding,
+        "0.060 s on 2 threads, and 0.080 s to take and release them"
+    );
+    let hint = &loss_of_lock.hint;
+    assert!(hint.starts_with("take them less often"), "{hint}");
+    assert_eq!(loss(&woken, scheduling), None);
+
+    // Mostly waits, and the same time spent on waking a team.
+    let waits = found(50, &RELEASE);
+    let hint = &loss(&waits, lock).unwrap().hint;
+    assert!(hint.starts_with("do less while holding it"), "{hint}");
+    let forks = found(30, &TEAM);
+    close(loss(&forks, lock).unwrap().seconds, 0.03);
+    let hint = &loss(&forks, scheduling).unwrap().hint;
+    assert!(hint.contains("OMP_WAIT_POLICY=active"), "{hint}");
+}
+
 const WORK: RefinedState = RefinedState::Work;
 const SERIAL: RefinedState = RefinedState::Serial;
 
