@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use experiment::Experiment;
-use experiment::ids::ContextId;
+use experiment::ids::{ContextId, FrameId};
 use experiment::symbols::FunctionId;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
@@ -26,6 +26,7 @@ pub struct Experiments {
     stacks: [OnceLock<Stacks>; 8],
     timeline: OnceLock<Timeline>,
     constructs: OnceLock<FxHashMap<ContextId, String>>,
+    mutexes: OnceLock<FxHashMap<FrameId, String>>,
     functions: OnceLock<FxHashMap<String, FunctionId>>,
 }
 
@@ -46,6 +47,7 @@ impl From<Analysis> for Experiments {
             stacks: Default::default(),
             timeline: OnceLock::new(),
             constructs: OnceLock::new(),
+            mutexes: OnceLock::new(),
             functions: OnceLock::new(),
         }
     }
@@ -128,10 +130,20 @@ impl Experiments {
         })
     }
 
-    /// Computes the names for [`Experiments::construct_name`].
+    /// Computes the names for [`Experiments::construct_name`] and [`Experiments::mutex_name`].
     pub fn name_constructs(&self) {
         self.constructs
             .get_or_init(|| report::timeline::construct_names(&self.all));
+        self.mutexes
+            .get_or_init(|| report::timeline::mutex_names(&self.all));
+    }
+
+    /// The name of the mutex that a call acquires; `…` before [`Experiments::name_constructs`] has run.
+    pub fn mutex_name(&self, call: FrameId) -> &str {
+        let known = self.mutexes.get();
+        known.map_or("…", |known| {
+            known.get(&call).map_or("a mutex", String::as_str)
+        })
     }
 
     /// The lists of metrics that a key cycles through, in `er_print`'s notation. The first is

@@ -194,7 +194,7 @@ const TIMELINE: &[Binding] = &[
     key(&[Enter], "Enter", "zoom to the box, or the interval at the cursor", "", Action::Enter),
     key(&[Char('.')], ".", "next sample or interval of the thread", "step", Action::Step(true)),
     key(&[Char(',')], ",", "previous sample or interval", "", Action::Step(false)),
-    key(&[Char('o')], "o", "second line: on a CPU, tasks, which CPU, none", "line", Action::SecondLine),
+    key(&[Char('o')], "o", "second line: on a CPU, tasks, mutexes held, which CPU, none", "line", Action::SecondLine),
     key(&[Char('t')], "t", "group threads by process, team at the cursor, pool", "group", Action::Group),
     key(&[Char('i')], "i", "select the instance at the cursor, then the next one", "", Action::Instance),
     key(&[Char('b')], "b", "begin a box of threads and time; b again drops it", "box", Action::Box),

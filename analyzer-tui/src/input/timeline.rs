@@ -81,7 +81,11 @@ impl App {
                         SecondLine::Tasks,
                         "the tasks and nested regions of each thread",
                     ),
-                    SecondLine::Tasks => {
+                    SecondLine::Tasks => (
+                        SecondLine::Mutexes,
+                        "the mutexes that each thread holds for a millisecond or longer",
+                    ),
+                    SecondLine::Mutexes => {
                         (SecondLine::Cpu, "the number of the CPU, as samples tell it")
                     }
                     SecondLine::Cpu => (SecondLine::Hidden, "states alone"),

@@ -70,6 +70,13 @@ fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
     is_golden("timeline_tasks.txt", &text(&app));
 }
 
+#[test]
+fn long_holds_of_mutexes_stand_under_their_threads() {
+    let mut app = app(100, 24);
+    press(&mut app, "9oo↓→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");
+    is_golden("timeline_holds.txt", &text(&app));
+}
+
 /// The screen after these keys without its tabs and empty lines, under them.
 fn after(keys: &str, app: &mut App) -> String {
     app.message = None;

@@ -32,6 +32,7 @@ use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{
     ContextKind, Frame, Lock, Loop, LoopClause, Mutex, RuntimeKind, Schedule, Tables, ThreadKind,
+    ThreadState,
 };
 use test_support::Builder;
 
@@ -205,6 +206,14 @@ pub(crate) fn write(path: &Path, variant: Variant) {
     let section = make.thread_state(State::Critical, inside);
     let tasking = make.thread_state(State::Work, task);
 
+    // Work with the mutex that this call has acquired.
+    let holding = make.tables.thread_state(ThreadState {
+        state: State::Work,
+        context: inside,
+        call: region,
+    });
+    let holding = ThreadStateId(holding.0);
+
     let initial = make.thread(100, ThreadKind::Initial);
     let worker = make.thread(101, ThreadKind::Worker);
     let alone = make.stack(&[main, start]);
@@ -228,7 +237,8 @@ pub(crate) fn write(path: &Path, variant: Variant) {
         (initial, 1700, 2000, section, Blocked, in_critical, true),
         (initial, 2000, 2200, barrier, Running, at_end, true),
         (worker, 0, 500, idle, Blocked, worker_waits, true),
-        (worker, 500, 1200, work, Running, worker_bar, true),
+        (worker, 500, 880, work, Running, worker_bar, true),
+        (worker, 880, 1200, holding, Running, worker_bar, true),
         (worker, 1200, 1400, tasking, Running, worker_task, true),
         (worker, 1400, 1500, work, Preempted, worker_bar, true),
         (worker, 1500, 2200, barrier, Blocked, worker_waits, true),

@@ -60,12 +60,9 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
             0 => Style::new(),
             _ => theme.faint(),
         };
-        let columns = columns(app, band, line.width);
-        let room = Rect {
-            width: columns.end.saturating_sub(columns.start),
-            ..from(line, columns.start)
-        };
-        instance(app, band, room, style, cells);
+        let columns = columns(app, band.start..band.end, line.width);
+        let name = app.experiments.construct_name(band.context);
+        bar(name, part_of(line, columns), style, cells);
     }
 }
 
@@ -78,19 +75,27 @@ fn hidden_lanes(above: u16, below: u16) -> String {
     }
 }
 
-/// The columns of a band.
-fn columns(app: &App, band: &Band, columns: u16) -> Range<u16> {
+/// The columns of a time.
+fn columns(app: &App, time: Range<u64>, columns: u16) -> Range<u16> {
     let range = &app.timeline.range;
     let at = |time: u64| {
         let part = u128::from(time.clamp(range.start, range.end) - range.start);
         (part * u128::from(columns) / u128::from(range.end - range.start)) as u16
     };
-    let start = at(band.start);
-    start..at(band.end).max(start + 1).min(columns)
+    let start = at(time.start);
+    start..at(time.end).max(start + 1).min(columns)
 }
 
-/// Draws a band over the whole of a line.
-fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer) {
+/// These columns of a line.
+fn part_of(line: Rect, columns: Range<u16>) -> Rect {
+    Rect {
+        width: columns.end.saturating_sub(columns.start),
+        ..from(line, columns.start)
+    }
+}
+
+/// Draws a bar with a name over the whole of a line.
+fn bar(name: &str, line: Rect, style: Style, cells: &mut Buffer) {
     let width = usize::from(line.width);
     let text = match width {
         0 => return,
@@ -98,7 +103,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
         _ => {
             let name = match width {
                 0..LEGIBLE => "",
-                _ => app.experiments.construct_name(band.context),
+                _ => name,
             };
             let name = fit_name(name, width - 2);
             format!("├{name:─<fill$}┤", fill = width - 2)
@@ -132,7 +137,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
         within.sort_by_key(|band| band.lane);
         let mut owners: Vec<Option<usize>> = vec![None; usize::from(line.width)];
         for (number, band) in within.iter().enumerate() {
-            let columns = columns(app, band, line.width);
+            let columns = columns(app, band.start..band.end, line.width);
             let columns = usize::from(columns.start)..usize::from(columns.end);
             if let Some(owned) = owners.get_mut(columns) {
                 owned.fill(Some(number));
@@ -150,9 +155,27 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
                     0 => Style::new(),
                     _ => theme.faint(),
                 };
-                instance(app, within[number], room, style, cells);
+                let name = app.experiments.construct_name(within[number].context);
+                bar(name, room, style, cells);
             }
             at += run.len() as u16;
         }
+    }
+}
+
+/// Draws the long holds of mutexes of a thread.
+pub(super) fn holds(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cells: &mut Buffer) {
+    let holds = app
+        .experiments
+        .timeline()
+        .holds(thread, &app.timeline.range);
+    for (number, hold) in holds.iter().enumerate() {
+        let columns = columns(app, hold.start..hold.end, line.width);
+        let style = match number % 2 {
+            0 => Style::new(),
+            _ => theme.faint(),
+        };
+        let name = app.experiments.mutex_name(hold.call);
+        bar(name, part_of(line, columns), style, cells);
     }
 }

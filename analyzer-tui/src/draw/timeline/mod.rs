@@ -118,6 +118,10 @@ fn thread(
             bands::tasks(app, theme, thread, time_columns, cells);
             "tasks"
         }
+        SecondLine::Mutexes => {
+            bands::holds(app, theme, thread, time_columns, cells);
+            "holds"
+        }
     };
     let room = Rect {
         width: parts.label.saturating_sub(3),
@@ -232,6 +236,7 @@ fn legend(
             word("├┤", theme.faint(), "an instance");
             word("╌", theme.faint(), "several short ones");
         }
+        SecondLine::Mutexes => word("├┤", theme.faint(), "a mutex held"),
         SecondLine::Cpu | SecondLine::Hidden => {}
     }
 }

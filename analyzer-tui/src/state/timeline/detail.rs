@@ -3,6 +3,7 @@
 use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
 use omp_model::profile::FrameKind;
+use omp_model::views::openmp::locations::ConstructLocation;
 use report::timeline::Band;
 
 use super::state::AtCursor;
@@ -35,6 +36,17 @@ impl App {
                 lines.push("intervals too short to be listed".to_owned());
             }
             None => lines.push("the thread does not live here".to_owned()),
+        }
+        let moment = self.timeline.time..self.timeline.time + 1;
+        for hold in timeline.holds(at_cursor.thread, &moment) {
+            let at = ConstructLocation::of_frame(&self.experiments.names(), hold.call);
+            lines.push(format!(
+                "holds {}, acquired at {}, {} from {:.6} s",
+                self.experiments.mutex_name(hold.call),
+                at.short(),
+                duration(hold.end - hold.start),
+                hold.start as f64 / 1e9
+            ));
         }
         let life = |band: &Band| {
             let (length, start) = (duration(band.end - band.start), band.start as f64 / 1e9);

@@ -56,6 +56,8 @@ pub enum SecondLine {
     Cpu,
     /// Tasks and nested regions.
     Tasks,
+    /// The mutexes that it holds.
+    Mutexes,
     /// There is no second line.
     Hidden,
 }

@@ -12,6 +12,7 @@ use super::activity::Activity;
 use super::bands::Bands;
 use super::by_thread::ByThread;
 use super::frames::{FrameOfSamples, frames};
+use super::holds::{self, Hold};
 use super::spells::{self, Spell};
 use super::stacks::Stacks;
 
@@ -32,6 +33,7 @@ pub struct Timeline {
     pub(super) contexts: Vec<ContextId>,
     pub(super) spells: ByThread<Spell>,
     pub(super) intervals: ByThread<Interval>,
+    pub(super) holds: ByThread<Hold>,
     pub(super) regions: Bands,
     pub(super) tasks: Vec<Bands>,
     pub(super) frames: Vec<FrameOfSamples>,
@@ -45,6 +47,7 @@ impl Timeline {
         let table = &experiment.tables.threads;
         let mut intervals = experiment.intervals.clone();
         intervals.sort_unstable_by_key(|row| (row.thread, row.start));
+        let holds = holds::holds(&intervals, experiment.tables.thread_states.rows());
         let contexts = &experiment.tables.contexts;
         let depth = |context| {
             let chain = std::iter::successors(Some(context), |&at: &ContextId| {
@@ -96,6 +99,7 @@ impl Timeline {
                 .collect(),
             activities,
             spells,
+            holds: ByThread::new(holds, table.len(), |hold| hold.thread),
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
             regions: Bands::of_regions(&experiment.region_spans, depth),
             tasks: tasks.collect(),

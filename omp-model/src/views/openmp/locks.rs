@@ -220,6 +220,28 @@ pub fn locks(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LockRow> {
     rows
 }
 
+/// The names of mutexes, as in their rows, by the calls that acquire them. A call that acquires several
+/// has the name of the one that it held longest.
+pub fn names_by_call(names: &Names<'_>, measured: &Measured<'_>) -> FxHashMap<FrameId, String> {
+    let mut places = Places {
+        names,
+        calls: FxHashMap::default(),
+    };
+    let mut known = FxHashMap::<FrameId, (u64, String)>::default();
+    for sum in measured.lock_sums {
+        let Some(lock) = names.tables.locks.get(sum.lock.0) else {
+            continue;
+        };
+        let held = sum.held.0;
+        if known.get(&sum.call).is_none_or(|(most, _)| held > *most) {
+            let name = name(&places.identity(lock, sum.call));
+            known.insert(sum.call, (held, name));
+        }
+    }
+    let names = known.into_iter().map(|(call, (_, name))| (call, name));
+    names.collect()
+}
+
 /// A row without acquisitions.
 fn empty(identity: &Identity) -> LockRow {
     LockRow {

@@ -28,9 +28,16 @@ impl<'a> MutexCalls<'a> {
                 StackEntry::Frame(frame) => Some(frame),
                 StackEntry::Cut(_) => None,
             });
-            frames
-                .filter_map(|frame| names.symbols.function_of(frame))
-                .any(|(_, function)| is_mutex_call(&function.linkage))
+            let symbols = names.symbols;
+            frames.into_iter().any(|frame| {
+                // The runtimes' functions leave the stack by jumps; then the call tells.
+                let function = symbols.function_of(frame).map(|(_, it)| &it.linkage);
+                let called = symbols.code_of(frame).and_then(|code| code.calls.as_ref());
+                [function, called]
+                    .into_iter()
+                    .flatten()
+                    .any(|it| is_mutex_call(it))
+            })
         })
     }
 }
