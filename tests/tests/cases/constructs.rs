@@ -146,6 +146,13 @@ pub(crate) fn loops_of_gcc(run: &Run) -> Result<(), String> {
             None,
             [10, 30, 30].map(Some),
         ),
+        // Its teams follow each other on one thread.
+        (
+            "dependent -- OMP loop from line 67",
+            "dynamic",
+            Some(10),
+            [100, 10_000, 1000].map(Some),
+        ),
     ];
     loops_are(run, &[&asked()[..], &own].concat())
 }
@@ -179,12 +186,25 @@ pub(crate) fn loops_of_clang(run: &Run) -> Result<(), String> {
             None,
             all([10, 30, 20]),
         ),
+        (
+            "dependent -- OMP distribute from line 67",
+            "distribute",
+            Some(100),
+            all([10, 10_000, 100]),
+        ),
+        // A team of one thread gets its part at once.
+        (
+            "dependent -- OMP loop from line 67",
+            "dynamic",
+            Some(10),
+            all([50, 10_000, 100]),
+        ),
     ];
     loops_are(run, &[&asked()[..], &own].concat())
 }
 
 /// The constructs of `loops.c` for whose parts both compilers' programs ask.
-fn asked() -> [Divided; 8] {
+fn asked() -> [Divided; 9] {
     let all = |counts: [u64; 3]| counts.map(Some);
     [
         (
@@ -228,6 +248,12 @@ fn asked() -> [Divided; 8] {
             "single",
             None,
             all([10, 10, 0]),
+        ),
+        (
+            "dependent -- OMP loop from line 59",
+            "dynamic",
+            Some(8),
+            all([10, 10_000, 1250]),
         ),
         (
             "combined -- OMP taskloop from line 53",

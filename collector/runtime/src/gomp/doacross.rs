@@ -1,6 +1,6 @@
 //! Doacross loops (`ordered(n)`): loops with dependences between iterations.
 
-use super::entry::{At, Saved, What};
+use super::entry::{At, What};
 use super::provider;
 use super::with;
 
@@ -18,18 +18,6 @@ pub(super) struct Next {
 
 impl Next {
     const JUMP: usize = usize::MAX;
-}
-
-/// A doacross loop begins; its first argument is the number of dimensions. Returns the real
-/// function.
-pub(super) unsafe extern "C-unwind" fn note(saved: *const Saved, what: What) -> usize {
-    // SAFETY: the entry point's own.
-    let saved = unsafe { &*saved };
-    let provider = provider::of(what.function(), saved.at().code());
-    if provider.records() {
-        with(|thread| thread.gomp.dimensions = saved.registers[0] as u32);
-    }
-    provider.address(what.function())
 }
 
 /// Before the runtime's function that may wait for an iteration.

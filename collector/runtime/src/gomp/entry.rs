@@ -10,7 +10,8 @@
 
 use std::arch::naked_asm;
 
-use super::loops::{ANY, BARE, ORDERED, ULL};
+use super::kmpc_loops::DISTRIBUTED;
+use super::loops::{ANY, BARE, DOACROSS, ORDERED, ULL};
 use super::provider::Function;
 use super::{doacross, kmpc, kmpc_loops, loops, ordered, region, sync, task};
 
@@ -263,16 +264,6 @@ noted! {
     __kmpc_omp_task 0 => kmpc::note_task;
     __kmpc_omp_task_with_deps 0 => kmpc::note_task;
     __kmpc_omp_task_begin_if0 0 => kmpc::note_task;
-    GOMP_loop_doacross_start 0 => doacross::note;
-    GOMP_loop_doacross_static_start 0 => doacross::note;
-    GOMP_loop_doacross_dynamic_start 0 => doacross::note;
-    GOMP_loop_doacross_guided_start 0 => doacross::note;
-    GOMP_loop_doacross_runtime_start 0 => doacross::note;
-    GOMP_loop_ull_doacross_start 0 => doacross::note;
-    GOMP_loop_ull_doacross_static_start 0 => doacross::note;
-    GOMP_loop_ull_doacross_dynamic_start 0 => doacross::note;
-    GOMP_loop_ull_doacross_guided_start 0 => doacross::note;
-    GOMP_loop_ull_doacross_runtime_start 0 => doacross::note;
 }
 
 // The number of the schedule in `omp_ring::loops::Schedule`.
@@ -305,6 +296,16 @@ saved! {
     GOMP_loop_ull_ordered_runtime_start 6 | ULL | BARE | ORDERED => loops::start;
     GOMP_loop_ull_start ANY | ULL => loops::start;
     GOMP_loop_ull_ordered_start ANY | ULL | ORDERED => loops::start;
+    GOMP_loop_doacross_start ANY | DOACROSS => loops::start;
+    GOMP_loop_doacross_static_start 2 | DOACROSS => loops::start;
+    GOMP_loop_doacross_dynamic_start 3 | DOACROSS => loops::start;
+    GOMP_loop_doacross_guided_start 4 | DOACROSS => loops::start;
+    GOMP_loop_doacross_runtime_start 6 | BARE | DOACROSS => loops::start;
+    GOMP_loop_ull_doacross_start ANY | DOACROSS => loops::start;
+    GOMP_loop_ull_doacross_static_start 2 | DOACROSS => loops::start;
+    GOMP_loop_ull_doacross_dynamic_start 3 | DOACROSS => loops::start;
+    GOMP_loop_ull_doacross_guided_start 4 | DOACROSS => loops::start;
+    GOMP_loop_ull_doacross_runtime_start 6 | BARE | DOACROSS => loops::start;
     GOMP_sections_start 8 => loops::sections;
     GOMP_sections2_start 8 => loops::sections;
 }
@@ -338,6 +339,10 @@ saved! {
     __kmpc_for_static_init_4u 1 => kmpc_loops::static_init;
     __kmpc_for_static_init_8 2 => kmpc_loops::static_init;
     __kmpc_for_static_init_8u 3 => kmpc_loops::static_init;
+    __kmpc_dist_for_static_init_4 DISTRIBUTED => kmpc_loops::static_init;
+    __kmpc_dist_for_static_init_4u DISTRIBUTED | 1 => kmpc_loops::static_init;
+    __kmpc_dist_for_static_init_8 DISTRIBUTED | 2 => kmpc_loops::static_init;
+    __kmpc_dist_for_static_init_8u DISTRIBUTED | 3 => kmpc_loops::static_init;
     __kmpc_dispatch_init_4 0 => kmpc_loops::dispatch_init;
     __kmpc_dispatch_init_4u 1 => kmpc_loops::dispatch_init;
     __kmpc_dispatch_init_8 2 => kmpc_loops::dispatch_init;

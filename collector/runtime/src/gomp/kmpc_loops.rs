@@ -22,6 +22,7 @@ type Real = unsafe extern "C-unwind" fn(
     usize,
     usize,
     usize,
+    usize,
 ) -> usize;
 
 /// Calls the real function with the caller's arguments.
@@ -32,11 +33,11 @@ type Real = unsafe extern "C-unwind" fn(
 unsafe fn real(saved: &Saved, what: What) -> usize {
     let address = provider::bound(what.function(), saved.at().code());
     let [r0, r1, r2, r3, r4, r5] = saved.registers;
-    let [s0, s1, s2, ..] = saved.stack;
+    let [s0, s1, s2, s3, ..] = saved.stack;
     // SAFETY: the function of that name, with its arguments.
     unsafe {
         let real = std::mem::transmute::<usize, Real>(address);
-        real(r0, r1, r2, r3, r4, r5, s0, s1, s2)
+        real(r0, r1, r2, r3, r4, r5, s0, s1, s2, s3)
     }
 }
 
@@ -127,16 +128,26 @@ fn trip(lower: i128, upper: i128, step: i128) -> u64 {
 /// `KMP_IDENT_WORK_SECTIONS`: clang compiles sections to a static loop over their numbers.
 const SECTIONS: u32 = 0x400;
 
-/// A schedule (`sched_type` of LLVM's `kmp.h`), of a call with this location.
-fn schedule(argument: usize, location: usize) -> Schedule {
+/// The number of a schedule (`sched_type` of LLVM's `kmp.h`) without what is added to it.
+const fn number(argument: usize) -> u32 {
     /// `kmp_nm_lower`: loops whose chunks are not to be merged.
     const NOT_MERGED: u32 = 160;
     /// Bits that say monotonic and nonmonotonic.
     const MODIFIERS: u32 = 3 << 29;
-    let mut number = argument as u32 & !MODIFIERS;
-    if number >= NOT_MERGED {
-        number -= 128;
+    match argument as u32 & !MODIFIERS {
+        number if number >= NOT_MERGED => number - 128,
+        number => number,
     }
+}
+
+/// Whether a static schedule deals out chunks of a given length, in turn.
+const fn has_chunks(argument: usize) -> bool {
+    matches!(number(argument), 33 | 45 | 91)
+}
+
+/// The schedule of a call with this location.
+fn schedule(argument: usize, location: usize) -> Schedule {
+    let number = number(argument);
     // SAFETY: `ident_t`, which the compiler makes, or NULL: two words of four bytes first.
     let flags = unsafe { (location as *const [u32; 2]).as_ref() }.map_or(0, |[_, flags]| *flags);
     if flags & SECTIONS != 0 {
@@ -158,26 +169,30 @@ fn schedule(argument: usize, location: usize) -> Schedule {
     }
 }
 
+/// The loop is also distributed to teams.
+pub(super) const DISTRIBUTED: u32 = 1 << 2;
+
 /// A loop with a static schedule begins. Arguments: location, thread, schedule, pointers to a flag,
 /// the lower and the upper bound; on the stack a pointer to the stride, the step, the chunk. The call
-/// replaces the bounds of the loop by those of the thread's first chunk.
+/// replaces the bounds of the loop by those of the thread's first chunk. If the loop is also distributed,
+/// a pointer to the upper bound of the team's part stands before the stride.
 pub(super) unsafe extern "C-unwind" fn static_init(saved: *mut Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
-    let [location, _, schedule, _, lower, upper] = saved.registers;
-    let [stride, step, chunk, ..] = saved.stack;
+    let [location, _, number, _, lower, upper] = saved.registers;
+    let is_distributed = what.kind() & DISTRIBUTED != 0;
+    let (stride, step, chunk) = match saved.stack {
+        [_, stride, step, chunk, ..] if is_distributed => (stride, step, chunk),
+        [stride, step, chunk, ..] => (stride, step, chunk),
+    };
     let variable = Variable::of(what);
     let (step, chunk) = (variable.step(step), variable.step(chunk).max(1));
-    let schedule = self::schedule(schedule, location);
+    let schedule = self::schedule(number, location);
     let frame = saved.at().frame();
     with(|thread| {
         let it = Loop {
             key: LoopKey::new(saved.at().code(), schedule),
-            chunk: if schedule == Schedule::STATIC_CHUNKED {
-                chunk as u64
-            } else {
-                0
-            },
+            chunk: if has_chunks(number) { chunk as u64 } else { 0 },
             step: 1,
         };
         thread.loop_begin(frame, it);
@@ -195,12 +210,14 @@ pub(super) unsafe extern "C-unwind" fn static_init(saved: *mut Saved, what: What
         };
         (variable.read(lower), variable.read(upper), stride)
     };
-    let (chunks, iterations) = if schedule == Schedule::STATIC_CHUNKED {
-        share(
-            trip(first, last, step),
-            chunk as u64,
-            (begin - first, step, stride),
-        )
+    let (chunks, iterations) = if has_chunks(number) && is_distributed {
+        // SAFETY: a pointer to such a variable, which the runtime has set.
+        let last = unsafe { variable.read(saved.stack[0]) };
+        let trip = trip(begin, last, step);
+        share(trip, chunk as u64, (0, step, stride))
+    } else if has_chunks(number) {
+        let trip = trip(first, last, step);
+        share(trip, chunk as u64, (begin - first, step, stride))
     } else {
         let iterations = trip(begin, end, step);
         (u64::from(iterations > 0), iterations)
@@ -394,6 +411,8 @@ mod tests {
         assert_eq!(of(37), Schedule::RUNTIME);
         assert_eq!(of(67), Schedule::DYNAMIC.ordered());
         assert_eq!(of(161), Schedule::STATIC_CHUNKED);
+        assert!([33, 91, 161].map(has_chunks).iter().all(|it| *it));
+        assert!(![34, 35, 92, 162].map(has_chunks).iter().any(|it| *it));
         let location = [0_u32, SECTIONS];
         assert_eq!(schedule(34, location.as_ptr() as usize), Schedule::SECTIONS);
     }

@@ -22,6 +22,9 @@ pub(super) const ULL: u32 = 1 << 5;
 pub(super) const BARE: u32 = 1 << 6;
 /// The schedule is an argument.
 pub(super) const ANY: u32 = 1 << 7;
+/// The iterations depend on each other, by `ordered(n)`: the first argument is the number n of
+/// dimensions, the second points to their lengths. The variable counts from 0.
+pub(super) const DOACROSS: u32 = 1 << 8;
 
 /// Up to ten arguments; those that a function does not have are ignored.
 type Start = unsafe extern "C-unwind" fn(
@@ -66,13 +69,17 @@ fn arguments(saved: &Saved, kind: u32) -> (Loop, [usize; 2]) {
     let [r0, r1, r2, r3, r4, r5] = saved.registers;
     let [s0, s1, s2, s3, ..] = saved.stack;
     let all = [r0, r1, r2, r3, r4, r5, s0, s1, s2, s3];
-    let first = usize::from(kind & ULL != 0);
-    let argument = |at: usize| all.get(first + at).copied().unwrap_or(0);
+    let argument = |at: usize| all.get(at).copied().unwrap_or(0);
+    // Before the schedule or chunk: the bounds and the step, or the dimensions.
+    let (step, mut chunk_at) = match kind {
+        _ if kind & DOACROSS != 0 => (1, 2),
+        _ if kind & ULL != 0 => (argument(3), 4),
+        _ => (argument(2), 3),
+    };
     let mut schedule = schedule(kind);
-    let mut chunk_at = 3;
     if kind & ANY != 0 {
-        schedule = Schedule(schedule.0 & Schedule::ORDERED | schedule_of(argument(3)).0);
-        chunk_at = 4;
+        schedule = Schedule(schedule.0 & Schedule::ORDERED | schedule_of(argument(chunk_at)).0);
+        chunk_at += 1;
     }
     let (chunk, bounds_at) = if kind & BARE != 0 {
         (0, chunk_at)
@@ -82,7 +89,7 @@ fn arguments(saved: &Saved, kind: u32) -> (Loop, [usize; 2]) {
     let it = Loop {
         key: LoopKey::new(saved.at().code(), schedule),
         chunk: chunk as u64,
-        step: (argument(2) as i64).unsigned_abs(),
+        step: (step as i64).unsigned_abs(),
     };
     (it, [argument(bounds_at), argument(bounds_at + 1)])
 }
@@ -107,7 +114,12 @@ pub(super) unsafe extern "C-unwind" fn start(saved: *mut Saved, what: What) -> u
     let [r0, r1, r2, r3, r4, r5] = saved.registers;
     let [s0, s1, s2, s3, ..] = saved.stack;
     let (it, bounds) = arguments(saved, what.kind());
-    let asked = with_loops(provider, |thread| thread.loop_begin(at.frame(), it));
+    let asked = with_loops(provider, |thread| {
+        if what.kind() & DOACROSS != 0 {
+            thread.gomp.dimensions = r0 as u32;
+        }
+        thread.loop_begin(at.frame(), it)
+    });
     // SAFETY: the caller's own arguments.
     let more = unsafe { real(r0, r1, r2, r3, r4, r5, s0, s1, s2, s3) };
     // Some are called without pointers, to register a reduction alone.

@@ -94,6 +94,8 @@ functions! {
     __kmpc_for_static_init_8u __kmpc_dispatch_init_4 __kmpc_dispatch_init_4u
     __kmpc_dispatch_init_8 __kmpc_dispatch_init_8u __kmpc_dispatch_next_4
     __kmpc_dispatch_next_4u __kmpc_dispatch_next_8 __kmpc_dispatch_next_8u
+    __kmpc_dist_for_static_init_4 __kmpc_dist_for_static_init_4u
+    __kmpc_dist_for_static_init_8 __kmpc_dist_for_static_init_8u
     __kmpc_for_static_fini __kmpc_single __kmpc_end_single
 }
 
