@@ -8,12 +8,8 @@
 use omp_ring::producer::Producer;
 use omp_ring::record::{CodePayload, Kind, MutexPayload, ShortPayload};
 
-/// An acquisition of a mutex that is shorter has not waited: a mutex whose cache line comes from
-/// another CPU takes as long.
-const UNCONTENDED_NS: u64 = 250;
-
-/// An acquisition that takes this long has waited: a free mutex of LLVM's runtime takes half as long if
-/// neither it nor the runtime's code is in a cache.
+/// An acquisition of a mutex that takes this long has waited: a free mutex of LLVM's runtime takes half
+/// as long if neither it nor the runtime's code is in a cache.
 const CONTENDED_NS: u64 = 1_000;
 
 /// The longest time between a wait and the push of its sum, while such waits go on.
@@ -54,7 +50,6 @@ pub(crate) struct ShortWaits {
     have_length: bool,
     /// [`Producer::short_ns`] and the constants of this module in units of the clock.
     short: u64,
-    uncontended: u64,
     contended: u64,
     period: u64,
     /// What reading the clock adds to each wait.
@@ -73,7 +68,6 @@ impl ShortWaits {
             since: 0,
             have_length: false,
             short: ring.units(ring.short_ns()),
-            uncontended: ring.units(UNCONTENDED_NS),
             contended: ring.units(CONTENDED_NS),
             period: ring.units(PERIOD_NS),
             reading: reading.min().unwrap_or(0),
@@ -102,8 +96,8 @@ impl ShortWaits {
     #[inline]
     pub(crate) fn add(&mut self, code: u64, wait: Wait, begin: u64, end: u64) {
         let length = match wait {
-            Wait::Mutex(..) if self.taken(begin, end) < self.uncontended => 0,
-            _ => self.taken(begin, end),
+            Wait::Mutex(..) => self.waited(begin, end),
+            Wait::Sync(_) => self.taken(begin, end),
         };
         if self.since == 0 {
             self.since = begin;

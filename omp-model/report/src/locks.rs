@@ -183,6 +183,9 @@ const PLACES: usize = 3;
 /// Places whose waits are a smaller part of the row's are not listed in a text.
 const LEAST: f64 = 0.01;
 
+/// Waits of which it is not known for whom are told from this part of a row's waits on.
+const UNTOLD: f64 = 0.1;
+
 /// Waits of less than this part of the wall time and these seconds are not explained.
 const WORTHWHILE: (f64, f64) = (0.01, 0.001);
 
@@ -199,6 +202,13 @@ fn wait_lines(list: &List<LockRow>, wall: f64) -> Vec<Line> {
         if waits.len() > PLACES {
             let more = waits.len() - PLACES;
             lines.push(Line::plain(format!("    and {more} more pairs of places")));
+        }
+        let told: f64 = row.waits.iter().map(|it| it.seconds).sum();
+        let short = row.of_all.wait - told;
+        if short > UNTOLD * row.of_all.wait {
+            lines.push(Line::plain(format!(
+                "    {short:.3} s of its waits are of less than 5 us each: for whom is not known"
+            )));
         }
         let advice = advice(row, wall);
         lines.extend(advice.map(|advice| Line::plain(format!("    {advice}"))));
