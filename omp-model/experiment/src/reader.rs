@@ -200,8 +200,11 @@ impl Contents {
         let mut experiment = self.experiment;
         let path = experiment.path.join(HEADER);
         let beside = || serde_json::from_slice::<Header>(&fs::read(&path).ok()?).ok();
-        // If the records could not be continued, only `header.json` has the last header.
-        let last = (!experiment.finished).then(beside).flatten();
+        // If the records could not be continued, only `header.json` has the last header. That may be so
+        // after their end, too: a recording that stops ends its records before the program ends.
+        let has_status = |header: &Header| header.exit_status.is_some();
+        let is_last = experiment.finished && self.header.as_ref().is_some_and(has_status);
+        let last = (!is_last).then(beside).flatten();
         let last = last.filter(|header| header.stopped.is_some());
         let header = last.or(self.header).or_else(beside);
         let seconds = experiment.last.0 / SLICE.0;

@@ -157,12 +157,8 @@ impl Writer {
     /// there
     /// is room. The header says [why](Header::stopped).
     pub fn stop(&mut self, header: &Header) {
-        let start = self.length;
         // A reader needs only one of the two files.
         let _ = self.write_end(header);
-        // The program may go on: the header with its status takes this one's place. If there is no room for
-        // it, neither is left among the records, and the header beside them holds.
-        self.length = start;
         let _ = self.replace_header_file(header);
     }
 

@@ -183,7 +183,7 @@ const PLACES: usize = 3;
 /// Places whose waits are a smaller part of the row's are not listed in a text.
 const LEAST: f64 = 0.01;
 
-/// Waits of which it is not known for whom are told from this part of a row's waits on.
+/// From this part of a row's waits on, those that no record explains are told.
 const UNTOLD: f64 = 0.1;
 
 /// Waits of less than this part of the wall time and these seconds are not explained.
@@ -204,10 +204,10 @@ fn wait_lines(list: &List<LockRow>, wall: f64) -> Vec<Line> {
             lines.push(Line::plain(format!("    and {more} more pairs of places")));
         }
         let told: f64 = row.waits.iter().map(|it| it.seconds).sum();
-        let short = row.of_all.wait - told;
-        if short > UNTOLD * row.of_all.wait {
+        let untold = row.of_all.wait - told;
+        if untold > UNTOLD * row.of_all.wait {
             lines.push(Line::plain(format!(
-                "    {short:.3} s of its waits are of less than 5 us each: for whom is not known"
+                "    {untold:.3} s of its waits have no record that tells for whom, as those of less than 5 us"
             )));
         }
         let advice = advice(row, wall);
@@ -340,7 +340,7 @@ mod tests {
 
     const WALL: f64 = 10.0;
 
-    /// A mutex that two threads held and waited for, so many times and seconds.
+    /// A mutex of two threads: how often each acquired it, and how many seconds it held it and waited for it.
     fn row(count: u64, held: f64, wait: f64) -> LockRow {
         let of_all = Acquisitions {
             count,

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use experiment::header::Header;
 use experiment::ids::FrameId;
 use experiment::rows::Sample;
-use experiment::{Experiment, OpenError, RECORDS, Warning};
+use experiment::{Experiment, HEADER, OpenError, RECORDS, Warning, Writer};
 use fastrand::Rng;
 use test_support::{Recording, TempExperiment};
 
@@ -176,4 +177,28 @@ fn a_flipped_bit_loses_what_follows_it_and_is_reported() {
     };
     assert!(*offset as usize <= at && offset + lost == bytes.len() as u64);
     assert_eq!(*what, "its checksum does not fit");
+}
+
+#[test]
+fn the_status_of_a_program_that_outlived_its_recording_is_in_one_of_two_files() {
+    let folder = TempExperiment::new("outlived");
+    let mut header = Header::default();
+    let mut writer = Writer::create(&folder.path, &header).unwrap();
+    header.stopped = Some("No space left on device".to_owned());
+    writer.stop(&header);
+    let files = [RECORDS, HEADER].map(|name| folder.path.join(name));
+    let stopped = files.each_ref().map(|file| fs::read(file).unwrap());
+    header.exit_status = Some(4);
+    writer.stop(&header);
+    drop(writer);
+    let both = files.each_ref().map(|file| fs::read(file).unwrap());
+    // There is room for the second header in both files, or in one of them.
+    for old in [None, Some(0), Some(1)] {
+        for (at, file) in files.iter().enumerate() {
+            let from = if old == Some(at) { &stopped } else { &both };
+            fs::write(file, &from[at]).unwrap();
+        }
+        let read = Experiment::open(&folder.path).unwrap();
+        assert_eq!(read.header, header, "{old:?}");
+    }
 }

@@ -220,26 +220,27 @@ pub fn locks(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LockRow> {
     rows
 }
 
-/// The names of mutexes, as in their rows, by the calls that acquire them. A call that acquires several
-/// has the name of the one that it held longest.
+/// The names of mutexes, as in their rows, by the calls that acquire them. Where a call acquires mutexes of
+/// several names, it has that of their kind.
 pub fn names_by_call(names: &Names<'_>, measured: &Measured<'_>) -> FxHashMap<FrameId, String> {
     let mut places = Places {
         names,
         calls: FxHashMap::default(),
     };
-    let mut known = FxHashMap::<FrameId, (u64, String)>::default();
+    let mut known = FxHashMap::<FrameId, Identity>::default();
     for sum in measured.lock_sums {
         let Some(lock) = names.tables.locks.get(sum.lock.0) else {
             continue;
         };
-        let held = sum.held.0;
-        if known.get(&sum.call).is_none_or(|(most, _)| held > *most) {
-            let name = name(&places.identity(lock, sum.call));
-            known.insert(sum.call, (held, name));
+        let identity = places.identity(lock, sum.call);
+        let name = identity.name.clone();
+        let all = known.entry(sum.call).or_insert(identity);
+        if all.name != name {
+            all.name = None;
         }
     }
-    let names = known.into_iter().map(|(call, (_, name))| (call, name));
-    names.collect()
+    let names = known.iter();
+    names.map(|(&call, all)| (call, name(all))).collect()
 }
 
 /// A row without acquisitions.
@@ -461,5 +462,29 @@ mod tests {
         let rows = super::locks(&test.names(), &test.measured());
         assert_eq!(rows.len(), 2, "a row for each place");
         assert!(rows.iter().all(|row| row.mutexes == 0));
+    }
+
+    #[test]
+    fn a_call_has_the_name_of_its_mutexes_if_they_share_one() {
+        let (mut test, [first, second]) = run();
+        let named = [(0x40, "left"), (0x80, "right")].map(|(address, name)| {
+            let frame = test.tables.frame(Frame {
+                module: ModuleId::NONE,
+                address,
+            });
+            test.symbols.lock_names.push((frame, name.to_owned()));
+            lock(&mut test, Mutex::Lock, address, frame)
+        });
+        // As in a function that acquires whatever lock it is given.
+        test.lock_sums = vec![
+            sum(named[0], 0, first, 0),
+            sum(named[0], 0, second, 0),
+            sum(named[1], 1, second, 0),
+            sum(named[0], 1, second, 0),
+        ];
+        let found = names_by_call(&test.names(), &test.measured());
+        let name = |call: &FrameId| found.get(call).map(String::as_str);
+        assert_eq!(name(&first), Some("OMP lock left"));
+        assert_eq!(name(&second), Some("OMP lock"));
     }
 }

@@ -20,7 +20,7 @@ impl<'a> MutexCalls<'a> {
         }
     }
 
-    /// Whether the innermost frames of a stack that is in the runtime are those of such a call.
+    /// Whether the call by which a stack is in the runtime, the innermost one, is such a call.
     pub(super) fn is_inside(&mut self, stack: StackId) -> bool {
         let names = self.names;
         *self.known.entry(stack).or_insert_with(|| {
@@ -29,25 +29,43 @@ impl<'a> MutexCalls<'a> {
                 StackEntry::Cut(_) => None,
             });
             let symbols = names.symbols;
-            frames.into_iter().any(|frame| {
+            let mut functions = frames.into_iter().flat_map(|frame| {
                 // The runtimes' functions leave the stack by jumps; then the call tells.
-                let function = symbols.function_of(frame).map(|(_, it)| &it.linkage);
-                let called = symbols.code_of(frame).and_then(|code| code.calls.as_ref());
-                [function, called]
-                    .into_iter()
-                    .flatten()
-                    .any(|it| is_mutex_call(it))
-            })
+                let called = symbols
+                    .code_of(frame)
+                    .and_then(|code| code.calls.as_deref());
+                let function = symbols
+                    .function_of(frame)
+                    .map(|(_, it)| it.linkage.as_str());
+                called.into_iter().chain(function)
+            });
+            functions.find(|it| is_entry(it)).is_some_and(is_mutex_call)
         })
     }
 }
 
-/// Whether a function is one of libgomp's or LLVM's for locks or critical sections.
+/// Whether a function has a name as libgomp's and LLVM's functions that programs call. A program's own
+/// function may have one, too, but not within such a call.
+fn is_entry(function: &str) -> bool {
+    let starts = ["omp_", "GOMP_", "__kmpc_", STATIC];
+    starts.iter().any(|start| function.starts_with(start))
+}
+
+/// The beginning of the names of the same functions in a static libgomp: `gomp_set_lock_30`.
+const STATIC: &str = "gomp_";
+
+/// Whether a function is one for locks or critical sections.
 fn is_mutex_call(function: &str) -> bool {
-    let of_runtime = ["omp_", "GOMP_", "gomp_", "__kmpc_"];
-    let what = ["_lock", "_nest_lock", "_critical"];
-    of_runtime.iter().any(|start| function.starts_with(start))
-        && what.iter().any(|part| function.contains(part))
+    let criticals = ["GOMP_critical_", "__kmpc_critical", "__kmpc_end_critical"];
+    let lock = ["omp_", STATIC, "__kmpc_"]
+        .iter()
+        .find_map(|start| function.strip_prefix(start));
+    let is_lock = |name: &str| {
+        let verbs = ["set_", "unset_", "test_"];
+        let of = verbs.iter().find_map(|verb| name.strip_prefix(verb));
+        of.is_some_and(|of| of.starts_with("lock") || of.starts_with("nest_lock"))
+    };
+    lock.is_some_and(is_lock) || criticals.iter().any(|start| function.starts_with(start))
 }
 
 #[cfg(test)]
@@ -73,8 +91,9 @@ mod tests {
             "GOMP_loop_dynamic_next",
             "GOMP_barrier",
             "__kmpc_dispatch_next_4",
+            "omp_critical_path",
+            "omp_lock_bench",
             "take_lock",
-            "critical",
         ] {
             assert!(!is_mutex_call(other), "{other}");
         }
