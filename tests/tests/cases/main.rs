@@ -11,6 +11,7 @@
 mod bodies;
 mod constructs;
 mod locks;
+mod loops;
 mod programs;
 mod run;
 mod shown;
@@ -81,9 +82,9 @@ cases! {
     taskloop_gcc: case("taskloop.c", Gcc, PASSIVE_4, constructs::taskloop);
     taskloop_clang:
         case("taskloop.c", Clang, PASSIVE_4, constructs::taskloop).with(SPLIT);
-    loops_gcc: case("loops.c", Gcc, PASSIVE_2, constructs::loops_of_gcc).with(DYNAMIC_9);
-    loops_clang: case("loops.c", Clang, PASSIVE_2, constructs::loops_of_clang).with(DYNAMIC_9);
-    loops_gfortran: case("loops.f90", Gfortran, PASSIVE_2, constructs::loops_of_gfortran);
+    loops_gcc: case("loops.c", Gcc, PASSIVE_2, loops::of_gcc).with(DYNAMIC_9);
+    loops_clang: case("loops.c", Clang, PASSIVE_2, loops::of_clang).with(DYNAMIC_9);
+    loops_gfortran: case("loops.f90", Gfortran, PASSIVE_2, loops::of_gfortran);
     locks_gcc: case("locks.c", Gcc, PASSIVE_2, locks::locks);
     locks_clang: case("locks.c", Clang, PASSIVE_2, locks::locks);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);
