@@ -24,15 +24,21 @@ pub struct Registered {
     pub other_tools: Vec<OtherTool>,
     /// Number of entries read.
     entries: usize,
+    /// Entries whose process or load object is not known yet: the side band is behind the arena.
+    unknown: Vec<RuntimeView>,
 }
 
 impl Registered {
-    /// Reads the new entries of the arena's table. `time` is that of the processes' mappings, in
-    /// nanoseconds since the start.
+    /// Reads the new entries of the arena's table, and looks again for what was unknown. `time` is that
+    /// of the processes' mappings, in nanoseconds since the start.
     pub fn take(&mut self, arena: &Consumer, processes: &mut Processes, time: u64) {
-        for view in arena.runtimes().skip(self.entries) {
-            self.entries += 1;
+        let mut views = std::mem::take(&mut self.unknown);
+        let waiting = views.len();
+        views.extend(arena.runtimes().skip(self.entries));
+        self.entries += views.len() - waiting;
+        for view in views {
             let Some(runtime) = runtime(&view, processes, time) else {
+                self.unknown.push(view);
                 continue;
             };
             match view.kind {
@@ -49,7 +55,8 @@ impl Registered {
     }
 }
 
-/// A registered runtime with its file; `None` if its process is not recorded.
+/// A registered runtime with its file; `None` if its process is not recorded, or the merge has not
+/// reached the mapping of the file.
 fn runtime(view: &RuntimeView, processes: &mut Processes, time: u64) -> Option<Runtime> {
     let (program, _) = processes.program_at(view.pid, time)?;
     let (path, build_id) = program.module_at(view.address)?;
