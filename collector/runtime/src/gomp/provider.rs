@@ -15,89 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
+use super::entry::{Function, NAMES};
 use crate::loader::{Module, Scope, any_module};
 use crate::memory::{self, Zeroed};
 use crate::process::{self, Runtime};
-
-macro_rules! functions {
-    ($($name:ident)*) => {
-        /// The functions that are interposed, and those called for the values they return.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(non_camel_case_types, reason = "they are the symbols' names")]
-        #[repr(u16)]
-        pub(super) enum Function { $($name),* }
-
-        const NAMES: &[&CStr] = &[$(
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("an identifier holds no zero byte"),
-            }
-        ),*];
-    };
-}
-
-functions! {
-    GOMP_parallel GOMP_parallel_reductions
-    GOMP_parallel_loop_static GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided
-    GOMP_parallel_loop_runtime GOMP_parallel_loop_nonmonotonic_dynamic
-    GOMP_parallel_loop_nonmonotonic_guided GOMP_parallel_loop_nonmonotonic_runtime
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime GOMP_parallel_sections GOMP_teams_reg
-    GOMP_parallel_start GOMP_parallel_loop_static_start GOMP_parallel_loop_dynamic_start
-    GOMP_parallel_loop_guided_start GOMP_parallel_loop_runtime_start
-    GOMP_parallel_sections_start GOMP_parallel_end
-    GOMP_barrier GOMP_barrier_cancel GOMP_loop_end GOMP_loop_end_cancel GOMP_sections_end
-    GOMP_sections_end_cancel GOMP_single_copy_start GOMP_single_copy_end
-    GOMP_workshare_task_reduction_unregister
-    GOMP_task GOMP_taskloop GOMP_taskloop_ull GOMP_taskwait GOMP_taskwait_depend
-    GOMP_taskgroup_start GOMP_taskgroup_end
-    GOMP_critical_start GOMP_critical_end GOMP_critical_name_start GOMP_critical_name_end
-    GOMP_atomic_start GOMP_atomic_end GOMP_ordered_start GOMP_ordered_end
-    GOMP_loop_ordered_static_next GOMP_loop_ordered_dynamic_next GOMP_loop_ordered_guided_next
-    GOMP_loop_ordered_runtime_next GOMP_loop_ull_ordered_static_next
-    GOMP_loop_ull_ordered_dynamic_next GOMP_loop_ull_ordered_guided_next
-    GOMP_loop_ull_ordered_runtime_next
-    GOMP_loop_doacross_start GOMP_loop_doacross_static_start GOMP_loop_doacross_dynamic_start
-    GOMP_loop_doacross_guided_start GOMP_loop_doacross_runtime_start
-    GOMP_loop_ull_doacross_start GOMP_loop_ull_doacross_static_start
-    GOMP_loop_ull_doacross_dynamic_start GOMP_loop_ull_doacross_guided_start
-    GOMP_loop_ull_doacross_runtime_start GOMP_doacross_wait GOMP_doacross_ull_wait
-    omp_set_lock omp_unset_lock omp_test_lock omp_set_nest_lock omp_unset_nest_lock
-    omp_test_nest_lock omp_set_lock_ omp_unset_lock_ omp_test_lock_ omp_set_nest_lock_
-    omp_unset_nest_lock_ omp_test_nest_lock_
-    omp_init_lock omp_init_nest_lock omp_init_lock_ omp_init_nest_lock_
-    __kmpc_critical __kmpc_critical_with_hint __kmpc_end_critical
-    omp_get_thread_num omp_get_num_threads __kmpc_doacross_wait
-    __kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams
-    __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_begin_if0
-    __kmpc_taskloop __kmpc_taskloop_5
-    GOMP_loop_static_start GOMP_loop_dynamic_start GOMP_loop_nonmonotonic_dynamic_start
-    GOMP_loop_guided_start GOMP_loop_nonmonotonic_guided_start GOMP_loop_runtime_start
-    GOMP_loop_nonmonotonic_runtime_start GOMP_loop_maybe_nonmonotonic_runtime_start
-    GOMP_loop_ordered_static_start GOMP_loop_ordered_dynamic_start
-    GOMP_loop_ordered_guided_start GOMP_loop_ordered_runtime_start GOMP_loop_start
-    GOMP_loop_ordered_start GOMP_loop_ull_static_start GOMP_loop_ull_dynamic_start
-    GOMP_loop_ull_nonmonotonic_dynamic_start GOMP_loop_ull_guided_start
-    GOMP_loop_ull_nonmonotonic_guided_start GOMP_loop_ull_runtime_start
-    GOMP_loop_ull_nonmonotonic_runtime_start GOMP_loop_ull_maybe_nonmonotonic_runtime_start
-    GOMP_loop_ull_ordered_static_start GOMP_loop_ull_ordered_dynamic_start
-    GOMP_loop_ull_ordered_guided_start GOMP_loop_ull_ordered_runtime_start GOMP_loop_ull_start
-    GOMP_loop_ull_ordered_start GOMP_sections_start GOMP_sections2_start GOMP_loop_static_next
-    GOMP_loop_dynamic_next GOMP_loop_nonmonotonic_dynamic_next GOMP_loop_guided_next
-    GOMP_loop_nonmonotonic_guided_next GOMP_loop_runtime_next
-    GOMP_loop_nonmonotonic_runtime_next GOMP_loop_maybe_nonmonotonic_runtime_next
-    GOMP_loop_ull_static_next GOMP_loop_ull_dynamic_next
-    GOMP_loop_ull_nonmonotonic_dynamic_next GOMP_loop_ull_guided_next
-    GOMP_loop_ull_nonmonotonic_guided_next GOMP_loop_ull_runtime_next
-    GOMP_loop_ull_nonmonotonic_runtime_next GOMP_loop_ull_maybe_nonmonotonic_runtime_next
-    GOMP_sections_next GOMP_loop_end_nowait GOMP_sections_end_nowait GOMP_single_start
-    __kmpc_for_static_init_4 __kmpc_for_static_init_4u __kmpc_for_static_init_8
-    __kmpc_for_static_init_8u __kmpc_dispatch_init_4 __kmpc_dispatch_init_4u
-    __kmpc_dispatch_init_8 __kmpc_dispatch_init_8u __kmpc_dispatch_next_4
-    __kmpc_dispatch_next_4u __kmpc_dispatch_next_8 __kmpc_dispatch_next_8u
-    __kmpc_dist_for_static_init_4 __kmpc_dist_for_static_init_4u
-    __kmpc_dist_for_static_init_8 __kmpc_dist_for_static_init_8u
-    __kmpc_for_static_fini __kmpc_single __kmpc_end_single
-}
 
 /// The version of the lock routines since GCC 4.4. An older version of them exists too.
 const LOCKS: &CStr = c"OMP_3.0";

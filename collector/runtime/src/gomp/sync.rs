@@ -3,8 +3,8 @@
 //! All functions here take up to two arguments and return what the real function returns. Arguments
 //! that the real function does not have hold whatever was in the registers.
 
-use super::entry::{At, Saved, What};
-use super::provider::{self, Function, Provider};
+use super::entry::{At, Function, Saved, What};
+use super::provider::{self, Provider};
 use super::with;
 use crate::process;
 use crate::thread::{ForwardedCall, Thread};

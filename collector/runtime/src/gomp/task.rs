@@ -13,9 +13,9 @@ use std::ptr;
 use omp_ring::loops::{LoopKey, Schedule};
 use omp_ring::record::{InstanceId, TASK_ALL, TASK_LOOP};
 
-use super::entry::{Saved, What};
+use super::entry::{Function, Saved, What};
 use super::plain::Plain;
-use super::provider::{self, Function};
+use super::provider;
 use super::region::Body;
 use super::{Task, current, with};
 use crate::loops::Loop;
