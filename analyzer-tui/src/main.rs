@@ -14,7 +14,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(sentence) => {
-            eprintln!("analyzer: {sentence}");
+            let _ = writeln!(io::stderr(), "analyzer: {sentence}");
             return ExitCode::from(2);
         }
     };

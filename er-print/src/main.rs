@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use output::Output;
+use output::{Output, say};
 use stop::Stop;
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Stop::Quit | Stop::PipeClosed) => ExitCode::SUCCESS,
         Err(stop @ Stop::CheckFailed) => stop.code(),
         Err(stop) => {
-            eprintln!("er_print: {stop}");
+            say(&stop);
             stop.code()
         }
     }

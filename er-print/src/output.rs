@@ -1,9 +1,15 @@
 //! The destination of reports: standard output, or the file of `outfile`.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use crate::stop::Stop;
+
+/// Prints a line on standard error, if it can be written: reports do not need it.
+pub(crate) fn say(message: impl Display) {
+    let _ = writeln!(io::stderr(), "er_print: {message}");
+}
 
 /// Standard output, and the file that replaces it.
 pub(crate) struct Output {

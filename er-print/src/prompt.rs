@@ -11,6 +11,7 @@ use rustyline::validate::Validator;
 use rustyline::{Behavior, CompletionType, Config, Context, Editor, Helper};
 
 use crate::complete::Known;
+use crate::output::say;
 use crate::script::run_line;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -77,7 +78,7 @@ pub(crate) fn run(session: &mut Session<'_>) -> Result<(), Stop> {
         let folder = history.parent();
         let made = folder.is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
         if made && let Err(error) = editor.append_history(history) {
-            eprintln!("er_print: warning: cannot keep the history: {error}");
+            say(format!("warning: cannot keep the history: {error}"));
         }
     }
     ended
@@ -107,7 +108,7 @@ fn read(
             Ok(()) => {}
             Err(stop @ (Stop::Usage(_) | Stop::Data(_))) => {
                 session.flush()?;
-                eprintln!("er_print: {stop}");
+                say(stop);
             }
             Err(stop) => return Err(stop),
         }

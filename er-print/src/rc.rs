@@ -9,6 +9,7 @@ use std::path::Path;
 use omp_model::defaults;
 
 use crate::commands::{self, Group};
+use crate::output::say;
 use crate::session::Session;
 use crate::stop::Stop;
 
@@ -17,10 +18,10 @@ const ANALYZERS: [&str; 3] = ["tabs", "tlmode", "tldata"];
 
 /// Reads the files that exist; `home` is the user's home folder.
 pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
-    for path in defaults::files(home) {
-        // A file that is not there is the usual case.
-        if let Ok(bytes) = std::fs::read(&path) {
-            lines(session, &path, &String::from_utf8_lossy(&bytes));
+    for (path, text) in defaults::read(home) {
+        match text {
+            Ok(text) => lines(session, &path, &text),
+            Err(why) => say(format!("warning: {} is ignored: {why}", path.display())),
         }
     }
     session.settings.compare_is_default = true;
@@ -29,10 +30,10 @@ pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
 fn lines(session: &mut Session<'_>, path: &Path, text: &str) {
     for (line, number) in text.lines().zip(1..) {
         if let Err(stop) = one_line(session, line) {
-            eprintln!(
-                "er_print: warning: {}, line {number}: {stop}",
+            say(format!(
+                "warning: {}, line {number}: {stop}",
                 path.display()
-            );
+            ));
         }
     }
 }

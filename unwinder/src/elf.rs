@@ -3,7 +3,6 @@
 //! Sections, symbols and code leave this module as bytes and numbers, not as types of the parser.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -59,19 +58,12 @@ type Bytes = ReadCache<Box<dyn Source>>;
 pub struct ElfFile(Bytes);
 
 impl ElfFile {
-    /// Opens a regular file. Anything else is refused without being opened: a mapped device or
-    /// pipe would block or act.
+    /// Opens a regular file. Anything else is refused: a mapped device or pipe would block or act.
     ///
     /// # Errors
     /// [`ElfError::Unreadable`].
     pub fn open(path: &Path) -> Result<Self, ElfError> {
-        let open = || {
-            if !std::fs::metadata(path)?.is_file() {
-                return Err(io::ErrorKind::InvalidInput.into());
-            }
-            File::open(path)
-        };
-        let file = open().map_err(|error| ElfError::Unreadable(error.kind()))?;
+        let file = files::open(path).map_err(|error| ElfError::Unreadable(error.kind()))?;
         Ok(Self(ReadCache::new(Box::new(file))))
     }
 

@@ -10,10 +10,10 @@ use report::Settings;
 pub(crate) fn read() -> Settings {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let mut settings = Settings::default();
-    for path in defaults::files(home.as_deref()) {
-        // A file that is not there is the usual case.
-        if let Ok(bytes) = std::fs::read(&path) {
-            take(&mut settings, &String::from_utf8_lossy(&bytes));
+    for (_, text) in defaults::read(home.as_deref()) {
+        // `er_print` says why a file is ignored.
+        if let Ok(text) = text {
+            take(&mut settings, &text);
         }
     }
     settings

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use experiment::header::Header;
 use ratatui::crossterm::event;
 use report::header::duration;
 
@@ -149,9 +148,7 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         } else {
             format!("Reading {} … (q quits)\n", path.display())
         });
-        let header = std::fs::read(path.join(experiment::HEADER)).ok();
-        let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
-        if let Some(header) = header {
+        if let Some(header) = experiment::read_header(path) {
             text.push_str(&format!(
                 "\n  Command    {}\n  Host       {} ({} CPUs)\n",
                 header.command.join(" "),

@@ -5,6 +5,7 @@ use std::path::Path;
 use report::settings::Compare;
 
 use crate::open_experiment::OpenExperiment;
+use crate::output::say;
 use crate::session::Session;
 use crate::stop::Stop;
 
@@ -54,7 +55,7 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
 pub(crate) fn open(path: &Path, number: u32) -> Result<OpenExperiment, Stop> {
     let experiment = OpenExperiment::open(path, number)?;
     for warning in &experiment.warnings {
-        eprintln!("er_print: warning: {warning}");
+        say(format!("warning: {warning}"));
     }
     Ok(experiment)
 }

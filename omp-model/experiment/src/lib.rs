@@ -49,7 +49,7 @@ use crate::rows::{
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
-pub use reader::Growing;
+pub use reader::{Growing, read_header};
 pub use samples::{Iter, SampleFrame, Samples};
 pub use sums::{SumFrame, Sums, Unpacking};
 pub use writer::Writer;

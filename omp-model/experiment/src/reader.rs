@@ -147,6 +147,15 @@ fn name_of(path: &Path) -> String {
         .unwrap_or_else(|| path.to_string_lossy().into_owned())
 }
 
+/// The longest `header.json` that is read, in bytes.
+const LONGEST_HEADER: u64 = 16 << 20;
+
+/// The header beside the records; `None` if there is none that can be read.
+pub fn read_header(experiment: &Path) -> Option<Header> {
+    let bytes = files::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
 fn record_file(path: &Path) -> Result<File, OpenError> {
     let owned = || path.to_owned();
     let refused = |path: PathBuf| move |cause| OpenError::Io { path, cause };
@@ -161,7 +170,7 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
         }
     }
     let records = path.join(RECORDS);
-    match File::open(&records) {
+    match files::open(&records) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Err(if path.join("log.xml").exists() {
                 OpenError::Gprofng(owned())
@@ -198,8 +207,8 @@ impl Contents {
     /// The experiment with its latest header.
     fn finish(self, mut warnings: Vec<Warning>) -> Experiment {
         let mut experiment = self.experiment;
-        let path = experiment.path.join(HEADER);
-        let beside = || serde_json::from_slice::<Header>(&fs::read(&path).ok()?).ok();
+        let path = experiment.path.clone();
+        let beside = || read_header(&path);
         // If the records could not be continued, only `header.json` has the last header. That may be so
         // after their end, too: a recording that stops ends its records before the program ends.
         let has_status = |header: &Header| header.exit_status.is_some();

@@ -1,8 +1,8 @@
 //! Writing an experiment.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -71,7 +71,8 @@ impl Writer {
             let path = path.to_owned();
             move |cause| ExperimentError::Io { path, cause }
         };
-        match fs::create_dir(&directory) {
+        // It tells what runs where, and the program's arguments: its owner may open it to others.
+        match DirBuilder::new().mode(0o700).create(&directory) {
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ExperimentError::Exists(directory));
             }

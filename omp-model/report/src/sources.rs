@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use experiment::symbols::FileId;
+use symbolize::LONGEST_SOURCE;
 use symbolize::search::ARCHIVE;
 
 use crate::query::Source;
@@ -36,7 +37,7 @@ impl SourceFile {
                      is"
                 )),
             ),
-            Some(path) => match std::fs::read(path) {
+            Some(path) => match files::read(path, LONGEST_SOURCE) {
                 Ok(bytes) => (
                     String::from_utf8_lossy(&bytes).into_owned(),
                     changed(source, path),

@@ -2,6 +2,7 @@
 //!
 //! The folders are those that GDB documents ("Debugging Information in Separate Files").
 
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -176,9 +177,7 @@ impl ObjectFile {
         let Ok(elf) = file.parse() else { return false };
         match (&self.build_id, elf.build_id(), &self.debug_link) {
             (Some(wanted), Some(found), _) => *wanted == found,
-            (_, _, Some((_, crc))) => {
-                std::fs::read(path).is_ok_and(|bytes| crc32fast::hash(&bytes) == *crc)
-            }
+            (_, _, Some((_, crc))) => checksum(path).is_ok_and(|found| found == *crc),
             _ => false,
         }
     }
@@ -228,4 +227,21 @@ fn build_id_path(root: &Path, id: &BuildId) -> PathBuf {
     root.join(".build-id")
         .join(first)
         .join(format!("{rest}.debug"))
+}
+/// The longest debug file whose checksum is computed, in bytes: that takes seconds.
+const LONGEST_SUMMED: u64 = 4 << 30;
+
+/// The CRC-32 of a file.
+fn checksum(path: &Path) -> io::Result<u32> {
+    let mut sum = crc32fast::Hasher::new();
+    let mut file = BufReader::with_capacity(1 << 16, files::open(path)?.take(LONGEST_SUMMED));
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(sum.finalize());
+        }
+        sum.update(bytes);
+        let length = bytes.len();
+        file.consume(length);
+    }
 }

@@ -45,5 +45,5 @@ pub use kallsyms::KernelFunction;
 pub use linked::Linked;
 pub use outlined::Origin;
 pub use resolve::{from_files, resolve};
-pub use source::{Files, SymbolSource};
+pub use source::{Files, LONGEST_SOURCE, SymbolSource};
 pub use symbols::{ElfFunction, Symbols};

@@ -10,6 +10,9 @@ use unwinder::BuildId;
 use crate::kallsyms::{self, KernelFunction};
 use crate::symbols::Symbols;
 
+/// The longest source file that is read, in bytes.
+pub const LONGEST_SOURCE: u64 = 64 << 20;
+
 /// Where the symbols of load objects come from.
 pub trait SymbolSource {
     /// The symbols of a load object that is neither the kernel nor unknown memory.
@@ -59,7 +62,7 @@ impl SymbolSource for Files {
     }
 
     fn source(&mut self, path: &str) -> Option<String> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = files::read(Path::new(path), LONGEST_SOURCE).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

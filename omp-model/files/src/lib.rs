@@ -1,0 +1,79 @@
+//! Opens files whose paths someone else has given: an experiment, a recorded program, an rc file.
+//!
+//! Such a path may name anything. A FIFO would block its reader, a device may act when it is opened,
+//! and a file may be endless or larger than the memory. So only regular files are opened, and whole
+//! files are read up to a limit.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens a regular file to read it. Anything else is refused without being opened.
+///
+/// # Errors
+/// Those of `open(2)`; [`ErrorKind::InvalidInput`] for what is no regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    is_regular(&std::fs::metadata(path)?)?;
+    // Another file may have taken its place by now, so the open one is looked at again.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    is_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The bytes of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// Those of [`open`] and of `read(2)`; [`ErrorKind::FileTooLarge`] for a longer file.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // Its length may not be what its metadata say: files of /proc have none.
+    open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let why = format!("it is longer than {limit} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+fn is_regular(metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_file() {
+        Ok(())
+    } else {
+        let why = "it is not a regular file";
+        Err(io::Error::new(ErrorKind::InvalidInput, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_up_to_the_limit_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("text"), b"1234").expect("writable");
+        let kind = |result: io::Result<Vec<u8>>| result.map_err(|error| error.kind());
+        assert_eq!(kind(read(&at("text"), 4)), Ok(b"1234".to_vec()));
+        assert_eq!(kind(read(&at("text"), 3)), Err(ErrorKind::FileTooLarge));
+        // Nobody writes to it, so opening it would block.
+        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).expect("a FIFO");
+        for path in [at("pipe"), at(""), "/dev/zero".into()] {
+            assert_eq!(
+                kind(read(&path, 4)),
+                Err(ErrorKind::InvalidInput),
+                "{path:?}"
+            );
+        }
+        assert_eq!(kind(read(&at("none"), 4)), Err(ErrorKind::NotFound));
+    }
+}
