@@ -87,6 +87,8 @@ cases! {
     loops_gfortran: case("loops.f90", Gfortran, PASSIVE_2, loops::of_gfortran);
     locks_gcc: case("locks.c", Gcc, PASSIVE_2, locks::locks);
     locks_clang: case("locks.c", Clang, PASSIVE_2, locks::locks);
+    short_holds_gcc: case("short_holds.c", Gcc, PASSIVE_2, locks::short_holds);
+    short_holds_clang: case("short_holds.c", Clang, PASSIVE_2, locks::short_holds);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);
     taskloops_clang: case("taskloops.c", Clang, PASSIVE_4, constructs::taskloops);
     left_open_gcc: case("left_open.c", Gcc, PASSIVE_2, constructs::left_open);
