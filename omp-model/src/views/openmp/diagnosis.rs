@@ -256,6 +256,18 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
     )
 }
 
+/// How to divide the work of a region evenly.
+fn division(row: &RegionRow, is_loop: bool) -> &'static str {
+    if row.tasks.count > 0 {
+        "make more tasks than threads, or smaller ones; OMP_task shows their times"
+    } else if is_loop {
+        "try schedule(dynamic), or smaller chunks if that is its schedule; OMP_loop shows it"
+    } else {
+        "give each thread the same work; if a static loop divides it, try schedule(dynamic); OMP_loop \
+         shows its schedule"
+    }
+}
+
 fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
     let mean = total / threads(row);
@@ -287,7 +299,8 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
             );
         }
         let is_loop = row.loop_of(names) == Some(Workshare::Loop);
-        if most > 0.9 * total && row.threads > 1 && !is_loop {
+        let division = division(row, is_loop);
+        if most > 0.9 * total && row.threads > 1 && !is_loop && row.tasks.count == 0 {
             return (
                 format!(
                     "{heavy} does {:.0} % of the work alone",
@@ -301,15 +314,19 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         if ratio > 1.2 {
             return (
                 format!("{heavy} works {ratio:.1} times the mean"),
-                "try schedule(dynamic), or give each thread the same work".to_owned(),
+                division.to_owned(),
             );
         }
+        let who = match row.instances {
+            0 | 1 => "",
+            _ => ", each time on another thread",
+        };
         return (
             format!(
-                "the work is uneven (load balance {:.2}), each time on another thread",
+                "the work is uneven (load balance {:.2}){who}",
                 row.load_balance()
             ),
-            "try schedule(dynamic), or schedule(guided) with small chunks".to_owned(),
+            division.to_owned(),
         );
     }
     let balance = row.load_balance();
@@ -325,6 +342,19 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         let ready = waiting + working;
         let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
         return (finding, CROWDED.to_owned());
+    }
+    // Who waits for its turn or for a mutex comes late to the barrier.
+    let inside: f64 = [Cause::Lock, Cause::Ordered]
+        .iter()
+        .map(|&it| row.own.part(it))
+        .sum();
+    if inside > lost {
+        return (
+            work,
+            "threads come late because they waited for mutexes or their turn inside the region: that \
+             is named apart"
+                .to_owned(),
+        );
     }
     (
         work,
