@@ -27,8 +27,14 @@ struct Told {
     function: String,
     reason: String,
     seconds: f64,
+    finding: String,
+}
+
+impl Told {
     /// Threads had no CPU: where other programs want the CPUs, that takes the place of other reasons.
-    crowded: bool,
+    fn is_crowded(&self) -> bool {
+        self.finding.contains("had no CPU")
+    }
 }
 
 /// The losses that the overview tells, the length of the run, and what each function lost by its own
@@ -45,7 +51,7 @@ fn told(run: &Run) -> (Vec<Told>, f64, Vec<(String, f64)>) {
         function: text(&loss["function"]),
         reason: text(&loss["reason"]),
         seconds: loss["seconds"].as_f64().unwrap_or_default(),
-        crowded: text(&loss["finding"]).contains("had no CPU"),
+        finding: text(&loss["finding"]),
     });
     let truth = outcome.stdout.lines().filter_map(|line| {
         let (name, seconds) = line.split_once(' ')?;
@@ -65,13 +71,20 @@ fn seconds(losses: &[Told], function: &str, reason: &str) -> (f64, f64) {
         all.clone().filter(|it| is(it)).map(|it| it.seconds).sum()
     };
     let own = |it: &Told| it.reason == reason;
-    (sum(&own), sum(&|it| it.crowded && !own(it)))
+    (sum(&own), sum(&|it| it.is_crowded() && !own(it)))
 }
 
 /// Each function loses what its own clock says, for the reason that the source gives it.
 pub(crate) fn deserved(run: &Run) -> Result<(), String> {
     let (losses, _, truth) = told(run);
     let mut faults = Faults::default();
+    // The same function works in regions, too.
+    let serial = losses.iter().find(|loss| loss.reason == "serial");
+    let serial = serial.map(|loss| loss.finding.as_str()).unwrap_or_default();
+    faults.unless(
+        serial.contains("most of it in work, called from serial, line 1"),
+        || format!("serial code: {serial}"),
+    );
     for (function, reason) in REASONS {
         let lost = truth.iter().find(|(name, _)| name == function);
         let lost = lost.expect("the program tells each").1;
@@ -94,7 +107,9 @@ pub(crate) fn nearly_deserved(run: &Run) -> Result<(), String> {
         let lost = lost.expect("the program tells each").1;
         let (own, _) = seconds(&losses, function, reason);
         // Threads without a CPU lose time within their work, too, which the program counts as work.
-        let has_cpus = !losses.iter().any(|it| it.crowded && it.reason == reason);
+        let has_cpus = !losses
+            .iter()
+            .any(|it| it.is_crowded() && it.reason == reason);
         faults.unless(own <= lost + LEAST * wall || !has_cpus, || {
             format!("{function} lost {lost} s, and {own} s of {wall} s are told by {reason}")
         });

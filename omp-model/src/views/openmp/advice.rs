@@ -12,7 +12,7 @@ use super::kernel_work::{self, KernelPart};
 use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
-use crate::profile::{Callee, Item, Profile, RefinedState};
+use crate::profile::{Callee, Item, PathId, Profile, RefinedState};
 use crate::views::names::{Names, base_name, short};
 
 /// Why time is lost.
@@ -234,11 +234,19 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         let location = function.map_or_else(ConstructLocation::default, |callee| {
             location_of(names, callee)
         });
-        let most = match &location.function {
+        let mut most = match &location.function {
             Some(name) if largest > 0.5 * all => format!(", most of it in {}", short(name)),
             Some(name) => format!(", the largest part in {}", short(name)),
             None => String::new(),
         };
+        if let Some(function) = function {
+            let items = profile.items.iter().filter(|item| of(item) == Some(reason));
+            let call = heaviest_call(profile, &own, function, items);
+            let call = call.map(|call| ConstructLocation::of_frame(names, call));
+            if let Some((caller, line)) = call.and_then(|at| Some((at.function?, at.line?))) {
+                most.push_str(&format!(", called from {}, line {line}", short(&caller)));
+            }
+        }
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
         let (finding, hint) = diagnosis::serial(reason, &serial, &kernel);
         Loss {
@@ -251,6 +259,32 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         }
     };
     reasons.into_iter().map(loss).collect()
+}
+
+/// The call of `function` in the program's own code from which most time of `items` comes: the function
+/// may be called elsewhere, too.
+fn heaviest_call<'a>(
+    profile: &Profile,
+    own: &[Option<Callee>],
+    function: Callee,
+    items: impl Iterator<Item = &'a Item>,
+) -> Option<FrameId> {
+    let of = |path: PathId| own.get(path.0 as usize).copied().flatten();
+    let mut calls = FxHashMap::<FrameId, f64>::default();
+    for item in items.filter(|item| of(item.path) == Some(function)) {
+        let mut at = item.path;
+        while at != PathId::EMPTY && of(at) == Some(function) {
+            at = profile.paths.get(at.0)?.callers;
+        }
+        let caller = profile.paths.get(at.0).filter(|_| at != PathId::EMPTY);
+        if let Some(caller) = caller {
+            *calls.entry(caller.frame.frame).or_default() += item.seconds;
+        }
+    }
+    let larger = |left: &(FrameId, f64), right: &(FrameId, f64)| {
+        left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
+    };
+    calls.into_iter().max_by(larger).map(|(call, _)| call)
 }
 
 pub(super) fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
