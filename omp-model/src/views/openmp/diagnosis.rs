@@ -154,7 +154,7 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
                 "threads slept for {:.3} s in the middle of their work",
                 row.time(Metric::OffCpuWork) - row.ready[cause as usize]
             ),
-            "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
+            asleep(row),
         ),
     };
     // A thread that waits without a CPU waits longer because of that.
@@ -254,6 +254,17 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
         || "a thread".to_owned(),
         |row| format!("thread {}", row.tid),
     )
+}
+
+/// What to try where threads sleep in the middle of their work.
+fn asleep(row: &RegionRow) -> &'static str {
+    let most = row.work.first().map_or(0.0, |(_, seconds)| *seconds);
+    if most > 0.9 * row.own.elapsed {
+        "keep what blocks (input, output, sleeping, memory that is paged in) out of the region, and \
+         share its work anew: one thread works all the time, so the first alone gains nothing"
+    } else {
+        "keep what blocks (input, output, sleeping, memory that is paged in) out of the region"
+    }
 }
 
 /// How to divide the work of a region evenly.

@@ -206,6 +206,25 @@ fn causes_of_other_losses_are_distinguished() {
     assert_eq!(inside, "0.040 s of thread time inside the runtime");
     assert_eq!(late, "threads came 0.040 s late to their team");
 
+    // A thread that sleeps beside one that works all the time delays nobody.
+    let asleep = |other: u64| {
+        let mut test = TestRun::new(2, 100);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        test.run(0, State::Work, region, other);
+        test.run(0, State::ImplicitBarrier, region, 100 - other);
+        test.run(1, State::Work, region, 50);
+        test.be(1, (State::Work, Scheduling::Blocked), region, 50);
+        test.instance(region, 0, 100, &[other, 50]);
+        let found = first_loss(&test);
+        assert_eq!(
+            found.finding,
+            "threads slept for 0.050 s in the middle of their work"
+        );
+        found.hint.contains("the first alone")
+    };
+    assert!(asleep(100));
+    assert!(!asleep(60));
+
     // A thread that waits for a lock without a CPU would not get another lock any sooner.
     let mut test = TestRun::new(2, 100);
     let region = test.construct(ROOT, ContextKind::Region, 0x40);
