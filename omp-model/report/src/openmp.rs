@@ -4,6 +4,7 @@ use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::crowd::cpus_had;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::regions::regions;
 
@@ -54,7 +55,8 @@ impl<'a> Source<'a> {
         let (profile, measured) = self.measured();
         let names = self.names();
         let regions = regions(profile, &names, &measured);
-        let cpus = self.analysis.experiment.header.cpus;
+        let experiment = &self.analysis.experiment;
+        let cpus = cpus_had(&experiment.cpu_uses, experiment.header.cpus);
         let kernel = self.analysis.available().has(Metric::System);
         First::of(profile, &names, &measured, &regions, (cpus, kernel))
     }

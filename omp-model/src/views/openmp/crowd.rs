@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::rows::SLICE;
+use experiment::rows::{CpuUse, SLICE};
 use experiment::state::Scheduling;
 use experiment::tables::Tables;
 
@@ -34,8 +34,24 @@ pub struct Crowd {
 /// reliable measurements.
 const CROWDED: f64 = 0.1;
 
+/// The number of CPUs that a program's threads can have had, of the `given` ones: those on which they
+/// were switched, apart from one switch in 50. A program may bind its threads, or be bound by what
+/// starts it; and threads that never use a CPU do not lack it. All of them, if nothing is known.
+pub fn cpus_had(uses: &[CpuUse], given: u32) -> u32 {
+    let mut by_cpu = BTreeMap::<u16, u64>::new();
+    for it in uses {
+        *by_cpu.entry(it.cpu).or_default() += it.voluntary + it.involuntary;
+    }
+    let all: u64 = by_cpu.values().sum();
+    let had = by_cpu.values().filter(|&&it| it > 0 && it * 50 >= all);
+    match had.count() {
+        0 => given,
+        had => given.min(had as u32),
+    }
+}
+
 impl Crowd {
-    /// Of a recording on `cpus` CPUs that it could use.
+    /// Of a recording on `cpus` CPUs that it could use ([`cpus_had`]).
     pub fn of(tables: &Tables, measured: &Measured<'_>, cpus: u32) -> Crowd {
         #[derive(Default)]
         struct Slice {

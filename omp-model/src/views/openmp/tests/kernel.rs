@@ -1,12 +1,13 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
-use experiment::ids::StackId;
+use experiment::ids::{StackId, ThreadId};
+use experiment::rows::CpuUse;
 use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::super::advice::{Loss, Reason};
-use super::super::crowd::Crowd;
+use super::super::crowd::{Crowd, cpus_had};
 use super::super::first::First;
 use super::super::gain::Cause;
 use super::super::regions::regions;
@@ -329,4 +330,23 @@ fn those_who_had_the_cpus_are_named() {
     test.run(0, State::Serial, ROOT, 950);
     test.be(0, (State::Serial, Scheduling::Preempted), ROOT, 50);
     assert_eq!(Crowd::of(&test.tables, &test.measured(), 2).words(), None);
+}
+
+#[test]
+fn threads_that_are_bound_have_only_their_cpus() {
+    let on = |cpu: u16, voluntary: u64| CpuUse {
+        thread: ThreadId(0),
+        cpu,
+        migrations: 0,
+        voluntary,
+        involuntary: voluntary,
+        minor_faults: 0,
+        major_faults: 0,
+    };
+    // What starts the program may have been on another CPU.
+    assert_eq!(cpus_had(&[on(0, 500), on(3, 1)], 4), 1);
+    assert_eq!(cpus_had(&[on(0, 500), on(3, 40)], 4), 2);
+    assert_eq!(cpus_had(&[on(0, 5), on(1, 5), on(2, 5)], 2), 2);
+    assert_eq!(cpus_had(&[on(0, 0)], 4), 4);
+    assert_eq!(cpus_had(&[], 4), 4);
 }
