@@ -263,13 +263,10 @@ fn advice(row: &LockRow, wall: f64) -> Option<String> {
         100.0 * gain / wall
     );
     let hold = row.of_all.mean_hold();
-    // Few waits are long if the threads that held it had lost their CPU.
-    let waits_often = row.of_all.contended as f64 >= OFTEN * row.of_all.count as f64;
-    if hold < SHORT && row.of_all.held > 0.0 && !waits_often {
-        return None;
-    }
     if hold < SHORT && row.of_all.held > 0.0 {
-        return Some(format!(
+        // Where few acquisitions wait, and long, the thread that held the mutex had lost its CPU.
+        let waits_often = row.of_all.contended as f64 >= OFTEN * row.of_all.count as f64;
+        return waits_often.then(|| format!(
             "a hold takes {:.0} ns, a wait {:.1} us: handing it over costs more than what it guards: let each thread add up its own part, and take it once (a reduction, if it guards a sum): {of_run}",
             hold * 1e9,
             row.of_all.mean_wait() * 1e6

@@ -10,6 +10,12 @@ use omp_model::views::openmp::regions::regions;
 
 use crate::query::Source;
 
+/// The number of CPUs that the program's threads can have had.
+pub(crate) fn cpus(analysis: &Analysis) -> u32 {
+    let experiment = &analysis.experiment;
+    cpus_had(&experiment.cpu_uses, experiment.header.cpus)
+}
+
 /// The instances of all of an experiment's constructs.
 pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
     let experiment = &analysis.experiment;
@@ -55,8 +61,7 @@ impl<'a> Source<'a> {
         let (profile, measured) = self.measured();
         let names = self.names();
         let regions = regions(profile, &names, &measured);
-        let experiment = &self.analysis.experiment;
-        let cpus = cpus_had(&experiment.cpu_uses, experiment.header.cpus);
+        let cpus = cpus(self.analysis);
         let kernel = self.analysis.available().has(Metric::System);
         First::of(profile, &names, &measured, &regions, (cpus, kernel))
     }

@@ -11,7 +11,7 @@ use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, ownerless};
-use omp_model::views::openmp::crowd::{Crowd, cpus_had};
+use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
 
 use crate::document::{About, Document};
@@ -141,7 +141,7 @@ impl<'a> Source<'a> {
     fn crowded(&self) -> Option<String> {
         let experiment = &self.analysis.experiment;
         let measured = crate::openmp::measured(self.analysis);
-        let cpus = cpus_had(&experiment.cpu_uses, experiment.header.cpus);
+        let cpus = crate::openmp::cpus(self.analysis);
         let crowd = Crowd::of(&experiment.tables, &measured, cpus);
         let Crowd { all, ready, .. } = crowd;
         crowd.is_large().then(|| {

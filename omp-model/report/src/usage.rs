@@ -147,7 +147,8 @@ pub(crate) fn by_thread(query: &Query<'_>) -> Option<(Table, Vec<Line>, Map<Stri
     let header = &query.all.analysis.experiment.header;
     let mut said = vec![Line::plain(format!(
         "User and System: seconds on CPUs, which of both by samples. Minor faults: by samples of \
-         {FAULTS_EACH}. Voluntary, Involuntary: switches to wait and by preemption"
+         {FAULTS_EACH}; a thread with fewer shows none. Voluntary, Involuntary: switches to wait and \
+         by preemption"
     ))];
     if header.losses.side_band > 0 {
         said.push(Line::plain(

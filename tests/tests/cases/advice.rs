@@ -1,4 +1,6 @@
-//! The advice of the overview: of a program that deserves each piece, and of one that nearly does.
+//! Checks the overview's advice on a program that deserves each piece, and on one that nearly does.
+
+use std::collections::HashMap;
 
 use end_to_end::reports;
 use serde_json::Value;
@@ -39,7 +41,7 @@ impl Told {
 
 /// The losses that the overview tells, the length of the run, and what each function lost by its own
 /// clock.
-fn told(run: &Run) -> (Vec<Told>, f64, Vec<(String, f64)>) {
+fn told(run: &Run) -> (Vec<Told>, f64, HashMap<String, f64>) {
     let Recorded {
         outcome,
         experiment,
@@ -86,8 +88,7 @@ pub(crate) fn deserved(run: &Run) -> Result<(), String> {
         || format!("serial code: {serial}"),
     );
     for (function, reason) in REASONS {
-        let lost = truth.iter().find(|(name, _)| name == function);
-        let lost = lost.expect("the program tells each").1;
+        let lost = truth[function];
         let (own, crowd) = seconds(&losses, function, reason);
         faults.unless(own + crowd >= 0.6 * lost, || {
             format!(
@@ -103,8 +104,7 @@ pub(crate) fn nearly_deserved(run: &Run) -> Result<(), String> {
     let (losses, wall, truth) = told(run);
     let mut faults = Faults::default();
     for (function, reason) in REASONS {
-        let lost = truth.iter().find(|(name, _)| name == function);
-        let lost = lost.expect("the program tells each").1;
+        let lost = truth[function];
         let (own, _) = seconds(&losses, function, reason);
         // Threads without a CPU lose time within their work, too, which the program counts as work.
         let has_cpus = !losses

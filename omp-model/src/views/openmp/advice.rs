@@ -224,11 +224,8 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             let function = own.get(item.path.0 as usize).copied().flatten();
             *by_function.entry(function).or_default() += item.seconds;
         }
-        let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
-            left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
-        };
         let all: f64 = by_function.values().sum();
-        let heaviest = by_function.into_iter().max_by(larger);
+        let heaviest = heaviest(by_function);
         let largest = heaviest.map_or(0.0, |(_, seconds)| seconds);
         let function = heaviest.and_then(|(callee, _)| callee);
         let location = function.map_or_else(ConstructLocation::default, |callee| {
@@ -281,10 +278,14 @@ fn heaviest_call<'a>(
             *calls.entry(caller.frame.frame).or_default() += item.seconds;
         }
     }
-    let larger = |left: &(FrameId, f64), right: &(FrameId, f64)| {
-        left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
-    };
-    calls.into_iter().max_by(larger).map(|(call, _)| call)
+    heaviest(calls).map(|(call, _)| call)
+}
+
+/// The key with most seconds, the first of several.
+fn heaviest<K: Ord>(seconds: FxHashMap<K, f64>) -> Option<(K, f64)> {
+    let larger =
+        |left: &(K, f64), right: &(K, f64)| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0));
+    seconds.into_iter().max_by(larger)
 }
 
 pub(super) fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
@@ -405,10 +406,7 @@ impl WaitingCalls {
                 *all.entry(call).or_default() += seconds;
             }
         }
-        let larger = |left: &(FrameId, f64), right: &(FrameId, f64)| {
-            left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
-        };
-        all.into_iter().max_by(larger).map(|(call, _)| call)
+        heaviest(all).map(|(call, _)| call)
     }
 }
 
