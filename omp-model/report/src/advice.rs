@@ -191,6 +191,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
                 "others": crowd.others,
                 "own_spinning": crowd.spinning,
                 "own_working": crowd.working,
+                "own_outside_openmp": crowd.outside,
             }),
         ),
         ("useful_in_kernel", json!(kernel)),

@@ -21,6 +21,7 @@ pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
     let experiment = &analysis.experiment;
     Measured {
         duration: experiment.duration(),
+        cpus: cpus(analysis),
         sums: &experiment.sums,
         region_sums: &experiment.region_sums,
         region_works: &experiment.region_works,
@@ -61,8 +62,7 @@ impl<'a> Source<'a> {
         let (profile, measured) = self.measured();
         let names = self.names();
         let regions = regions(profile, &names, &measured);
-        let cpus = cpus(self.analysis);
         let kernel = self.analysis.available().has(Metric::System);
-        First::of(profile, &names, &measured, &regions, (cpus, kernel))
+        First::of(profile, &names, &measured, &regions, kernel)
     }
 }

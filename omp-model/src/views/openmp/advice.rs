@@ -6,6 +6,7 @@ use experiment::tables::RuntimeKind;
 use rustc_hash::FxHashMap;
 
 use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
+use super::diagnosis::Waits;
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
@@ -70,8 +71,8 @@ pub struct Loss {
     pub location: ConstructLocation,
     /// The reason.
     pub reason: Reason,
-    /// Thread seconds lost, divided by the number of threads: wall seconds that the run would save if
-    /// all threads shared what is left.
+    /// Wall seconds that the run would save if all threads shared what is left: thread seconds lost
+    /// ([`RegionRow::usable`]), divided by the number of threads.
     pub seconds: f64,
     /// Its share of the run, 0 to 1.
     pub share: f64,
@@ -86,7 +87,7 @@ pub const LEAST: f64 = 0.01;
 
 /// The losses of a run, largest first: one per cause and region, one per region for threads in no
 /// team, one for all regions that are too small, and up to three for serial code. All these losses and the
-/// useful work add up to the run. One more is a part of the useful work: [`Reason::Memory`]. Losses
+/// useful work add up to the run, unless it has more threads than CPUs. One more is a part of the useful work: [`Reason::Memory`]. Losses
 /// below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
@@ -97,17 +98,21 @@ pub fn losses(
     kernel: &[KernelPart],
 ) -> Vec<Loss> {
     let calls = WaitingCalls::new(names, measured);
+    let waits = Waits {
+        fit: run.at_once == run.threads,
+        sleep: waits_sleep(names, measured),
+    };
     let mut losses: Vec<Loss> = Vec::new();
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
         regions.iter().partition(|row| diagnosis::is_small(row));
     losses.extend(
-        small_regions(&small, run, waits_sleep(names, measured))
+        small_regions(&small, run, waits)
             .into_iter()
             .filter(|loss| loss.seconds >= LEAST * run.wall),
     );
     for row in large {
         for cause in Cause::ALL {
-            let seconds = row.lost[cause as usize] / run.threads as f64;
+            let seconds = row.usable[cause as usize] / run.threads as f64;
             if seconds < LEAST * run.wall {
                 continue;
             }
@@ -119,7 +124,7 @@ pub fn losses(
             };
             let location = location.filter(|(call, location)| says(*call, location));
             let location = location.map(|(_, location)| location);
-            let (finding, hint) = diagnosis::explain(names, row, cause);
+            let (finding, hint) = diagnosis::explain(names, row, cause, waits);
             losses.push(Loss {
                 location: location.unwrap_or_else(|| row.location.clone()),
                 reason: Reason::Region(cause),
@@ -155,7 +160,7 @@ pub fn losses(
 fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
     let parts: Vec<KernelPart> = kernel.iter().filter(|it| it.is_memory()).cloned().collect();
     let all: f64 = parts.iter().map(|part| part.seconds).sum();
-    let seconds = all / run.threads as f64;
+    let seconds = all / run.at_once as f64;
     let location = parts.first()?.location.clone();
     let hint = kernel_work::mending(&parts)?;
     if seconds < LEAST * run.wall {
@@ -179,8 +184,8 @@ fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
 /// it. Only where one thread encounters all regions, this is the time that its teams leave.
 fn without_team(row: &RegionRow, run: &Run) -> f64 {
     match run.serial {
-        Some(serial) if row.nesting == 1 && run.processes == 1 => {
-            row.outermost - row.occupied / serial.threads as f64
+        Some(_) if row.nesting == 1 && run.processes == 1 => {
+            (row.outermost - row.occupied / run.at_once as f64).max(0.0)
         }
         _ => 0.0,
     }
@@ -194,7 +199,10 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
     };
     let threads = serial.threads as f64;
     let reasons = [
-        (Reason::Serial, serial.useful * (threads - 1.0)),
+        (
+            Reason::Serial,
+            serial.useful * (threads - threads / threads.min(run.at_once as f64)),
+        ),
         (Reason::SerialRuntime, serial.runtime * threads),
         (Reason::SerialOffCpu, serial.off_cpu * threads),
     ];
@@ -330,14 +338,14 @@ pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<
 }
 
 /// The loss of all regions that are too small, reported at the one that loses most.
-fn small_regions(regions: &[&RegionRow], run: &Run, sleep: bool) -> Option<Loss> {
+fn small_regions(regions: &[&RegionRow], run: &Run, waits: Waits) -> Option<Loss> {
     let lost = |row: &RegionRow| {
-        row.lost.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
+        row.usable.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
     };
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();
-    let (finding, hint) = diagnosis::small(first, regions, sleep);
+    let (finding, hint) = diagnosis::small(first, regions, waits);
     Some(Loss {
         location: first.location.clone(),
         reason: Reason::Small,

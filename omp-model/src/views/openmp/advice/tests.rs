@@ -154,7 +154,7 @@ fn causes_of_imbalance_are_distinguished() {
         first_finding(&test),
         "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
     );
-    let crowd = Crowd::of(&test.tables, &test.measured(), 2);
+    let crowd = Crowd::of(&test.tables, &test.measured());
     close(crowd.ready, 0.12);
 
     // One thread does slightly more work, but that is not why the others wait.
