@@ -210,14 +210,11 @@ impl Merge {
         let minor = rings.side_band.iter_mut().map(|ring| (ring, false));
         let major = rings.major_faults.iter_mut().map(|ring| (ring, true));
         for (ring, is_major) in minor.chain(major) {
-            let cpu = ring.cpu();
-            ring.drain(u64::MAX, |record| match parse::from_side_band(record) {
+            let is_intact = ring.drain(u64::MAX, |record| match parse::from_side_band(record) {
                 FromSideBand::Record(mut record) => {
                     record.time = record.time.saturating_sub(self.start);
-                    if let Side::Faults { major, .. } = &mut record.what {
-                        // It was made where the thread ended.
-                        record.cpu = cpu;
-                        *major = is_major;
+                    if is_major && record.what == Side::MinorFaults {
+                        record.what = Side::MajorFault;
                     }
                     self.counts.side_band += 1;
                     self.side_band.push(record);
@@ -225,6 +222,7 @@ impl Merge {
                 FromSideBand::Lost(count) => self.counts.lost_side_band += count,
                 FromSideBand::Other => {}
             });
+            self.counts.lost_side_band += u64::from(!is_intact);
         }
         // Each CPU's records are sorted already. The sort is stable, and fast for such runs.
         self.side_band.sort_by_key(|record| record.time);
@@ -239,32 +237,8 @@ impl Merge {
         }
     }
 
-    /// Ends the counts of page faults, after the last round. Returns whether those of each thread are
-    /// known, minor and major ones: no record was lost, and no process goes on.
-    pub fn count_faults(&mut self, rings: &Rings) -> (bool, bool) {
-        let alive = !self.processes.still_running(&self.tables).is_empty();
-        let shared = rings.unshared.is_none();
-        if alive || shared || self.counts.lost_side_band > 0 || self.tables.threads.is_empty() {
-            return (false, false);
-        }
-        let mut all_of = |rings: &[Ring], major: bool| {
-            for ring in rings {
-                let Some(all) = ring.count() else {
-                    return false;
-                };
-                let usage = &mut self.processes.usage;
-                usage.first_thread(ThreadId(0), ring.cpu(), all, major);
-            }
-            !rings.is_empty()
-        };
-        (
-            all_of(&rings.side_band, false),
-            all_of(&rings.major_faults, true),
-        )
-    }
-
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
-        ring.drain(until, |record| match parse::from_samples(record) {
+        let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
                 if !self.processes.is_recorded(sample.pid) {
@@ -311,6 +285,7 @@ impl Merge {
             FromSamples::Throttled => self.counts.throttled += 1,
             FromSamples::Other => {}
         });
+        self.counts.lost_samples += u64::from(!is_intact);
     }
 
     /// Merges everything before the cutoff. Takes items of one stream until another one has an earlier

@@ -308,11 +308,10 @@ impl Processes {
                     emit_event(thread, What::Exit);
                 }
             }
-            Side::Faults { count, major } => {
-                if count > 0
-                    && let Some(thread) = self.thread_at(tid, time)
-                {
-                    self.usage.faults(thread, cpu, count, major);
+            Side::MinorFaults | Side::MajorFault => {
+                if let Some(thread) = self.thread_at(tid, time) {
+                    let is_major = what == Side::MajorFault;
+                    self.usage.faults(thread, cpu, is_major);
                 }
             }
             Side::Comm { exec, name } => {

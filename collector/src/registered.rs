@@ -24,7 +24,7 @@ pub struct Registered {
     pub other_tools: Vec<OtherTool>,
     /// Number of entries read.
     entries: usize,
-    /// Entries whose process or load object is not known yet: the side band is behind the arena.
+    /// Entries to look at again: the merge has not reached their process or load object yet.
     unknown: Vec<RuntimeView>,
 }
 

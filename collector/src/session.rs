@@ -206,7 +206,7 @@ impl Session {
     /// The last round, the symbols and the final header.
     fn end(&mut self, mut rings: Rings, ended: Ended, verbose: bool) {
         self.merge.last_round(&mut rings);
-        let (minor, major) = self.merge.count_faults(&rings);
+        let has_major = !rings.major_faults.is_empty();
         let end = self.now();
         self.merge.close(end);
         let flushed = self.flush(Some(end));
@@ -217,7 +217,10 @@ impl Session {
         header.duration_ns = end.0;
         header.exit_status = Some(ended.status());
         header::update(header, &plan, &self.merge);
-        (header.sampling.minor_faults, header.sampling.major_faults) = (minor, major);
+        // A lost record may have told of them.
+        let is_whole = self.merge.counts.lost_side_band == 0;
+        header.sampling.minor_faults = is_whole;
+        header.sampling.major_faults = is_whole && has_major;
         let library = self.library.as_ref().copied().map_err(String::as_str);
         let silent = header::close_runtimes(header, &self.merge, library);
         let shortfall = Shortfall::of(header, &self.merge, silent);

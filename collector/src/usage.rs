@@ -1,7 +1,7 @@
 //! What the kernel counts for each thread on each CPU: switches, migrations and page faults.
 
 use experiment::ids::ThreadId;
-use experiment::rows::CpuUse;
+use experiment::rows::{CpuUse, FAULTS_EACH};
 use rustc_hash::FxHashMap;
 
 /// The counts of all threads.
@@ -48,31 +48,13 @@ impl Usage {
         at.voluntary += u64::from(!preempted);
     }
 
-    /// A thread that has ended had so many page faults on a CPU.
-    pub fn faults(&mut self, thread: ThreadId, cpu: u16, count: u64, major: bool) {
+    /// A record of page faults of a thread on a CPU.
+    pub fn faults(&mut self, thread: ThreadId, cpu: u16, is_major: bool) {
         let at = self.at(thread, cpu);
-        if major {
-            at.major_faults += count;
+        if is_major {
+            at.major_faults += 1;
         } else {
-            at.minor_faults += count;
-        }
-    }
-
-    /// Of `all` page faults on a CPU, those of no thread that has ended are the first thread's: the
-    /// event is its own.
-    pub fn first_thread(&mut self, first: ThreadId, cpu: u16, all: u64, major: bool) {
-        let of = |it: &CpuUse| {
-            if major {
-                it.major_faults
-            } else {
-                it.minor_faults
-            }
-        };
-        let here = self.uses.values().filter(|it| it.cpu == cpu);
-        let ended: u64 = here.map(of).sum();
-        let rest = all.saturating_sub(ended);
-        if rest > 0 {
-            self.faults(first, cpu, rest, major);
+            at.minor_faults += FAULTS_EACH;
         }
     }
 
@@ -96,11 +78,10 @@ mod tests {
         usage.switch_out(first, 3, true);
         usage.switch_in(first, 3);
         usage.switch_in(other, 3);
-        usage.faults(other, 3, 40, false);
-        // The event on CPU 3 counted 100 faults, that on CPU 0 none.
-        usage.first_thread(first, 3, 100, false);
-        usage.first_thread(first, 3, 2, true);
-        usage.first_thread(first, 0, 0, false);
+        for is_major in [false, true, false] {
+            usage.faults(other, 3, is_major);
+        }
+        usage.faults(first, 0, false);
         let mut rows = usage.rows();
         rows.sort_by_key(|row| (row.thread, row.cpu));
         let numbers = rows.iter().map(|it| {
@@ -115,9 +96,9 @@ mod tests {
         assert_eq!(
             numbers.collect::<Vec<_>>(),
             [
-                (0, 0, [0, 1, 0], [0, 0]),
-                (0, 3, [1, 0, 1], [60, 2]),
-                (1, 3, [0, 0, 0], [40, 0]),
+                (0, 0, [0, 1, 0], [FAULTS_EACH, 0]),
+                (0, 3, [1, 0, 1], [0, 0]),
+                (1, 3, [0, 0, 0], [2 * FAULTS_EACH, 1]),
             ]
         );
     }

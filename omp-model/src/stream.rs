@@ -208,6 +208,15 @@ pub enum What {
         /// Their number, and how long the thread waited.
         waits: Waits,
     },
+    /// How long short acquisitions and holds of mutexes in this call took. A sum, too.
+    ShortHold {
+        /// The call into the runtime.
+        call: FrameId,
+        /// The time of the acquisitions that did not wait.
+        acquiring: Nanos,
+        /// The time of the holds.
+        held: Nanos,
+    },
     /// OpenMP events of this thread were lost here.
     Lost,
     /// Events of this thread were lost here, but none of those of regions and tasks.

@@ -11,7 +11,7 @@
 //! left out if its next begin is the thread's next event.
 //!
 //! Short waits and short holds of a mutex are no records: a thread sums them ([`Kind::ShortSync`],
-//! [`Kind::ShortMutex`]).
+//! [`Kind::ShortMutex`], [`Kind::ShortHold`]).
 //!
 //! The kinds follow the callbacks of the OpenMP specification, chapter "OMPT interface"; the
 //! enumerated values inside payloads are the specification's own.
@@ -145,6 +145,9 @@ kinds! {
     LostWaits = 27,
     /// A lock is initialised; payload: [`MutexPayload`]. A prefix [`Kind::Code`] has the call.
     LockInit = 28,
+    /// How long short acquisitions and holds of mutexes in one call took since the thread's last
+    /// record; payload: [`HoldPayload`]. A prefix [`Kind::Code`] has the call.
+    ShortHold = 29,
 }
 
 impl Kind {
@@ -167,6 +170,7 @@ impl Kind {
                 | Kind::ShortSync
                 | Kind::ShortMutex
                 | Kind::LockInit
+                | Kind::ShortHold
         )
     }
 }
@@ -379,6 +383,34 @@ impl ShortPayload {
     }
 }
 
+/// Payload: the time of acquisitions that did not wait, and of holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldPayload {
+    /// Of acquisitions, in units of the arena's clock, saturated at 2^32 - 1.
+    pub acquiring: u64,
+    /// Of holds, likewise.
+    pub held: u64,
+}
+
+impl HoldPayload {
+    const MOST: u64 = u32::MAX as u64;
+
+    /// Packs into 64 bits.
+    #[inline]
+    pub fn pack(self) -> u64 {
+        self.acquiring.min(Self::MOST) << 32 | self.held.min(Self::MOST)
+    }
+
+    /// Unpacks.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        HoldPayload {
+            acquiring: payload >> 32,
+            held: payload & Self::MOST,
+        }
+    }
+}
+
 /// Payload: the next task, and the status of the prior one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPayload {
@@ -493,6 +525,11 @@ mod tests {
             length: 1 << 39,
         };
         assert_eq!(ShortPayload::unpack(s.pack()), s);
+        let h = HoldPayload {
+            acquiring: 7,
+            held: u64::from(u32::MAX),
+        };
+        assert_eq!(HoldPayload::unpack(h.pack()), h);
         let t = TaskPayload {
             task: region,
             status: 0xff_ffff,

@@ -4,9 +4,13 @@
 //! cost more than the lock. So a wait of less than 5 µs is no record, nor is the hold of a mutex that
 //! follows it if both together are as short ([`Producer::short_ns`]). Their lengths are added up by call, and the
 //! sums are pushed before the thread's next record, or once in [`PERIOD_NS`].
+//!
+//! A sample takes some microseconds, so what it falls into is not short: samples find a thread waiting for
+//! the mutex or holding it. So the time of short acquisitions and holds must be known, too; else it would
+//! be that of the samples around them.
 
 use omp_ring::producer::Producer;
-use omp_ring::record::{CodePayload, Kind, MutexPayload, ShortPayload};
+use omp_ring::record::{CodePayload, HoldPayload, Kind, MutexPayload, ShortPayload};
 
 /// An acquisition of a mutex that takes this long has waited: a free mutex of LLVM's runtime takes half
 /// as long if neither it nor the runtime's code is in a cache.
@@ -14,6 +18,9 @@ const CONTENDED_NS: u64 = 1_000;
 
 /// The longest time between a wait and the push of its sum, while such waits go on.
 const PERIOD_NS: u64 = 1_000_000;
+
+/// `ompt_mutex_atomic`.
+const ATOMIC: u32 = 6;
 
 /// Number of sums. They are pushed if there are more calls in a period.
 const SUMS: usize = 16;
@@ -38,6 +45,9 @@ struct Sum {
     count: u32,
     /// Their length in units of the clock.
     length: u64,
+    /// The length of acquisitions of mutexes that did not wait, and of holds.
+    acquiring: u64,
+    held: u64,
 }
 
 /// The sums of a thread.
@@ -46,7 +56,7 @@ pub(crate) struct ShortWaits {
     sums: [Option<Sum>; SUMS],
     /// When the first wait was added; 0 if there are none.
     since: u64,
-    /// One of them has a length.
+    /// One of them has a length, or acquisitions and holds that are together no longer short.
     have_length: bool,
     /// [`Producer::short_ns`] and the constants of this module in units of the clock.
     short: u64,
@@ -92,17 +102,26 @@ impl ShortWaits {
         end.wrapping_sub(begin).saturating_sub(self.reading)
     }
 
-    /// Adds a short wait in this call.
+    /// Adds a short wait in this call, and the hold of the mutex until `released`.
     #[inline]
-    pub(crate) fn add(&mut self, code: u64, wait: Wait, begin: u64, end: u64) {
-        let length = match wait {
-            Wait::Mutex(..) => self.waited(begin, end),
-            Wait::Sync(_) => self.taken(begin, end),
+    pub(crate) fn add(&mut self, code: u64, wait: Wait, (begin, end): (u64, u64), released: u64) {
+        let taken = self.taken(begin, end);
+        let (length, acquiring, held) = match wait {
+            Wait::Sync(_) => (taken, 0, 0),
+            Wait::Mutex(kind, _) => {
+                let waited = self.waited(begin, end);
+                // A thread's state does not tell that it is in an atomic operation.
+                let held = if kind == ATOMIC {
+                    0
+                } else {
+                    self.taken(end, released)
+                };
+                (waited, taken - waited, held)
+            }
         };
         if self.since == 0 {
             self.since = begin;
         }
-        self.have_length |= length > 0;
         let first = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize;
         for at in (first..first + SUMS).map(|at| at % SUMS) {
             let Some(slot) = self.sums.get_mut(at) else {
@@ -113,6 +132,8 @@ impl ShortWaits {
                 wait,
                 count: 0,
                 length: 0,
+                acquiring: 0,
+                held: 0,
             });
             if sum.code == code
                 && let Some(wait) = sum.wait.joined(wait)
@@ -120,6 +141,9 @@ impl ShortWaits {
                 sum.wait = wait;
                 sum.count = sum.count.saturating_add(1);
                 sum.length += length;
+                sum.acquiring += acquiring;
+                sum.held += held;
+                self.have_length |= length > 0 || sum.acquiring + sum.held >= self.short;
                 return;
             }
         }
@@ -161,6 +185,11 @@ impl ShortWaits {
                     let payload = MutexPayload { lock, kind }.pack();
                     let code = (Kind::Code, code);
                     ring.push_sum(time, &[code, short, (Kind::ShortMutex, payload)]);
+                    let hold = HoldPayload {
+                        acquiring: sum.acquiring,
+                        held: sum.held,
+                    };
+                    ring.push_sum(time, &[code, (Kind::ShortHold, hold.pack())]);
                 }
             }
         }

@@ -175,10 +175,10 @@ impl Thread {
 
     /// What is held back has ended and was short: makes it part of a sum.
     #[inline]
-    fn add_short(&mut self, code: u64, wait: Wait, (begin, end): (u64, u64), now: u64) {
+    fn add_short(&mut self, code: u64, wait: Wait, span: (u64, u64), now: u64) {
         self.producer.drop_held();
         self.held = Held::Nothing;
-        self.short.add(code, wait, begin, end);
+        self.short.add(code, wait, span, now);
         if self.short.are_due(now) {
             self.short.push(&mut self.producer, now);
         }

@@ -7,8 +7,9 @@ use experiment::tables::{Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
-    Record, RegionPayload, ShortPayload, TASK_ALL, TASK_DIVISION, TASK_LOOP, TaskPayload,
+    CallingContextId, CodePayload, HoldPayload, InstanceId, JoinPayload, Kind, MutexPayload,
+    OriginPayload, Record, RegionPayload, ShortPayload, TASK_ALL, TASK_DIVISION, TASK_LOOP,
+    TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
@@ -169,6 +170,14 @@ impl Conversion<'_> {
             }
             Kind::ShortSync => self.short_sync(payload)?,
             Kind::ShortMutex => self.short_mutex(payload)?,
+            Kind::ShortHold => {
+                let HoldPayload { acquiring, held } = HoldPayload::unpack(payload);
+                What::ShortHold {
+                    call: self.call(self.references.prefix.unwrap_or(0)),
+                    acquiring: Nanos(acquiring),
+                    held: Nanos(held),
+                }
+            }
             Kind::ThreadBegin => What::ThreadBegin(thread_kind(payload)),
             Kind::ThreadEnd => What::ThreadEnd,
             Kind::ParallelBegin => self.parallel_begin(payload, false),

@@ -4,7 +4,7 @@ use experiment::ids::{StackId, ThreadId};
 use experiment::tables::Tables;
 use omp_model::stream::What;
 use omp_ring::consumer::{Held, Item, SlotView};
-use omp_ring::record::{Kind, Record, ShortPayload, TIME_BITS};
+use omp_ring::record::{HoldPayload, Kind, Record, ShortPayload, TIME_BITS};
 
 use super::events::{Conversion, References, Shared};
 use crate::clock::Line;
@@ -176,8 +176,14 @@ impl Reception<'_> {
             head: time << 8 | record.head & 0xff,
             ..record
         };
-        if record.kind() == Some(Kind::Short) {
-            record.payload = self.in_ns(record.payload);
+        match record.kind() {
+            Some(Kind::Short) => record.payload = self.in_ns(record.payload),
+            Some(Kind::ShortHold) => {
+                let HoldPayload { acquiring, held } = HoldPayload::unpack(record.payload);
+                let [acquiring, held] = [acquiring, held].map(|it| self.line.length_ns(it));
+                record.payload = HoldPayload { acquiring, held }.pack();
+            }
+            _ => {}
         }
         let queue = &mut *self.queue;
         match queue.records.last_mut() {

@@ -40,7 +40,6 @@ const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const THROTTLE: u32 = 5;
 const FORK: u32 = 7;
-const READ: u32 = 8;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
@@ -262,13 +261,10 @@ pub enum Side {
     },
     /// The thread ended.
     Exit,
-    /// The thread has ended, and had so many page faults on this CPU.
-    Faults {
-        /// Their number.
-        count: u64,
-        /// Whether they waited for input, by the ring that the record is in.
-        major: bool,
-    },
+    /// The thread had [`experiment::rows::FAULTS_EACH`] minor page faults since its last such record.
+    MinorFaults,
+    /// The thread had a major page fault. Its record is as the one above, in a ring of its own.
+    MajorFault,
     /// The thread has a new name, given by `exec` or by the program.
     Comm {
         /// Whether `exec` gave it.
@@ -306,7 +302,8 @@ pub enum FromSideBand {
     Other,
 }
 
-/// `struct sample_id` for PERF_SAMPLE_TID | TIME | CPU, which ends every side-band record.
+/// `struct sample_id` for PERF_SAMPLE_TID | TIME | CPU, which ends every side-band record, and is all that
+/// a sample there has.
 const SAMPLE_ID: usize = 24;
 
 /// Parses a record of a side-band ring.
@@ -337,14 +334,7 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
                 Side::Exit
             }
         }
-        READ => {
-            pid = fields.i32();
-            tid = fields.i32();
-            Side::Faults {
-                count: fields.u64(),
-                major: false,
-            }
-        }
+        SAMPLE => Side::MinorFaults,
         COMM => {
             pid = fields.i32();
             tid = fields.i32();

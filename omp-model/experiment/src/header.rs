@@ -65,9 +65,9 @@ pub struct Sampling {
     pub kernel_frames: bool,
     /// Whether context-switch records were permitted (without them off-CPU time is unknown).
     pub switches: bool,
-    /// Whether minor page faults were counted, of every thread that has ended.
+    /// Whether minor page faults were sampled, and no record of them was lost.
     pub minor_faults: bool,
-    /// The same of major page faults.
+    /// Whether major page faults were counted, and no record of them was lost.
     pub major_faults: bool,
     /// Whether stacks at switch-out were permitted.
     pub switch_stacks: bool,

@@ -122,6 +122,9 @@ fn describe(efficiency: &Efficiency, depth: u32, rows: &mut Vec<Row>) {
     }
 }
 
+/// A bound of the speed that is larger is not said.
+const LARGEST_BOUND: f64 = 64.0;
+
 fn serial_line(serial: Serial) -> String {
     let mut text = format!(
         "Serial time: {} s of {} s",
@@ -130,11 +133,14 @@ fn serial_line(serial: Serial) -> String {
     );
     if serial.seconds > 0.0 {
         text.push_str(&format!(
-            "; by Amdahl's law, with twice the threads at most {:.2} times as fast as now, with \
-             any number {:.2} times",
+            "; if everything else scaled, with twice the threads at most {:.2} times as fast as now \
+             (Amdahl's law)",
             serial.bound(2.0),
-            serial.limit()
         ));
+        // Beyond that other limits come first.
+        if serial.limit() < LARGEST_BOUND {
+            text.push_str(&format!(", with any number {:.2} times", serial.limit()));
+        }
     }
     text
 }
@@ -185,6 +191,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
                 "others": crowd.others,
                 "own_spinning": crowd.spinning,
                 "own_working": crowd.working,
+                "own_outside_openmp": crowd.outside,
             }),
         ),
         ("useful_in_kernel", json!(kernel)),

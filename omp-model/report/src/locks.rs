@@ -249,6 +249,9 @@ const BUSY: f64 = 0.5;
 /// Holds that are shorter in seconds cost less than to hand the mutex over to a waiting thread.
 const SHORT: f64 = 2e-6;
 
+/// The share of acquisitions that wait, from which on handing the mutex over is what costs.
+const OFTEN: f64 = 0.01;
+
 /// One sentence on what would help, where waiting for the mutex costs time.
 fn advice(row: &LockRow, wall: f64) -> Option<String> {
     let gain = row.gain();
@@ -261,7 +264,9 @@ fn advice(row: &LockRow, wall: f64) -> Option<String> {
     );
     let hold = row.of_all.mean_hold();
     if hold < SHORT && row.of_all.held > 0.0 {
-        return Some(format!(
+        // Where few acquisitions wait, and long, the thread that held the mutex had lost its CPU.
+        let waits_often = row.of_all.contended as f64 >= OFTEN * row.of_all.count as f64;
+        return waits_often.then(|| format!(
             "a hold takes {:.0} ns, a wait {:.1} us: handing it over costs more than what it guards: let each thread add up its own part, and take it once (a reduction, if it guards a sum): {of_run}",
             hold * 1e9,
             row.of_all.mean_wait() * 1e6
@@ -398,5 +403,8 @@ mod tests {
             ..short
         };
         assert_eq!(advice(&turns, WALL), None, "their order is the program's");
+        let mut seldom = row(1_000_000, 0.02, 4.0);
+        seldom.of_all.contended = 200;
+        assert_eq!(advice(&seldom, WALL), None, "its holders lost their CPUs");
     }
 }

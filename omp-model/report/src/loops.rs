@@ -227,16 +227,16 @@ fn schedule(row: &LoopRow) -> String {
 struct Run {
     /// Its wall time in seconds.
     wall: f64,
-    /// The number of CPUs.
+    /// The number of CPUs that its threads could have.
     cpus: u32,
 }
 
 impl Run {
     fn of(query: &Query<'_>) -> Run {
-        let experiment = &query.all.analysis.experiment;
+        let analysis = query.all.analysis;
         Run {
-            wall: experiment.duration().seconds(),
-            cpus: experiment.header.cpus,
+            wall: analysis.experiment.duration().seconds(),
+            cpus: crate::openmp::cpus(analysis),
         }
     }
 }

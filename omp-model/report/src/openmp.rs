@@ -4,16 +4,24 @@ use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::crowd::cpus_had;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::regions::regions;
 
 use crate::query::Source;
+
+/// The number of CPUs that the program's threads can have had.
+pub(crate) fn cpus(analysis: &Analysis) -> u32 {
+    let experiment = &analysis.experiment;
+    cpus_had(&experiment.cpu_uses, experiment.header.cpus)
+}
 
 /// The instances of all of an experiment's constructs.
 pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
     let experiment = &analysis.experiment;
     Measured {
         duration: experiment.duration(),
+        cpus: cpus(analysis),
         sums: &experiment.sums,
         region_sums: &experiment.region_sums,
         region_works: &experiment.region_works,
@@ -54,8 +62,7 @@ impl<'a> Source<'a> {
         let (profile, measured) = self.measured();
         let names = self.names();
         let regions = regions(profile, &names, &measured);
-        let cpus = self.analysis.experiment.header.cpus;
         let kernel = self.analysis.available().has(Metric::System);
-        First::of(profile, &names, &measured, &regions, (cpus, kernel))
+        First::of(profile, &names, &measured, &regions, kernel)
     }
 }

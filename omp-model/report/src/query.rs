@@ -141,7 +141,7 @@ impl<'a> Source<'a> {
     fn crowded(&self) -> Option<String> {
         let experiment = &self.analysis.experiment;
         let measured = crate::openmp::measured(self.analysis);
-        let crowd = Crowd::of(&experiment.tables, &measured, experiment.header.cpus);
+        let crowd = Crowd::of(&experiment.tables, &measured);
         let Crowd { all, ready, .. } = crowd;
         crowd.is_large().then(|| {
             format!(

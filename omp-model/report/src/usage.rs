@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use experiment::header::Header;
 use experiment::ids::ThreadId;
+use experiment::rows::FAULTS_EACH;
 use omp_model::metrics::Metric;
 use omp_model::views::threads::{ThreadRow, kind_name, threads};
 use serde_json::{Map, Value as Json, json};
@@ -144,10 +145,11 @@ pub(crate) fn by_thread(query: &Query<'_>) -> Option<(Table, Vec<Line>, Map<Stri
     let joined = list::by_name(query, vec![used], |it| it.row.tid.to_string());
     let table = list::table(query, &joined, fields.collect());
     let header = &query.all.analysis.experiment.header;
-    let mut said = vec![Line::plain(
-        "User and System: seconds on CPUs, which of both by samples. Voluntary, Involuntary: switches \
-         to wait and by preemption",
-    )];
+    let mut said = vec![Line::plain(format!(
+        "User and System: seconds on CPUs, which of both by samples. Minor faults: by samples of \
+         {FAULTS_EACH}; a thread with fewer shows none. Voluntary, Involuntary: switches to wait and \
+         by preemption"
+    ))];
     if header.losses.side_band > 0 {
         said.push(Line::plain(
             "Records of switches were lost: there were at least so many, and page faults are not known",

@@ -8,7 +8,6 @@ use experiment::state::Scheduling;
 
 use super::keyed_sums::KeyedSums;
 use super::listing::Listing;
-use crate::stream::Waits;
 
 /// The rows that a [`TimeAccounting`](super::TimeAccounting) has made since they were last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -282,26 +281,32 @@ impl Account {
         nanos * counts as u64
     }
 
-    /// Moves time from the running interval's sum in the open slice to that of `wait`: no more than
-    /// is there, since the rest is in the slice before.
-    pub(super) fn waited_shortly(&mut self, wait: ThreadStateId, waits: Waits) {
+    /// Moves time from the running interval's sum in the open slice to that of `to`, and adds `count`
+    /// intervals to it. Returns how much was moved: no more than is there, since the rest is in the
+    /// slice before.
+    pub(super) fn move_time(&mut self, to: ThreadStateId, nanos: u64, count: u32) -> u64 {
         let activity = Activity {
             scheduling: Scheduling::Running as u8,
             ..self.activity
         };
         let spent = self.spent.at(activity.key());
-        let moved = spent.time.min(waits.time.0);
+        let moved = spent.time.min(nanos);
         spent.time -= moved;
-        if activity.useful {
-            self.worked = self.worked.saturating_sub(moved);
-        }
-        let wait = Activity {
-            thread_state: wait.0,
+        let to = Activity {
+            thread_state: to.0,
             ..activity
         };
-        let spent = self.spent.at(wait.key());
+        let spent = self.spent.at(to.key());
         spent.time += moved;
-        spent.intervals += waits.count;
+        spent.intervals += count;
+        moved
+    }
+
+    /// So much of the running interval was no work after all.
+    pub(super) fn waited(&mut self, nanos: u64) {
+        if self.activity.useful {
+            self.worked = self.worked.saturating_sub(nanos);
+        }
     }
 
     /// Adds the running interval's time up to `time` to its sum, slice by slice. The interval goes

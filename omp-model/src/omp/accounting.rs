@@ -143,7 +143,26 @@ impl TimeAccounting {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        account.waited_shortly(wait, waits);
+        let waited = account.move_time(wait, waits.time.0, waits.count);
+        account.waited(waited);
+    }
+
+    /// The thread was in these two thread states for parts of its running interval: in the runtime to
+    /// acquire mutexes, and at work while it held them.
+    pub(super) fn acquired_shortly(
+        &mut self,
+        thread: ThreadId,
+        time: Nanos,
+        (overhead, acquiring): (ThreadStateId, Nanos),
+        (hold, held): (ThreadStateId, Nanos),
+    ) {
+        let Some(account) = living(&mut self.accounts, thread) else {
+            return;
+        };
+        account.advance(thread, time.0, &mut self.rows);
+        let in_runtime = account.move_time(overhead, acquiring.0, 0);
+        account.waited(in_runtime);
+        account.move_time(hold, held.0, 0);
     }
 
     /// From `time` on `dependents` threads wait for this one to release a mutex. Their time is

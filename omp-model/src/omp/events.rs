@@ -135,6 +135,11 @@ impl Machine {
                         .held_shortly(&mut now.accounting_now(), thread, state, (slot, call));
                 }
             }
+            What::ShortHold {
+                call,
+                acquiring,
+                held,
+            } => self.held_shortly(now, call, acquiring, held),
             What::Lost => self.lost(now),
             What::LostWaits => {
                 self.locks.forget(&mut now.accounting_now(), thread);
@@ -221,6 +226,27 @@ impl Machine {
                 .waited_shortly(now.thread, now.time, wait, waits);
         }
         Some(top.thread_state)
+    }
+
+    /// The thread has acquired mutexes without waiting, and held them shortly. While it held one its
+    /// state was that of a hold.
+    fn held_shortly(&mut self, now: &mut Step<'_>, call: FrameId, acquiring: Nanos, held: Nanos) {
+        let top = *self.threads[now.thread.index()].top();
+        if top.state.is_wait() {
+            return;
+        }
+        now.set_state(now.thread, &top);
+        let mut state = |state: State| {
+            let thread_state = ThreadState {
+                state,
+                context: top.context,
+                call,
+            };
+            self.ids.thread_state(now.tables, thread_state)
+        };
+        let (overhead, hold) = (state(State::Overhead), state(top.state));
+        now.accounting
+            .acquired_shortly(now.thread, now.time, (overhead, acquiring), (hold, held));
     }
 
     /// Pops what the thread does in its task: waits, mutexes, calls. Their ends may be lost.

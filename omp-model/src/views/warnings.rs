@@ -220,8 +220,8 @@ impl fmt::Display for Warning {
             } => write!(
                 f,
                 "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
-                 (for {spun:.3} s in all): set {variables}, or use no more threads than there are \
-                 CPUs free (OMP_NUM_THREADS)"
+                 (for {spun:.3} s in all): use no more threads than there are CPUs free (OMP_NUM_THREADS), \
+                 or set {variables}"
             ),
             Warning::FirstTouch {
                 node,

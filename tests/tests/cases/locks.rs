@@ -1,5 +1,6 @@
 //! Mutexes: their names, acquisitions, holders, and who waited for whom.
 
+use end_to_end::{reports, rows, value};
 use serde_json::Value;
 
 use crate::run::{Recorded, Run};
@@ -94,4 +95,24 @@ fn waits(faults: &mut Faults, row: &Value, truth: &[f64], (waiter, holder): (u64
         waited,
         0.02,
     );
+}
+
+/// Time stands in the function that holds a lock for a microsecond and in the one that does not, as
+/// often as the program calls them: four times and once. A hold with a sample in it takes longer than
+/// others do.
+pub(crate) fn short_holds(run: &Run) -> Result<(), String> {
+    let found = reports(&run.record().experiment, "user", &["-functions"]);
+    let of = |name: &str| -> f64 {
+        // gcc calls its copy for these arguments `inside.constprop.0`.
+        let is = |row: &&Value| row["name"].as_str().is_some_and(|it| it.starts_with(name));
+        let found = rows(&found[0]).iter().filter(is);
+        found.map(|row| value(row, "e", "ompwork")).sum()
+    };
+    let (inside, outside) = (of("inside"), of("outside"));
+    let share = inside / (inside + outside);
+    let mut faults = Faults::default();
+    faults.unless((0.72..0.86).contains(&share), || {
+        format!("{inside} s of work are inside and {outside} s outside of the lock")
+    });
+    faults.found()
 }

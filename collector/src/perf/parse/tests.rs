@@ -141,19 +141,10 @@ fn a_mapping_has_its_build_id_only_where_the_kernel_gave_one() {
 }
 
 #[test]
-fn a_thread_leaves_its_count_when_it_ends() {
-    let mut body = words(&[pair(5, 6), 1_234]);
-    body.extend(sample_id(5, 6, 80));
-    let found = side(&record(READ, 0, &body));
+fn a_sampled_page_fault_has_its_thread_and_cpu() {
+    let found = side(&record(SAMPLE, 0, &sample_id(5, 6, 80)));
     assert_eq!((found.pid, found.tid, found.cpu), (5, 6, 3));
-    let major = false;
-    assert_eq!(
-        found.what,
-        Side::Faults {
-            count: 1_234,
-            major
-        }
-    );
+    assert_eq!((found.time, found.what), (80, Side::MinorFaults));
 }
 
 #[test]

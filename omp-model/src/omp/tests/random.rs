@@ -121,11 +121,18 @@ fn anything(random: &mut Rng, sites: &[StackId]) -> What {
             call,
             waits: some_waits(random),
         },
-        24 => What::ShortMutex {
-            kind: pick(random, &MUTEXES),
-            lock: Lock(random.u64(..4)),
-            call,
-            waits: some_waits(random),
+        24 => match random.u64(..2) {
+            0 => What::ShortHold {
+                call,
+                acquiring: some_waits(random).time,
+                held: some_waits(random).time,
+            },
+            _ => What::ShortMutex {
+                kind: pick(random, &MUTEXES),
+                lock: Lock(random.u64(..4)),
+                call,
+                waits: some_waits(random),
+            },
         },
         _ => match random.u64(..4) {
             0 => What::LostWaits,

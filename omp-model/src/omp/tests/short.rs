@@ -63,6 +63,43 @@ fn short_waits_are_taken_out_of_the_state_in_which_they_happened() {
 }
 
 #[test]
+fn short_holds_are_work_in_the_state_in_which_samples_find_the_thread() {
+    let mut driver = Driver::new(2);
+    let site = driver.site(&[1]);
+    driver.fork(7, site, &[0, 1]);
+    driver.at(10_000, 1, locks(5, 40, 500));
+    let (acquiring, held) = (Nanos(300), Nanos(8_000));
+    let short = What::ShortHold {
+        call: CALL,
+        acquiring,
+        held,
+    };
+    driver.at(10_000, 1, short);
+    // A sample makes one of the holds long.
+    let (kind, lock) = (Mutex::Lock, Lock(5));
+    let call = CALL;
+    driver.at(11_000, 1, What::MutexAcquire { kind, lock, call });
+    driver.at(11_010, 1, What::MutexAcquired { kind, lock });
+    let held = driver.machine.thread_state_of(experiment::ids::ThreadId(1));
+    driver.at(17_010, 1, What::MutexReleased { kind, lock });
+    driver.at(20_000, 1, sync(Sync::BarrierParallel, 7));
+    let rows = driver.finish(20_000);
+    let of = |state: State, call: FrameId| -> u64 {
+        let sums = rows.sums.iter().filter(|sum| {
+            let row = driver.tables.thread_states.get(sum.thread_state.0).unwrap();
+            (sum.thread.0, row.state, row.call) == (1, state, call)
+        });
+        sums.map(|sum| sum.time.0).sum()
+    };
+    let row = driver.tables.thread_states.get(held.0).unwrap();
+    assert_eq!((row.state, row.call), (Work, CALL));
+    assert_eq!(
+        [of(Work, CALL), of(Overhead, CALL), of(Work, FrameId::NONE)],
+        [14_000, 300, 5_190]
+    );
+}
+
+#[test]
 fn no_more_is_taken_than_there_was() {
     let mut driver = Driver::new(2);
     let site = driver.site(&[1]);

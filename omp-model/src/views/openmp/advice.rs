@@ -6,13 +6,14 @@ use experiment::tables::RuntimeKind;
 use rustc_hash::FxHashMap;
 
 use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
+use super::diagnosis::Waits;
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
 use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
-use crate::profile::{Callee, Item, Profile, RefinedState};
+use crate::profile::{Callee, Item, PathId, Profile, RefinedState};
 use crate::views::names::{Names, base_name, short};
 
 /// Why time is lost.
@@ -70,8 +71,8 @@ pub struct Loss {
     pub location: ConstructLocation,
     /// The reason.
     pub reason: Reason,
-    /// Thread seconds lost, divided by the number of threads: wall seconds that the run would save if
-    /// all threads shared what is left.
+    /// Wall seconds that the run would save if all threads shared what is left: thread seconds lost
+    /// ([`RegionRow::usable`]), divided by the number of threads.
     pub seconds: f64,
     /// Its share of the run, 0 to 1.
     pub share: f64,
@@ -86,7 +87,7 @@ pub const LEAST: f64 = 0.01;
 
 /// The losses of a run, largest first: one per cause and region, one per region for threads in no
 /// team, one for all regions that are too small, and up to three for serial code. All these losses and the
-/// useful work add up to the run. One more is a part of the useful work: [`Reason::Memory`]. Losses
+/// useful work add up to the run, unless it has more threads than CPUs. One more is a part of the useful work: [`Reason::Memory`]. Losses
 /// below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
@@ -97,17 +98,21 @@ pub fn losses(
     kernel: &[KernelPart],
 ) -> Vec<Loss> {
     let calls = WaitingCalls::new(names, measured);
+    let waits = Waits {
+        fit: run.at_once == run.threads,
+        sleep: waits_sleep(names, measured),
+    };
     let mut losses: Vec<Loss> = Vec::new();
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
         regions.iter().partition(|row| diagnosis::is_small(row));
     losses.extend(
-        small_regions(&small, run, waits_sleep(names, measured))
+        small_regions(&small, run, waits)
             .into_iter()
             .filter(|loss| loss.seconds >= LEAST * run.wall),
     );
     for row in large {
         for cause in Cause::ALL {
-            let seconds = row.lost[cause as usize] / run.threads as f64;
+            let seconds = row.usable[cause as usize] / run.threads as f64;
             if seconds < LEAST * run.wall {
                 continue;
             }
@@ -119,7 +124,7 @@ pub fn losses(
             };
             let location = location.filter(|(call, location)| says(*call, location));
             let location = location.map(|(_, location)| location);
-            let (finding, hint) = diagnosis::explain(names, row, cause);
+            let (finding, hint) = diagnosis::explain(names, row, cause, waits);
             losses.push(Loss {
                 location: location.unwrap_or_else(|| row.location.clone()),
                 reason: Reason::Region(cause),
@@ -155,7 +160,7 @@ pub fn losses(
 fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
     let parts: Vec<KernelPart> = kernel.iter().filter(|it| it.is_memory()).cloned().collect();
     let all: f64 = parts.iter().map(|part| part.seconds).sum();
-    let seconds = all / run.threads as f64;
+    let seconds = all / run.at_once as f64;
     let location = parts.first()?.location.clone();
     let hint = kernel_work::mending(&parts)?;
     if seconds < LEAST * run.wall {
@@ -179,8 +184,8 @@ fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
 /// it. Only where one thread encounters all regions, this is the time that its teams leave.
 fn without_team(row: &RegionRow, run: &Run) -> f64 {
     match run.serial {
-        Some(serial) if row.nesting == 1 && run.processes == 1 => {
-            row.outermost - row.occupied / serial.threads as f64
+        Some(_) if row.nesting == 1 && run.processes == 1 => {
+            (row.outermost - row.occupied / run.at_once as f64).max(0.0)
         }
         _ => 0.0,
     }
@@ -194,7 +199,10 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
     };
     let threads = serial.threads as f64;
     let reasons = [
-        (Reason::Serial, serial.useful * (threads - 1.0)),
+        (
+            Reason::Serial,
+            serial.useful * (threads - threads / threads.min(run.at_once as f64)),
+        ),
         (Reason::SerialRuntime, serial.runtime * threads),
         (Reason::SerialOffCpu, serial.off_cpu * threads),
     ];
@@ -224,21 +232,26 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             let function = own.get(item.path.0 as usize).copied().flatten();
             *by_function.entry(function).or_default() += item.seconds;
         }
-        let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
-            left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
-        };
         let all: f64 = by_function.values().sum();
-        let heaviest = by_function.into_iter().max_by(larger);
+        let heaviest = heaviest(by_function);
         let largest = heaviest.map_or(0.0, |(_, seconds)| seconds);
         let function = heaviest.and_then(|(callee, _)| callee);
         let location = function.map_or_else(ConstructLocation::default, |callee| {
             location_of(names, callee)
         });
-        let most = match &location.function {
+        let mut most = match &location.function {
             Some(name) if largest > 0.5 * all => format!(", most of it in {}", short(name)),
             Some(name) => format!(", the largest part in {}", short(name)),
             None => String::new(),
         };
+        if let Some(function) = function {
+            let items = profile.items.iter().filter(|item| of(item) == Some(reason));
+            let call = heaviest_call(profile, &own, function, items);
+            let call = call.map(|call| ConstructLocation::of_frame(names, call));
+            if let Some((caller, line)) = call.and_then(|at| Some((at.function?, at.line?))) {
+                most.push_str(&format!(", called from {}, line {line}", short(&caller)));
+            }
+        }
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
         let (finding, hint) = diagnosis::serial(reason, &serial, &kernel);
         Loss {
@@ -251,6 +264,36 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         }
     };
     reasons.into_iter().map(loss).collect()
+}
+
+/// The call of `function` in the program's own code from which most time of `items` comes: the function
+/// may be called elsewhere, too.
+fn heaviest_call<'a>(
+    profile: &Profile,
+    own: &[Option<Callee>],
+    function: Callee,
+    items: impl Iterator<Item = &'a Item>,
+) -> Option<FrameId> {
+    let of = |path: PathId| own.get(path.0 as usize).copied().flatten();
+    let mut calls = FxHashMap::<FrameId, f64>::default();
+    for item in items.filter(|item| of(item.path) == Some(function)) {
+        let mut at = item.path;
+        while at != PathId::EMPTY && of(at) == Some(function) {
+            at = profile.paths.get(at.0)?.callers;
+        }
+        let caller = profile.paths.get(at.0).filter(|_| at != PathId::EMPTY);
+        if let Some(caller) = caller {
+            *calls.entry(caller.frame.frame).or_default() += item.seconds;
+        }
+    }
+    heaviest(calls).map(|(call, _)| call)
+}
+
+/// The key with most seconds, the first of several.
+fn heaviest<K: Ord>(seconds: FxHashMap<K, f64>) -> Option<(K, f64)> {
+    let larger =
+        |left: &(K, f64), right: &(K, f64)| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0));
+    seconds.into_iter().max_by(larger)
 }
 
 pub(super) fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
@@ -295,14 +338,14 @@ pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<
 }
 
 /// The loss of all regions that are too small, reported at the one that loses most.
-fn small_regions(regions: &[&RegionRow], run: &Run, sleep: bool) -> Option<Loss> {
+fn small_regions(regions: &[&RegionRow], run: &Run, waits: Waits) -> Option<Loss> {
     let lost = |row: &RegionRow| {
-        row.lost.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
+        row.usable.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
     };
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();
-    let (finding, hint) = diagnosis::small(first, regions, sleep);
+    let (finding, hint) = diagnosis::small(first, regions, waits);
     Some(Loss {
         location: first.location.clone(),
         reason: Reason::Small,
@@ -371,10 +414,7 @@ impl WaitingCalls {
                 *all.entry(call).or_default() += seconds;
             }
         }
-        let larger = |left: &(FrameId, f64), right: &(FrameId, f64)| {
-            left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
-        };
-        all.into_iter().max_by(larger).map(|(call, _)| call)
+        heaviest(all).map(|(call, _)| call)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Threads that were ready to run without a CPU, and who had the CPUs meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::rows::SLICE;
+use experiment::ids::ThreadId;
+use experiment::rows::{CpuUse, SLICE};
 use experiment::state::Scheduling;
 use experiment::tables::Tables;
 
@@ -28,20 +29,48 @@ pub struct Crowd {
     pub spinning: f64,
     /// Threads of this program with work had it.
     pub working: f64,
+    /// Threads of this program that are in no team, and were not made by OpenMP, had it.
+    pub outside: f64,
 }
 
 /// The share of thread time spent ready without a CPU from which the machine is too crowded for
 /// reliable measurements.
 const CROWDED: f64 = 0.1;
 
+/// The number of CPUs that a program's threads can have had, of the `given` ones: for each thread, the one
+/// on which it was switched most, and those on which it was switched more than a few times. A program may
+/// bind its threads, or be bound by what starts it. All CPUs, if nothing is known.
+pub fn cpus_had(uses: &[CpuUse], given: u32) -> u32 {
+    /// Where a thread is before it is bound, it is switched no more often than that.
+    const FEW: u64 = 3;
+    let mut most = BTreeMap::<ThreadId, (u64, u16)>::new();
+    let mut had = BTreeSet::<u16>::new();
+    for it in uses {
+        let switches = it.voluntary + it.involuntary;
+        if switches > FEW {
+            had.insert(it.cpu);
+        }
+        if switches > 0 {
+            let most = most.entry(it.thread).or_default();
+            *most = (*most).max((switches, it.cpu));
+        }
+    }
+    had.extend(most.values().map(|&(_, cpu)| cpu));
+    match had.len() {
+        0 => given,
+        had => given.min(had as u32),
+    }
+}
+
 impl Crowd {
-    /// Of a recording on `cpus` CPUs that it could use.
-    pub fn of(tables: &Tables, measured: &Measured<'_>, cpus: u32) -> Crowd {
+    /// Of a recording.
+    pub fn of(tables: &Tables, measured: &Measured<'_>) -> Crowd {
         #[derive(Default)]
         struct Slice {
             preempted: f64,
             spinning: f64,
             working: f64,
+            outside: f64,
         }
         let mut crowd = Crowd::default();
         let mut slices = BTreeMap::<u32, Slice>::new();
@@ -55,7 +84,8 @@ impl Crowd {
             crowd.all += if in_team { seconds } else { 0.0 };
             match sum.scheduling {
                 Scheduling::Running if waits => slice.spinning += seconds,
-                Scheduling::Running => slice.working += seconds,
+                Scheduling::Running if in_team => slice.working += seconds,
+                Scheduling::Running => slice.outside += seconds,
                 Scheduling::Preempted if in_team => slice.preempted += seconds,
                 Scheduling::Stolen if in_team => crowd.stolen += seconds,
                 _ => {}
@@ -64,8 +94,8 @@ impl Crowd {
         for (at, slice) in slices {
             let left = measured.duration.0.saturating_sub(u64::from(at) * SLICE.0);
             let length = left.min(SLICE.0) as f64 / 1e9;
-            let running = slice.spinning + slice.working;
-            let unused = (f64::from(cpus) * length - running).max(0.0);
+            let running = slice.spinning + slice.working + slice.outside;
+            let unused = (f64::from(measured.cpus) * length - running).max(0.0);
             let others = if running > 0.0 {
                 slice.preempted.min(unused)
             } else {
@@ -76,9 +106,10 @@ impl Crowd {
             if own > 0.0 {
                 crowd.spinning += own * slice.spinning / running;
                 crowd.working += own * slice.working / running;
+                crowd.outside += own * slice.outside / running;
             }
         }
-        crowd.ready = crowd.stolen + crowd.others + crowd.spinning + crowd.working;
+        crowd.ready = crowd.stolen + crowd.others + crowd.spinning + crowd.working + crowd.outside;
         crowd
     }
 
@@ -109,6 +140,10 @@ impl Crowd {
                 "other programs (or none, by a limit of the container)",
             ),
             (self.working, "this program's own threads at work"),
+            (
+                self.outside,
+                "this program's threads that OpenMP did not make",
+            ),
             (self.spinning, "its threads that spun in waits"),
             (self.stolen, "other machines of the hypervisor"),
         ];
@@ -121,7 +156,13 @@ impl Crowd {
 
     /// What to try, against whoever had most.
     pub(super) fn hint(&self) -> &'static str {
-        let most = [self.others, self.working, self.spinning, self.stolen];
+        let most = [
+            self.others,
+            self.working,
+            self.outside,
+            self.spinning,
+            self.stolen,
+        ];
         let most = most.into_iter().fold(0.0, f64::max);
         if most <= self.others.max(self.stolen) {
             "measure on a machine that is idle, or with fewer threads"

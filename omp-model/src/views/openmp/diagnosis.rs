@@ -28,9 +28,8 @@ fn each(row: &RegionRow) -> f64 {
     row.own.elapsed / row.instances.max(1) as f64
 }
 
-/// The finding and hint for regions that are too small; `first` loses most. `sleep` tells whether threads
-/// sleep while they wait.
-pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], sleep: bool) -> (String, String) {
+/// The finding and hint for regions that are too small; `first` loses most.
+pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], waits: Waits) -> (String, String) {
     let entered = format!(
         "entered {} times for {:.1} us each",
         first.instances,
@@ -44,15 +43,17 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], sleep: bool) -> (
              counted here"
         ),
     };
-    let hint = "make one region of several, put the parallel directive on an outer loop, or run \
-                small cases serially (an if clause)";
+    let hint = format!(
+        "{ONE_REGION}, put the parallel directive on an outer loop, or run small cases serially (an if \
+         clause)"
+    );
     // Who is ready to run and has no CPU would have it less often if others spun.
     let ready: f64 = regions.iter().flat_map(|row| row.ready).sum();
     let lost: f64 = regions.iter().flat_map(|row| row.lost).sum();
-    let hint = if sleep && ready < 0.25 * lost {
+    let hint = if waits.could_stay_awake() && ready < 0.25 * lost {
         format!("{AWAKE}; or {hint}")
     } else {
-        hint.to_owned()
+        hint
     };
     (finding, hint)
 }
@@ -60,6 +61,9 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], sleep: bool) -> (
 /// What to try first when threads sleep between regions that follow each other closely.
 const AWAKE: &str = "threads sleep in their waits, and it takes long to wake them: keep them awake \
                      (OMP_WAIT_POLICY=active), if each has a CPU";
+
+/// What to try when regions follow each other closely.
+const ONE_REGION: &str = "make one region of several";
 
 /// The finding and the hint for threads that are in no team, of a process with `threads` threads.
 pub(super) fn no_team(row: &RegionRow, threads: usize) -> (String, String) {
@@ -122,13 +126,35 @@ pub(super) fn serial(
     }
 }
 
+/// How the threads of a run wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waits {
+    /// Whether there is a CPU for each thread.
+    pub(super) fit: bool,
+    /// Whether they sleep for most of the time that they wait in barriers or for regions.
+    pub(super) sleep: bool,
+}
+
+impl Waits {
+    /// Whether the program gains from waits that do not sleep: it takes time to wake threads, and none
+    /// of them would take a CPU from another one.
+    const fn could_stay_awake(self) -> bool {
+        self.fit && self.sleep
+    }
+}
+
 /// The finding and the hint for a cause.
-pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
+pub(super) fn explain(
+    names: &Names<'_>,
+    row: &RegionRow,
+    cause: Cause,
+    waits: Waits,
+) -> (String, String) {
     if let Some(found) = tiny_tasks(row, cause) {
         return found;
     }
     let (finding, hint): (String, &str) = match cause {
-        Cause::Imbalance => return imbalance(names, row),
+        Cause::Imbalance => return imbalance(names, row, waits),
         Cause::Lock => mutexes(row),
         Cause::Ordered => (
             waited(row, row.time(Metric::Ordered)),
@@ -143,7 +169,7 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
             waited(row, row.time(Metric::Reduction)),
             "reduce less often, or into smaller objects",
         ),
-        Cause::Scheduling => return scheduling(row),
+        Cause::Scheduling => return scheduling(row, waits),
         Cause::Tasks => (
             waited(row, row.time(Metric::Task)),
             "make more tasks than threads, or smaller ones, and let their creator work too; \
@@ -154,12 +180,12 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
                 "threads slept for {:.3} s in the middle of their work",
                 row.time(Metric::OffCpuWork) - row.ready[cause as usize]
             ),
-            "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
+            asleep(row),
         ),
     };
     // A thread that waits without a CPU waits longer because of that.
     let ready = row.ready[cause as usize];
-    if ready > 0.5 * threads(row) * row.own.part(cause) {
+    if ready > 0.5 * row.lost[cause as usize] {
         let finding = match cause {
             Cause::OffCpu => format!("threads with work to do had no CPU for {ready:.3} s"),
             _ => format!("{finding}; threads were ready to run for {ready:.3} s and had no CPU"),
@@ -180,7 +206,7 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
     let count = row.tasks.count as f64;
     let mean = row.tasks.work / count.max(1.0);
     let cost = count * TASK;
-    let tiny = mean < 5.0 * TASK && cost > 0.1 * threads(row) * row.own.part(cause);
+    let tiny = mean < 5.0 * TASK && cost > 0.1 * row.lost[cause as usize];
     (concerns && tiny).then(|| {
         let finding = format!(
             "{} tasks do {:.1} us of work each, about what it takes to make one",
@@ -212,32 +238,40 @@ fn mutexes(row: &RegionRow) -> (String, &'static str) {
 }
 
 /// The finding for other time in the runtime, and for threads that have not joined their team yet.
-fn scheduling(row: &RegionRow) -> (String, String) {
-    let lost = threads(row) * row.own.part(Cause::Scheduling);
+fn scheduling(row: &RegionRow, waits: Waits) -> (String, String) {
+    let lost = row.lost[Cause::Scheduling as usize];
     let inside = row.time(Metric::Overhead) - row.mutex_overhead;
     let kernel = row.overhead_in_kernel;
-    let (finding, hint) = if inside > 0.5 * lost && kernel > 0.5 * inside {
+    let closer = |awake: bool| {
+        if awake {
+            format!("{AWAKE}; or {ONE_REGION}")
+        } else {
+            ONE_REGION.to_owned()
+        }
+    };
+    if inside > 0.5 * lost && kernel > 0.5 * inside {
         (
             format!(
                 "{inside:.3} s of thread time inside the runtime, {kernel:.3} s of it in the \
-                 kernel by samples"
+                 kernel by samples: it wakes threads there and puts them to sleep"
             ),
-            "the runtime wakes threads there and puts them to sleep: keep them awake between \
-             regions (OMP_WAIT_POLICY=active), or make one region of several",
+            closer(waits.fit),
         )
     } else if inside > 0.5 * lost {
         (
             format!("{inside:.3} s of thread time inside the runtime"),
-            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
+            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks"
+                .to_owned(),
         )
     } else {
         (
             format!("threads came {:.3} s late to their team", lost - inside),
-            "keep them awake between regions (OMP_WAIT_POLICY=active), or make one region of \
-             several; threads without a CPU are late, too",
+            format!(
+                "{}; threads without a CPU are late, too",
+                closer(waits.could_stay_awake())
+            ),
         )
-    };
-    (finding, hint.to_owned())
+    }
 }
 
 fn threads(row: &RegionRow) -> f64 {
@@ -256,9 +290,33 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
     )
 }
 
-fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
+/// What to try where threads sleep in the middle of their work.
+fn asleep(row: &RegionRow) -> &'static str {
+    let most = row.work.first().map_or(0.0, |(_, seconds)| *seconds);
+    if most > 0.9 * row.own.elapsed {
+        "keep what blocks (input, output, sleeping, memory that is paged in) out of the region, and \
+         share its work anew: one thread works all the time, so the first alone gains nothing"
+    } else {
+        "keep what blocks (input, output, sleeping, memory that is paged in) out of the region"
+    }
+}
+
+/// How to divide the work of a region evenly.
+fn division(row: &RegionRow, is_loop: bool) -> &'static str {
+    if row.tasks.count > 0 {
+        "make more tasks than threads, or smaller ones; OMP_task shows their times"
+    } else if is_loop {
+        "try schedule(dynamic), or smaller chunks if that is its schedule; OMP_loop shows it"
+    } else {
+        "give each thread the same work; if a static loop divides it, try schedule(dynamic); OMP_loop \
+         shows its schedule"
+    }
+}
+
+fn imbalance(names: &Names<'_>, row: &RegionRow, waits: Waits) -> (String, String) {
     let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
-    let mean = total / threads(row);
+    let threads = threads(row);
+    let mean = total / threads;
     let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
     let ratio = if mean > 0.0 { most / mean } else { 1.0 };
     // The part of the barrier time that uneven work explains: by instance if recorded, else from
@@ -266,7 +324,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     let uneven = row
         .spread
         .map_or(most - mean, |spread| spread.longest - spread.mean);
-    let lost = row.own.part(Cause::Imbalance);
+    let lost = row.lost[Cause::Imbalance as usize] / threads;
     let heavy = thread_name(names, heaviest);
     if uneven > 0.5 * lost && mean > 0.0 {
         // No schedule evens out what the kernel does for whoever touches memory first.
@@ -274,7 +332,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         let own = row.kernel.iter().find(|(thread, _)| *thread == heaviest);
         let own = own.map_or(0.0, |(_, seconds)| *seconds);
         let excess = most - mean;
-        if kernel > 0.5 * total || excess > 0.0 && own - kernel / threads(row) > 0.5 * excess {
+        if kernel > 0.5 * total || excess > 0.0 && own - kernel / threads > 0.5 * excess {
             return (
                 format!(
                     "{heavy} works {ratio:.1} times the mean, {own:.3} s of it in the kernel by \
@@ -287,7 +345,8 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
             );
         }
         let is_loop = row.loop_of(names) == Some(Workshare::Loop);
-        if most > 0.9 * total && row.threads > 1 && !is_loop {
+        let division = division(row, is_loop);
+        if most > 0.9 * total && row.threads > 1 && !is_loop && row.tasks.count == 0 {
             return (
                 format!(
                     "{heavy} does {:.0} % of the work alone",
@@ -301,15 +360,19 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         if ratio > 1.2 {
             return (
                 format!("{heavy} works {ratio:.1} times the mean"),
-                "try schedule(dynamic), or give each thread the same work".to_owned(),
+                division.to_owned(),
             );
         }
+        let who = match row.instances {
+            0 | 1 => "",
+            _ => ", each time on another thread",
+        };
         return (
             format!(
-                "the work is uneven (load balance {:.2}), each time on another thread",
+                "the work is uneven (load balance {:.2}){who}",
                 row.load_balance()
             ),
-            "try schedule(dynamic), or schedule(guided) with small chunks".to_owned(),
+            division.to_owned(),
         );
     }
     let balance = row.load_balance();
@@ -320,17 +383,32 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     };
     // A thread that gets no CPU on its way delays the whole team.
     let [waiting, working] = [Cause::Imbalance, Cause::OffCpu].map(|it| row.ready[it as usize]);
-    let threads = threads(row);
     if waiting + working * (threads - 1.0) > 0.5 * lost * threads {
         let ready = waiting + working;
         let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
         return (finding, CROWDED.to_owned());
     }
-    (
-        work,
+    // Who waits for its turn or for a mutex comes late to the barrier.
+    let inside: f64 = [Cause::Lock, Cause::Ordered]
+        .iter()
+        .map(|&it| row.lost[it as usize])
+        .sum();
+    if inside > lost * threads {
+        return (
+            work,
+            "threads come late because they waited for mutexes or their turn inside the region: that \
+             is named apart"
+                .to_owned(),
+        );
+    }
+    let waking = if waits.could_stay_awake() {
+        ", or the time to wake threads that sleep (OMP_WAIT_POLICY=active keeps them awake)"
+    } else {
+        ""
+    };
+    let hint = format!(
         "threads come to the barrier late for another reason: waits and serial parts inside the \
-         region, or the time to wake threads that sleep (OMP_WAIT_POLICY=active keeps them awake); \
-         leave barriers out with nowait where one can"
-            .to_owned(),
-    )
+         region{waking}; leave barriers out with nowait where one can"
+    );
+    (work, hint)
 }

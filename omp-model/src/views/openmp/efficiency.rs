@@ -99,6 +99,8 @@ pub struct Run {
     pub processes: usize,
     /// Threads of all processes: for each process, the most that OpenMP had at one time.
     pub threads: usize,
+    /// How many of them can be at work at one time: all, or as many as there are CPUs.
+    pub at_once: usize,
     /// The parallel efficiency with its components below it.
     pub efficiency: Efficiency,
     /// What the threads did.
@@ -270,6 +272,10 @@ pub fn efficiency(
         wall,
         processes: processes.len(),
         threads,
+        at_once: match measured.cpus as usize {
+            0 => threads,
+            cpus => threads.min(cpus),
+        },
         efficiency: root,
         spent,
         serial: main.serial(),

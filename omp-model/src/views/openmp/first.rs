@@ -47,13 +47,13 @@ impl First {
         names: &Names<'_>,
         measured: &Measured<'_>,
         regions: &[RegionRow],
-        (cpus, kernel): (u32, bool),
+        kernel: bool,
     ) -> Option<First> {
         let run = efficiency(profile, names.tables, measured, regions)?;
         let kernel = kernel.then(|| kernel_work(profile, names));
         let parts = kernel.as_deref().unwrap_or_default();
         let mut losses = losses(profile, names, measured, regions, &run, parts);
-        let crowd = Crowd::of(names.tables, measured, cpus);
+        let crowd = Crowd::of(names.tables, measured);
         for loss in losses.iter_mut().filter(|loss| loss.hint == NO_CPU) {
             loss.hint = crowd.hint().to_owned();
         }
@@ -62,7 +62,7 @@ impl First {
             budget: Budget::of(&run, regions),
             kernel,
             crowd,
-            cpus,
+            cpus: measured.cpus,
             spins: Spins::of(profile, names),
             run,
         })
@@ -71,7 +71,19 @@ impl First {
     /// Sentences that precede all other advice, because they affect every time below.
     pub fn before(&self) -> impl Iterator<Item = String> {
         let spins = self.spins.as_ref().map(Spins::words);
-        self.crowd.words().into_iter().chain(spins)
+        let run = &self.run;
+        let few_cpus = (run.at_once < run.threads).then(|| {
+            let cpus = match run.at_once {
+                1 => "one CPU".to_owned(),
+                several => format!("{several} CPUs"),
+            };
+            format!(
+                "{} threads had {cpus}: what is said to be lost below is what {cpus} could save",
+                run.threads
+            )
+        });
+        let crowd = self.crowd.words();
+        crowd.into_iter().chain(few_cpus).chain(spins)
     }
 
     /// The sentence for a run without losses.

@@ -33,6 +33,9 @@ use experiment::tables::{ContextKind, Tables};
 pub struct Measured<'a> {
     /// Wall time of the experiment.
     pub duration: Nanos,
+    /// CPUs that its threads could have at one time ([`crowd::cpus_had`]); 0 if that is not known, which
+    /// counts as one for each thread.
+    pub cpus: u32,
     /// Exact time by thread state.
     pub sums: &'a Sums,
     /// Sums over the instances of regions.

@@ -6,6 +6,7 @@ use experiment::ids::{ContextId, ThreadId};
 use experiment::symbols::Workshare;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
 
+use super::efficiency::rest;
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
 use super::locations::{Bodies, ConstructLocation, Directive};
 use super::mutex_calls::MutexCalls;
@@ -50,6 +51,9 @@ pub struct RegionRow {
     pub whole: Gain,
     /// Seconds of thread time lost to each cause in its teams, nested regions left out.
     pub lost: Parts,
+    /// The part of it that the CPUs could have worked: all, unless its teams had more threads than there
+    /// are CPUs.
+    pub usable: Parts,
     /// Seconds of thread time lost to uneven work: in each instance, what the other threads would
     /// have worked as long as the one that worked longest. 0 for a nested region, whose work counts
     /// for the outermost one.
@@ -148,6 +152,7 @@ impl RegionRow {
         self.own.add(&other.own, 1.0);
         self.whole.add(&other.whole, 1.0);
         sum(&mut self.lost, other.lost);
+        sum(&mut self.usable, other.usable);
         self.uneven += other.uneven;
         self.outermost += other.outermost;
         self.occupied += other.occupied;
@@ -248,12 +253,33 @@ impl ContextTotals {
         parts
     }
 
-    /// The gain without nested regions.
-    fn gain(&self) -> Gain {
+    /// The part of [`Self::lost`] that `cpus` CPUs could have worked. While all of them are at work,
+    /// threads that are ready to run lose nothing, so the time of the others comes first.
+    fn usable(&self, cpus: u32) -> Parts {
+        let (lost, team) = (self.lost(), self.team());
+        let cpus = f64::from(cpus);
+        if cpus == 0.0 || team <= cpus {
+            return lost;
+        }
+        let bound = rest(self.room() - self.useful * team / cpus).max(0.0);
+        let ready: f64 = self.ready.iter().sum();
+        let others = rest(lost.iter().sum::<f64>() - ready);
+        let of_others = if others > bound { bound / others } else { 1.0 };
+        let of_ready = match bound - others {
+            left if left > 0.0 && ready > 0.0 => (left / ready).min(1.0),
+            _ => 0.0,
+        };
+        std::array::from_fn(|at| {
+            (lost[at] - self.ready[at]) * of_others + self.ready[at] * of_ready
+        })
+    }
+
+    /// The gain on `cpus` CPUs without nested regions.
+    fn gain(&self, cpus: u32) -> Gain {
         let team = self.team();
         Gain {
             elapsed: self.room() / team,
-            parts: self.lost().map(|part| part / team),
+            parts: self.usable(cpus).map(|part| part / team),
         }
     }
 }
@@ -269,7 +295,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         known.copied().unwrap_or(ContextId::ROOT)
     };
     let bodies = Bodies::learn(profile, names, &kinds, region_of);
-    let levels = Levels::new(tables, &innermost, &accounts);
+    let levels = Levels::new(tables, &innermost, &accounts, measured.cpus);
 
     let mut rows = BTreeMap::<(u32, ConstructLocation, bool, String), RegionRow>::new();
     let known = (0..accounts.len()).filter(|&at| accounts[at].is_some());
@@ -301,6 +327,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             own: Gain::default(),
             whole: Gain::default(),
             lost: Parts::default(),
+            usable: Parts::default(),
             uneven: 0.0,
             outermost: 0.0,
             occupied: 0.0,
@@ -343,6 +370,7 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, level
     add(&mut row.exclusive, &account.seconds);
     add(&mut row.inclusive, &levels.inclusive[at]);
     row.own.add(&levels.own[at], 1.0);
+    sum(&mut row.usable, levels.usable[at]);
     row.whole.add(&levels.whole[at], 1.0);
     sum(&mut row.lost, account.lost());
     if row.nesting == 1 {
@@ -509,6 +537,7 @@ fn outermost(tables: &Tables, innermost: &[ContextId]) -> Vec<ContextId> {
 /// Values that follow from the nesting of regions, by context.
 struct Levels {
     nesting: Vec<u32>,
+    usable: Vec<Parts>,
     own: Vec<Gain>,
     whole: Vec<Gain>,
     /// Thread time of teams, nested regions included.
@@ -517,16 +546,22 @@ struct Levels {
 }
 
 impl Levels {
-    fn new(tables: &Tables, innermost: &[ContextId], accounts: &[Option<ContextTotals>]) -> Levels {
+    fn new(
+        tables: &Tables,
+        innermost: &[ContextId],
+        accounts: &[Option<ContextTotals>],
+        cpus: u32,
+    ) -> Levels {
         let count = innermost.len();
         let none = ContextTotals {
             seconds: vec![0.0; REGION_METRICS.len()],
             ..ContextTotals::default()
         };
         let account = |at: usize| accounts[at].as_ref().unwrap_or(&none);
-        let own: Vec<Gain> = (0..count).map(|at| account(at).gain()).collect();
+        let own: Vec<Gain> = (0..count).map(|at| account(at).gain(cpus)).collect();
         let mut levels = Levels {
             nesting: vec![0; count],
+            usable: (0..count).map(|at| account(at).usable(cpus)).collect(),
             occupied: (0..count).map(|at| account(at).room()).collect(),
             whole: own.clone(),
             own,

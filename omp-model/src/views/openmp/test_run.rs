@@ -40,6 +40,7 @@ pub(crate) struct TestRun {
     pub(crate) lock_waits: Vec<LockWait>,
     pub(crate) task_sums: Vec<TaskSum>,
     pub(crate) end: u64,
+    pub(crate) cpus: u32,
     /// Where each thread's last interval ended, in milliseconds.
     pub(crate) at: Vec<u64>,
 }
@@ -79,6 +80,7 @@ impl TestRun {
             lock_waits: Vec::new(),
             task_sums: Vec::new(),
             end,
+            cpus: 0,
             at: vec![0; threads as usize],
         }
     }
@@ -211,6 +213,7 @@ impl TestRun {
     pub(crate) fn measured(&self) -> Measured<'_> {
         Measured {
             duration: Nanos(self.end * MS),
+            cpus: self.cpus,
             sums: &self.sums,
             region_sums: &self.region_sums,
             region_works: &self.region_works,

@@ -1,11 +1,11 @@
 //! The advice for runs whose losses are known by construction.
 
-use experiment::ids::{Nanos, ThreadId};
+use experiment::ids::{ContextId, Nanos, ThreadId};
 use experiment::rows::TaskSum;
 use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
-use super::{Reason, losses};
+use super::{Loss, Reason, losses};
 use crate::views::openmp::crowd::Crowd;
 use crate::views::openmp::gain::Cause;
 use crate::views::openmp::test_run::{MS, ROOT, TestRun, close, rows, run, unbalanced};
@@ -27,14 +27,14 @@ fn the_largest_loss_is_said_first_with_what_follows_from_it() {
     close(found[0].seconds, 0.225);
     close(found[0].share, 0.45);
     assert_eq!(found[0].finding, "thread 100 works 2.3 times the mean");
-    assert!(found[0].hint.starts_with("try schedule(dynamic)"));
+    assert!(found[0].hint.contains("try schedule(dynamic)"));
     // Three of four threads idle for 100 ms.
     close(found[1].seconds, 0.075);
 }
 
-fn first_finding(test: &TestRun) -> String {
+fn first_loss(test: &TestRun) -> Loss {
     let (profile, measured) = (test.profile(), test.measured());
-    let found = losses(
+    let mut found = losses(
         &profile,
         &test.names(),
         &measured,
@@ -42,7 +42,27 @@ fn first_finding(test: &TestRun) -> String {
         &run(test),
         &[],
     );
-    found[0].finding.clone()
+    found.swap_remove(0)
+}
+
+fn first_finding(test: &TestRun) -> String {
+    first_loss(test).finding
+}
+
+/// So many tasks of thread 1 that work for `work` milliseconds together.
+fn tasks(context: ContextId, count: u32, work: u64) -> TaskSum {
+    TaskSum {
+        slice: 0,
+        context,
+        thread: ThreadId(1),
+        instances: count,
+        unfinished: 0,
+        elsewhere: count,
+        work: Nanos(work * MS),
+        least: Nanos(0),
+        most: Nanos(work * MS),
+        squares: 0,
+    }
 }
 
 /// Two threads that work and then wait, in instances that are all alike.
@@ -92,6 +112,26 @@ fn causes_of_imbalance_are_distinguished() {
         "the work is uneven (load balance 0.60), each time on another thread"
     );
 
+    // In a single instance nothing is known of other times. Tasks have no schedule.
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    for (thread, work) in [(0, 100), (1, 70)] {
+        test.run(thread, State::Work, region, work);
+        test.run(thread, State::ImplicitBarrier, region, 100 - work);
+    }
+    test.instance(region, 0, 100, &[100, 70]);
+    let said = |test: &TestRun| {
+        let loss = first_loss(test);
+        (loss.finding, loss.hint)
+    };
+    let (finding, hint) = said(&test);
+    assert_eq!(finding, "the work is uneven (load balance 0.85)");
+    assert!(hint.contains("if a static loop divides it"), "{hint}");
+    let task = test.construct(region, ContextKind::Task, 0x50);
+    test.task_sums = vec![tasks(task, 3, 170)];
+    let (_, hint) = said(&test);
+    assert!(hint.starts_with("make more tasks than threads"), "{hint}");
+
     assert_eq!(
         first_finding(&even(1)),
         "the work is even (load balance 1.00)"
@@ -114,7 +154,7 @@ fn causes_of_imbalance_are_distinguished() {
         first_finding(&test),
         "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
     );
-    let crowd = Crowd::of(&test.tables, &test.measured(), 2);
+    let crowd = Crowd::of(&test.tables, &test.measured());
     close(crowd.ready, 0.12);
 
     // One thread does slightly more work, but that is not why the others wait.
@@ -141,18 +181,7 @@ fn causes_of_other_losses_are_distinguished() {
         test.run(0, State::TaskWait, region, 100);
         test.run(1, State::Work, task, 100);
         test.instance(region, 0, 100, &[0, 100]);
-        test.task_sums = vec![TaskSum {
-            slice: 0,
-            context: task,
-            thread: ThreadId(1),
-            instances: count,
-            unfinished: 0,
-            elsewhere: count,
-            work: Nanos(work * MS),
-            least: Nanos(0),
-            most: Nanos(work * MS),
-            squares: 0,
-        }];
+        test.task_sums = vec![tasks(task, count, work)];
         first_finding(&test)
     };
     assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
@@ -176,6 +205,25 @@ fn causes_of_other_losses_are_distinguished() {
     });
     assert_eq!(inside, "0.040 s of thread time inside the runtime");
     assert_eq!(late, "threads came 0.040 s late to their team");
+
+    // A thread that sleeps beside one that works all the time delays nobody.
+    let asleep = |other: u64| {
+        let mut test = TestRun::new(2, 100);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        test.run(0, State::Work, region, other);
+        test.run(0, State::ImplicitBarrier, region, 100 - other);
+        test.run(1, State::Work, region, 50);
+        test.be(1, (State::Work, Scheduling::Blocked), region, 50);
+        test.instance(region, 0, 100, &[other, 50]);
+        let found = first_loss(&test);
+        assert_eq!(
+            found.finding,
+            "threads slept for 0.050 s in the middle of their work"
+        );
+        found.hint.contains("the first alone")
+    };
+    assert!(asleep(100));
+    assert!(!asleep(60));
 
     // A thread that waits for a lock without a CPU would not get another lock any sooner.
     let mut test = TestRun::new(2, 100);

@@ -1,14 +1,15 @@
 //! Rows of regions, and their gains, of runs whose values are known by construction.
 
 use experiment::ids::{Nanos, ThreadId};
-use experiment::state::State;
+use experiment::state::{Scheduling, State};
 use experiment::symbols::{FrameSymbol, Function, FunctionId};
 use experiment::tables::ContextKind;
 
 use crate::metrics::Metric;
+use crate::views::openmp::advice::{Reason, losses};
 use crate::views::openmp::gain::Cause;
 use crate::views::openmp::regions::{regions, total};
-use crate::views::openmp::test_run::{ROOT, TestRun, close, rows, unbalanced};
+use crate::views::openmp::test_run::{ROOT, TestRun, close, rows, run, unbalanced};
 
 #[test]
 fn one_thread_of_four_with_four_times_the_work() {
@@ -36,6 +37,49 @@ fn without_the_spread_by_instance_the_sums_over_the_run_give_the_balance() {
     };
     close(row.load_balance(), 0.4375);
     close(row.own.total(), 0.4 - 0.7 / 4.0);
+}
+
+/// What more threads than CPUs wait for is no loss while the CPUs are at work.
+#[test]
+fn two_cpus_cannot_gain_what_four_threads_lose() {
+    // In the first half each of four threads has a CPU for half of the time, in the second one works.
+    let mut test = TestRun::new(4, 400);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    for thread in 0..4 {
+        test.run(thread, State::Work, region, 100);
+        let ready = (State::Work, Scheduling::Preempted);
+        test.be(thread, ready, region, 100);
+        let state = match thread {
+            0 => State::Work,
+            _ => State::ImplicitBarrier,
+        };
+        test.run(thread, state, region, 200);
+    }
+    test.instance(region, 0, 400, &[300, 100, 100, 100]);
+    let on = |test: &mut TestRun, cpus: u32| {
+        test.cpus = cpus;
+        rows(test).swap_remove(0)
+    };
+    let four = on(&mut test, 4);
+    close(four.own.part(Cause::OffCpu), 0.1);
+    close(four.own.part(Cause::Imbalance), 0.15);
+    assert_eq!(four.usable, four.lost);
+
+    let two = on(&mut test, 2);
+    close(two.own.elapsed, 0.4);
+    close(two.own.part(Cause::OffCpu), 0.0);
+    close(two.own.part(Cause::Imbalance), 0.1);
+    assert_eq!(two.lost, four.lost);
+    // The other CPU shares the work of the second half.
+    let run = run(&test);
+    assert_eq!((run.threads, run.at_once), (4, 2));
+    let (profile, measured) = (test.profile(), test.measured());
+    let found = losses(&profile, &test.names(), &measured, &[two], &run, &[]);
+    let [loss] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(loss.reason, Reason::Region(Cause::Imbalance));
+    close(loss.seconds, 0.1);
 }
 
 #[test]

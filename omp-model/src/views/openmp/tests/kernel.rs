@@ -1,12 +1,13 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
-use experiment::ids::StackId;
+use experiment::ids::{StackId, ThreadId};
+use experiment::rows::CpuUse;
 use experiment::state::{Scheduling, State};
-use experiment::tables::ContextKind;
+use experiment::tables::{ContextKind, ThreadKind};
 
 use super::super::advice::{Loss, Reason};
-use super::super::crowd::Crowd;
+use super::super::crowd::{Crowd, cpus_had};
 use super::super::first::First;
 use super::super::gain::Cause;
 use super::super::regions::regions;
@@ -30,8 +31,7 @@ fn first(mut test: TestRun, in_kernel: &[InKernel<'_>]) -> First {
         put_into_kernel(&mut profile, (thread, state), length, stack);
     }
     let rows = regions(&profile, &test.names(), &test.measured());
-    let cpus = (2, true);
-    First::of(&profile, &test.names(), &test.measured(), &rows, cpus).unwrap()
+    First::of(&profile, &test.names(), &test.measured(), &rows, true).unwrap()
 }
 
 fn loss(first: &First, reason: Reason) -> Option<&Loss> {
@@ -200,7 +200,7 @@ fn no_schedule_is_advised_against_system_time() {
     let found = first(uneven(), &[(0, WORK, 30, &FAULT), (1, WORK, 30, &FAULT)]);
     let uneven = loss(&found, imbalance).unwrap();
     assert!(
-        uneven.hint.starts_with("try schedule(dynamic)"),
+        uneven.hint.contains("try schedule(dynamic)"),
         "{}",
         uneven.hint
     );
@@ -273,8 +273,9 @@ fn useful_work_is_divided_into_user_code_and_the_kernel() {
 
 /// Two threads that are ready to run for half of a second each, on two CPUs. `own` lets threads of
 /// the program use these CPUs meanwhile, in a state.
-fn crowd(own: Option<State>, threads: u32) -> Crowd {
+fn crowded(own: Option<State>, threads: u32) -> TestRun {
     let mut test = TestRun::new(threads, 1_000);
+    test.cpus = 2;
     for thread in 0..2 {
         test.run(thread, State::Serial, ROOT, 500);
         test.be(thread, (State::Serial, Scheduling::Preempted), ROOT, 500);
@@ -289,7 +290,13 @@ fn crowd(own: Option<State>, threads: u32) -> Crowd {
             None => test.be(thread, sleeps, ROOT, 1_000),
         }
     }
-    let crowd = Crowd::of(&test.tables, &test.measured(), 2);
+    test
+}
+
+/// Who had the CPUs then.
+fn crowd(own: Option<State>, threads: u32) -> Crowd {
+    let test = crowded(own, threads);
+    let crowd = Crowd::of(&test.tables, &test.measured());
     close(crowd.ready, 1.0);
     crowd
 }
@@ -319,6 +326,20 @@ fn those_who_had_the_cpus_are_named() {
     );
     assert!(own.words().unwrap().contains("own threads at work"));
 
+    // They are threads that the program made itself.
+    let mut test = crowded(Some(State::Serial), 4);
+    for thread in [2, 3] {
+        test.tables.threads[thread].kind = ThreadKind::Other;
+    }
+    let own = Crowd::of(&test.tables, &test.measured());
+    close(own.outside, 0.5);
+    close(own.working, 0.5);
+    assert!(
+        own.words()
+            .unwrap()
+            .contains("threads that OpenMP did not make for about 0.500 s")
+    );
+
     // They spin in barriers: half of all time on CPUs.
     let spin = crowd(Some(State::ImplicitBarrier), 4);
     close(spin.spinning, 0.5);
@@ -326,7 +347,30 @@ fn those_who_had_the_cpus_are_named() {
 
     // A little more than nothing is not worth a sentence before all others.
     let mut test = TestRun::new(1, 1_000);
+    test.cpus = 2;
     test.run(0, State::Serial, ROOT, 950);
     test.be(0, (State::Serial, Scheduling::Preempted), ROOT, 50);
-    assert_eq!(Crowd::of(&test.tables, &test.measured(), 2).words(), None);
+    assert_eq!(Crowd::of(&test.tables, &test.measured()).words(), None);
+}
+
+#[test]
+fn threads_that_are_bound_have_only_their_cpus() {
+    let of = |thread: u32, cpu: u16, voluntary: u64| CpuUse {
+        thread: ThreadId(thread),
+        cpu,
+        migrations: 0,
+        voluntary,
+        involuntary: voluntary,
+        minor_faults: 0,
+        major_faults: 0,
+    };
+    let on = |cpu, switches| of(0, cpu, switches);
+    // What starts the program may have been on another CPU.
+    assert_eq!(cpus_had(&[on(0, 500), on(3, 1)], 4), 1);
+    assert_eq!(cpus_had(&[on(0, 500), on(3, 40)], 4), 2);
+    assert_eq!(cpus_had(&[on(0, 5), on(1, 5), on(2, 5)], 2), 2);
+    // A thread that nothing disturbs is switched when it ends.
+    assert_eq!(cpus_had(&[on(0, 500), of(1, 2, 1)], 4), 2);
+    assert_eq!(cpus_had(&[on(0, 0)], 4), 4);
+    assert_eq!(cpus_had(&[], 4), 4);
 }

@@ -26,7 +26,7 @@ fn told(seed: u64) -> Told {
     let test = program(seed);
     let profile = test.profile();
     let rows = regions(&profile, &test.names(), &test.measured());
-    let first = First::of(&profile, &test.names(), &test.measured(), &rows, (2, true));
+    let first = First::of(&profile, &test.names(), &test.measured(), &rows, true);
     Told {
         seed,
         test,
