@@ -1,6 +1,6 @@
 //! Files of defaults for both readers: lines of commands that set options.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -22,26 +22,33 @@ const LONGEST: u64 = 1 << 20;
 /// ignored, in one clause.
 pub fn read(home: Option<&Path>) -> Vec<(PathBuf, Result<String, String>)> {
     let own = home.map(|home| home.join(".parallax.rc"));
-    let (system, here) = (Path::new("/etc/parallax.rc"), Path::new(".parallax.rc"));
-    let mut files: Vec<(PathBuf, Result<String, String>)> = Vec::new();
-    for path in [Some(system), own.as_deref()].into_iter().flatten() {
-        files.extend(text(path).map(|found| (path.to_owned(), found)));
-    }
+    let anyone = |_| true;
+    let mut found = vec![(
+        "/etc/parallax.rc".into(),
+        text("/etc/parallax.rc".as_ref(), anyone),
+    )];
+    found.extend(own.map(|own| (own.clone(), text(&own, anyone))));
     // The folder may be another user's, and the user need not know that a file of his is there.
-    let found = match std::fs::metadata(here) {
-        Ok(metadata) if !is_trusted(metadata.uid()) => Some(Err(format!(
-            "it belongs to user {}: copy it to use it",
-            metadata.uid()
-        ))),
-        _ => text(here),
-    };
-    files.extend(found.map(|found| (here.to_owned(), found)));
-    files
+    found.push((
+        ".parallax.rc".into(),
+        text(".parallax.rc".as_ref(), is_trusted),
+    ));
+    let exists = |(path, text): (PathBuf, Option<_>)| Some((path, text?));
+    found.into_iter().filter_map(exists).collect()
 }
 
-/// The text of a file; `None` if there is none, which is the usual case.
-fn text(path: &Path) -> Option<Result<String, String>> {
-    match files::read(path, LONGEST) {
+/// The text of a file if its owner is trusted; `None` if there is none, which is the usual case.
+fn text(path: &Path, trusts: impl Fn(u32) -> bool) -> Option<Result<String, String>> {
+    let read = || {
+        let file = files::open(path)?;
+        let owner = file.metadata()?.uid();
+        if !trusts(owner) {
+            let why = format!("it belongs to user {owner}: copy it to use it");
+            return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+        }
+        files::read_open(file, LONGEST)
+    };
+    match read() {
         Ok(bytes) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(Err(error.to_string())),
@@ -103,10 +110,21 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_file_is_the_last() {
-        let all = files(Some(Path::new("/home/ann")));
-        assert_eq!(all.len(), 3);
-        assert_eq!(all[1], Path::new("/home/ann/.parallax.rc"));
-        assert_eq!(all[2], Path::new(".parallax.rc"));
+    fn a_file_whose_owner_is_not_trusted_is_ignored_and_said_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, own) = (folder.path().join("rc"), rustix::process::geteuid());
+        assert_eq!(text(&path, |_| true), None);
+        std::fs::write(&path, "limit 5").unwrap();
+        assert!(is_trusted(own.as_raw()) && is_trusted(0) && !is_trusted(own.as_raw() + 1));
+        assert_eq!(text(&path, is_trusted), Some(Ok("limit 5".to_owned())));
+        let ignored = text(&path, |_| false).unwrap().unwrap_err();
+        assert_eq!(
+            ignored,
+            format!("it belongs to user {}: copy it to use it", own.as_raw())
+        );
+        // Longer than any that a person writes.
+        std::fs::write(&path, vec![b'#'; LONGEST as usize + 1]).unwrap();
+        let refused = text(&path, is_trusted).unwrap().unwrap_err();
+        assert!(refused.contains("longer than"), "{refused}");
     }
 }

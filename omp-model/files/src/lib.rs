@@ -32,9 +32,17 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of [`open`] and of `read(2)`; [`ErrorKind::FileTooLarge`] for a longer file.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, limit)
+}
+
+/// What is left of a file that [`open`] opened, of at most `limit` bytes.
+///
+/// # Errors
+/// Those of `read(2)`; [`ErrorKind::FileTooLarge`] for more bytes.
+pub fn read_open(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // Its length may not be what its metadata say: files of /proc have none.
-    open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let why = format!("it is longer than {limit} bytes");
         return Err(io::Error::new(ErrorKind::FileTooLarge, why));

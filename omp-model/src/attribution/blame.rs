@@ -23,8 +23,8 @@ use rustc_hash::FxHashMap;
 use super::group::{Group, kind_of};
 use crate::profile::RefinedState;
 
-/// A thread, its state and the slice.
-type WorkKey = (ThreadId, ThreadStateId, u32);
+/// A thread and its state.
+type WorkKey = (ThreadId, ThreadStateId);
 
 /// What a thread does for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ struct ProcessTime {
     contending: f64,
     /// Of that, the time of which the holder is known.
     caused: f64,
-    working: FxHashMap<(ThreadId, ThreadStateId), f64>,
+    working: FxHashMap<WorkKey, f64>,
 }
 
 impl ProcessTime {
@@ -132,14 +132,17 @@ impl ProcessTime {
 #[derive(Debug)]
 pub(super) struct Causes<'a> {
     tables: &'a Tables,
-    listed: Listed,
+    listed: Listed<'a>,
     /// Nanoseconds of waiting that each group caused, where the holder of the mutex is known.
     caused: FxHashMap<Group, u64>,
 }
 
 impl<'a> Causes<'a> {
-    pub(super) fn new(tables: &'a Tables, blames: &[Blame], intervals: &[Interval]) -> Causes<'a> {
-        let process = |thread: ThreadId| process(tables, thread);
+    pub(super) fn new(
+        tables: &'a Tables,
+        blames: &[Blame],
+        intervals: &'a [Interval],
+    ) -> Causes<'a> {
         let mut caused = FxHashMap::<Group, u64>::default();
         for blame in blames {
             let group = Group {
@@ -152,17 +155,19 @@ impl<'a> Causes<'a> {
         }
         Causes {
             tables,
-            listed: Listed::sweep(tables, intervals, &process),
+            listed: Listed::new(tables, intervals),
             caused,
         }
     }
 
-    /// What a second of each group of a slice is charged with, in their order.
+    /// What a second of each group of a slice is charged with, in their order. Slices are asked for in
+    /// theirs.
     pub(super) fn charges(
-        &self,
+        &mut self,
         slice: u32,
         groups: impl Iterator<Item = GroupRoles> + Clone,
     ) -> Vec<Charge> {
+        self.listed.look_at(slice);
         let mut processes = FxHashMap::<u32, ProcessTime>::default();
         for GroupRoles {
             group,
@@ -184,7 +189,7 @@ impl<'a> Causes<'a> {
         }
         let mut rates = FxHashMap::default();
         for times in processes.values() {
-            self.add_rates(slice, times, &mut rates);
+            self.add_rates(times, &mut rates);
         }
         let charge = |GroupRoles { group, nanos, .. }| {
             let work = rates.get(&(group.thread, group.thread_state));
@@ -209,18 +214,9 @@ impl<'a> Causes<'a> {
     }
 
     /// Adds what a second of each thread's work in a slice is charged with.
-    fn add_rates(
-        &self,
-        slice: u32,
-        times: &ProcessTime,
-        rates: &mut FxHashMap<(ThreadId, ThreadStateId), f64>,
-    ) {
-        let listed = |sums: &FxHashMap<WorkKey, f64>,
-                      (thread, thread_state): (ThreadId, ThreadStateId)| {
-            sums.get(&(thread, thread_state, slice))
-                .copied()
-                .unwrap_or(0.0)
-        };
+    fn add_rates(&self, times: &ProcessTime, rates: &mut FxHashMap<WorkKey, f64>) {
+        let listed =
+            |sums: &FxHashMap<WorkKey, f64>, key: WorkKey| sums.get(&key).copied().unwrap_or(0.0);
         let all = times.waiting;
         let working: f64 = times.working.values().sum();
         // What is listed may exceed what was measured only by rounding to ticks, or where samples
@@ -255,9 +251,17 @@ fn process(tables: &Tables, thread: ThreadId) -> u32 {
     row.map_or(u32::MAX, |row| row.process.0)
 }
 
-/// What listed intervals say, in seconds.
-#[derive(Debug, Default)]
-struct Listed {
+/// What listed intervals say of a slice, in seconds. Slices are asked for in their order, so an interval
+/// takes no memory for the slices that it lasts.
+#[derive(Debug)]
+struct Listed<'a> {
+    tables: &'a Tables,
+    intervals: &'a [Interval],
+    /// In the order of time.
+    edges: Vec<Edge>,
+    /// How many edges are behind.
+    passed: usize,
+    processes: FxHashMap<u32, Now>,
     /// Work.
     work: FxHashMap<WorkKey, f64>,
     /// What it is charged with.
@@ -265,71 +269,104 @@ struct Listed {
 }
 
 /// An interval's begin or end.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
-    process: u32,
     time: u64,
     /// Ends come before begins.
     begins: bool,
     interval: u32,
 }
 
-impl Listed {
-    /// Goes through each process's time from edge to edge.
-    fn sweep(
-        tables: &Tables,
-        intervals: &[Interval],
-        process: &impl Fn(ThreadId) -> u32,
-    ) -> Listed {
+/// What a process's threads do at a moment.
+#[derive(Debug, Default)]
+struct Now {
+    /// Up to which moment their time is in the sums.
+    upto: u64,
+    /// Intervals of threads that work.
+    work: Vec<u32>,
+    /// The number of threads that wait.
+    waiting: u32,
+}
+
+impl Now {
+    /// The time that passes up to a moment, and what a second of each thread's work is charged with then.
+    fn pass(&mut self, to: u64) -> (f64, f64) {
+        let seconds = to.saturating_sub(self.upto) as f64 / 1e9;
+        self.upto = self.upto.max(to);
+        (seconds, f64::from(self.waiting) / self.work.len() as f64)
+    }
+}
+
+impl<'a> Listed<'a> {
+    fn new(tables: &'a Tables, intervals: &'a [Interval]) -> Listed<'a> {
         let mut edges = Vec::new();
-        for (at, interval) in intervals.iter().enumerate() {
-            if role(tables, interval).is_none() {
-                continue;
-            }
-            let (start, end) = (interval.start.0, interval.start.0 + interval.length.0);
-            // Each slice's part by itself.
-            let mut from = start;
-            while from < end {
-                let to = end.min((from / SLICE.0 + 1) * SLICE.0);
+        for (interval, row) in (0..).zip(intervals) {
+            if role(tables, row).is_some() && row.length.0 > 0 {
                 let edge = |time, begins| Edge {
-                    process: process(interval.thread),
                     time,
                     begins,
-                    interval: at as u32,
+                    interval,
                 };
-                edges.extend([edge(from, true), edge(to, false)]);
-                from = to;
+                edges.push(edge(row.start.0, true));
+                edges.push(edge(row.start.0 + row.length.0, false));
             }
         }
         edges.sort_unstable();
-        let mut listed = Listed::default();
-        let mut active: Vec<u32> = Vec::new();
-        let (mut waiting, mut before) = (0_u32, 0);
-        for edge in edges {
-            let seconds = edge.time.saturating_sub(before) as f64 / 1e9;
-            if !active.is_empty() && seconds > 0.0 {
-                let each = seconds * f64::from(waiting) / active.len() as f64;
-                for &at in &active {
-                    let Interval {
-                        thread,
-                        thread_state,
-                        ..
-                    } = intervals[at as usize];
-                    let key = (thread, thread_state, (before / SLICE.0) as u32);
-                    *listed.work.entry(key).or_default() += seconds;
-                    *listed.blame.entry(key).or_default() += each;
-                }
-            }
-            before = edge.time;
-            let works = role(tables, &intervals[edge.interval as usize]) == Some(Role::Works);
+        Listed {
+            tables,
+            intervals,
+            edges,
+            passed: 0,
+            processes: FxHashMap::default(),
+            work: FxHashMap::default(),
+            blame: FxHashMap::default(),
+        }
+    }
+
+    /// Makes the sums those of a slice, a later one than before.
+    fn look_at(&mut self, slice: u32) {
+        self.work.clear();
+        self.blame.clear();
+        let start = u64::from(slice) * SLICE.0;
+        let end = start + SLICE.0;
+        for now in self.processes.values_mut() {
+            now.upto = start;
+        }
+        while let Some(&edge) = self.edges.get(self.passed).filter(|it| it.time < end) {
+            self.passed += 1;
+            let interval = &self.intervals[edge.interval as usize];
+            let process = process(self.tables, interval.thread);
+            self.pass(process, start, edge.time);
+            let now = self.processes.entry(process).or_default();
+            let works = role(self.tables, interval) == Some(Role::Works);
             match (works, edge.begins) {
-                (true, true) => active.push(edge.interval),
-                (true, false) => active.retain(|&at| at != edge.interval),
-                (false, true) => waiting += 1,
-                (false, false) => waiting = waiting.saturating_sub(1),
+                (true, true) => now.work.push(edge.interval),
+                (true, false) => now.work.retain(|&at| at != edge.interval),
+                (false, true) => now.waiting += 1,
+                (false, false) => now.waiting = now.waiting.saturating_sub(1),
             }
         }
-        listed
+        let processes: Vec<u32> = self.processes.keys().copied().collect();
+        for process in processes {
+            self.pass(process, start, end);
+        }
+    }
+
+    /// Adds a process's time up to a moment of the slice that begins at `start`.
+    fn pass(&mut self, process: u32, start: u64, to: u64) {
+        let now = self.processes.entry(process).or_insert_with(|| Now {
+            upto: start,
+            ..Now::default()
+        });
+        let (seconds, charge) = now.pass(to);
+        if seconds > 0.0 {
+            for &at in &now.work {
+                let interval = &self.intervals[at as usize];
+                let key = (interval.thread, interval.thread_state);
+                *self.work.entry(key).or_default() += seconds;
+                *self.blame.entry(key).or_default() += seconds * charge;
+            }
+        }
     }
 }
 

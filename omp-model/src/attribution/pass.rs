@@ -170,17 +170,14 @@ impl<'a> Pass<'a> {
     }
 
     fn close(&mut self, slice: u32) {
-        let end = Nanos((u64::from(slice) + 1) * SLICE.0);
-        let open = &mut self.open;
-        self.sleeps.parts_before(end, |sample, group, slept| {
-            let open = open.entry(group.slice.max(slice)).or_default();
+        self.closed = slice + 1;
+        let mut open = self.open.remove(&slice).unwrap_or_default();
+        self.sleeps.parts_in(slice, |sample, group, slept| {
             open.add_switch(group, sample.stack, slept);
         });
-        self.closed = slice + 1;
-        let listed = self.sleeps.listed_upto(slice);
+        let listed = self.sleeps.listed_in(slice);
         let listed = |group: &Group| listed.get(group).copied().unwrap_or(0);
         let mut times = self.measured.take(slice);
-        let open = self.open.remove(&slice).unwrap_or_default();
         let mut closing = Vec::new();
         let groups = open.groups(slice);
         let mut parts = Vec::with_capacity(groups.sampled.len());

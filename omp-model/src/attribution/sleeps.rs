@@ -10,6 +10,7 @@
 //! short ones those of short ones ([`super::division::Time::divide`]).
 
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -28,16 +29,17 @@ const AFTER: u64 = 2_000;
 /// How long after a moment samples may come that tell of a sleep which began before it.
 pub(super) const MARGIN: u64 = BEFORE + AFTER;
 
-/// The listed times off the CPU, and the samples that they began with.
+/// The listed times off the CPU, and the samples that they began with. Slices are asked for in their
+/// order, so a sleep takes no memory for the slices that it lasts.
 pub(super) struct Sleeps<'a> {
     /// By thread, in the order of time.
     listed: FxHashMap<ThreadId, Vec<&'a Interval>>,
     /// By thread and place in its list: the last sample before the switch.
     begun: FxHashMap<(ThreadId, usize), Sample>,
-    /// By thread: how much of its list is in `time`.
-    summed: FxHashMap<ThreadId, usize>,
-    /// Nanoseconds of the long ones of each group.
-    time: FxHashMap<Group, u64>,
+    /// Sleeps that go on into later slices: the sample, and the place in its thread's list.
+    lasting: Vec<(Sample, usize)>,
+    /// By thread: how much of its list is behind.
+    passed: FxHashMap<ThreadId, usize>,
 }
 
 impl<'a> Sleeps<'a> {
@@ -54,31 +56,29 @@ impl<'a> Sleeps<'a> {
         Sleeps {
             listed,
             begun: FxHashMap::default(),
-            summed: FxHashMap::default(),
-            time: FxHashMap::default(),
+            lasting: Vec::new(),
+            passed: FxHashMap::default(),
         }
     }
 
-    /// The nanoseconds of long listed sleeps of each group, in the slices up to this one that were
-    /// not asked for before.
-    pub(super) fn listed_upto(&mut self, slice: u32) -> FxHashMap<Group, u64> {
-        let end = (u64::from(slice) + 1).saturating_mul(SLICE.0);
+    /// The nanoseconds of long listed sleeps of each group of a slice.
+    pub(super) fn listed_in(&mut self, slice: u32) -> FxHashMap<Group, u64> {
+        let mut time = FxHashMap::<Group, u64>::default();
+        let whole = whole(slice);
         for (&thread, list) in &self.listed {
-            let summed = self.summed.entry(thread).or_default();
-            while let Some(interval) = list.get(*summed).filter(|row| row.start.0 < end) {
-                *summed += 1;
-                if interval.length < LONG {
-                    continue;
-                }
-                slices(interval, |slice, nanos| {
+            let passed = self.passed.entry(thread).or_default();
+            while let Some(interval) = list.get(*passed).filter(|row| row.start.0 < whole.end) {
+                if interval.length >= LONG {
                     let of = group(thread, interval.thread_state, slice, interval.scheduling);
-                    *self.time.entry(of).or_default() += nanos;
-                });
+                    *time.entry(of).or_default() += overlap(interval, &whole);
+                }
+                if end_of(interval) > whole.end {
+                    break;
+                }
+                *passed += 1;
             }
         }
-        self.time
-            .extract_if(|group, _| group.slice <= slice)
-            .collect()
+        time
     }
 
     /// Notes a sample at a switch. Returns one that stands for no listed sleep: the sample itself,
@@ -113,33 +113,50 @@ impl<'a> Sleeps<'a> {
         (near && same).then_some(at)
     }
 
-    /// Each noted sample whose sleep began before a moment, with the parts of that sleep, which
-    /// are then forgotten. No sample up to [`MARGIN`] after the moment may be noted later. What the
-    /// thread waits for can change while it sleeps, and a sleep can last for many slices of time.
-    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sample, Group, Slept)) {
+    /// The parts in a slice of the sleeps whose samples were noted. No sample up to [`MARGIN`] after the
+    /// slice may be noted later. What the thread waits for can change while it sleeps.
+    pub(super) fn parts_in(&mut self, slice: u32, mut take: impl FnMut(&Sample, Group, Slept)) {
+        let whole = whole(slice);
         let listed = &self.listed;
-        self.begun.retain(|&(thread, first), sample| {
-            let list = &listed[&thread];
-            let mut upto = list[first].start;
-            if upto >= end {
-                return true;
-            }
-            for interval in &list[first..] {
-                if interval.start != upto || interval.scheduling != sample.kind.scheduling() {
-                    break;
-                }
-                upto = Nanos(interval.start.0 + interval.length.0);
-                slices(interval, |slice, nanos| {
-                    let of = group(thread, interval.thread_state, slice, interval.scheduling);
+        let begun = self
+            .begun
+            .extract_if(|&(thread, first), _| listed[&thread][first].start.0 < whole.end);
+        self.lasting
+            .extend(begun.map(|((_, first), sample)| (sample, first)));
+        self.lasting.retain_mut(|(sample, at)| {
+            let list = &listed[&sample.thread];
+            loop {
+                let interval = list[*at];
+                let nanos = overlap(interval, &whole);
+                if nanos > 0 {
+                    let of = group(
+                        sample.thread,
+                        interval.thread_state,
+                        slice,
+                        interval.scheduling,
+                    );
                     let slept = if interval.length < LONG {
                         Slept::Brief(nanos)
                     } else {
                         Slept::Long(nanos)
                     };
                     take(sample, of, slept);
+                }
+                let end = end_of(interval);
+                if end > whole.end {
+                    return true;
+                }
+                let goes_on = list.get(*at + 1).is_some_and(|next| {
+                    next.start.0 == end && next.scheduling == sample.kind.scheduling()
                 });
+                if !goes_on {
+                    return false;
+                }
+                *at += 1;
+                if end == whole.end {
+                    return true;
+                }
             }
-            false
         });
     }
 }
@@ -158,13 +175,18 @@ fn group(
     }
 }
 
-fn slices(interval: &Interval, mut take: impl FnMut(u32, u64)) {
-    let end = interval.start.0 + interval.length.0;
-    let mut at = interval.start.0;
-    while at < end {
-        let slice = at / SLICE.0;
-        let border = end.min((slice + 1) * SLICE.0);
-        take(slice as u32, border - at);
-        at = border;
-    }
+/// A slice's nanoseconds.
+fn whole(slice: u32) -> Range<u64> {
+    let start = u64::from(slice) * SLICE.0;
+    start..start + SLICE.0
+}
+
+fn end_of(interval: &Interval) -> u64 {
+    interval.start.0 + interval.length.0
+}
+
+/// How many nanoseconds of an interval lie in a range.
+fn overlap(interval: &Interval, range: &Range<u64>) -> u64 {
+    let end = end_of(interval).min(range.end);
+    end.saturating_sub(interval.start.0.max(range.start))
 }
