@@ -63,7 +63,7 @@ impl ElfFile {
     /// # Errors
     /// [`ElfError::Unreadable`].
     pub fn open(path: &Path) -> Result<Self, ElfError> {
-        let file = files::open(path).map_err(|error| ElfError::Unreadable(error.kind()))?;
+        let file = untrusted::open(path).map_err(|error| ElfError::Unreadable(error.kind()))?;
         Ok(Self(ReadCache::new(Box::new(file))))
     }
 

@@ -432,3 +432,43 @@ pub(crate) fn killed(path: &Path) {
     time(&mut make, thread, state, 1500, &samples);
     make.write_unfinished(path);
 }
+
+/// What the names of [`hostile`] have in them: they clear the screen, colour it, go back in the line,
+/// begin another line, set the window's title, and turn the direction of what follows.
+pub(crate) const OBEYED: &str =
+    "\u{1b}[2J\u{9b}31m\r0.000 none\n\u{7}\u{1b}]0;title\u{7}\u{202e}\u{7f}";
+
+/// Writes an experiment all of whose names would be obeyed by a terminal, and their source.
+pub(crate) fn hostile(path: &Path, source: &Path) {
+    let name = |name: &str| format!("{name}{OBEYED}");
+    let mut make = Builder::new(&[&name("./app"), OBEYED], &source.to_string_lossy());
+    make.process(100, &name("app"), &name("/home/ann/app"));
+    make.header.notes = vec![name("a note")];
+    make.header.environment = vec![("OMP_SCHEDULE".to_owned(), name("static"))];
+    make.header.host = name("node");
+    make.header.directory = name("/home/ann");
+    make.header.cpu_model = name("CPU");
+    let app = make.module(&name("/home/ann/app"), RuntimeKind::None);
+    let main = make.function(app, 0x1110, &name("main"), Some(1));
+    let body = make.function(app, 0x1220, &name("main._omp_fn.0"), Some(2));
+    make.outlined(body, Construct::Parallel, &name("main"), 2);
+    make.symbols
+        .misses
+        .push((app, name("no debug information")));
+    let thread = make.thread(100, ThreadKind::Initial);
+    let stack = make.stack(&[main]);
+    let inside = make.context(ContextId::ROOT, ContextKind::Region, stack);
+    let work = make.thread_state(State::Work, inside);
+    let in_region = make.stack(&[body, main]);
+    let samples = [(in_region, SampleKind::User, 5)];
+    time(
+        &mut make,
+        thread,
+        (work, Scheduling::Running),
+        500,
+        &samples,
+    );
+    make.write(path);
+    let lines = [name("int main(void)"), name("#pragma omp parallel")];
+    std::fs::write(source, lines.join("\n")).unwrap();
+}

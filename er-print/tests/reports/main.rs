@@ -5,6 +5,7 @@
 mod constructs;
 mod golden;
 mod handmade;
+mod hostile;
 mod program;
 mod random;
 mod words;

@@ -7,6 +7,7 @@
 
 use std::io;
 
+use untrusted::printable;
 use zstd::bulk::{Compressor, Decompressor};
 
 /// The most rows in one frame, except that of the symbols.
@@ -241,13 +242,13 @@ impl<'a> Decoder<'a> {
         Ok((0..rows).map(move |row| std::array::from_fn(|column| columns[column][row])))
     }
 
-    /// Strings written by [`Encoder::strings`].
+    /// Strings written by [`Encoder::strings`], as text that a terminal does not obey.
     pub(crate) fn strings(&mut self, rows: usize) -> Result<Vec<String>, Corrupt> {
         let lengths = self.column(rows)?;
         let string = |&length: &u64| {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let text = str::from_utf8(self.text(length)?);
-            text.map(str::to_owned)
+            text.map(|text| printable(text).into_owned())
                 .map_err(|_| Corrupt("a string is not UTF-8"))
         };
         lengths.iter().map(string).collect()

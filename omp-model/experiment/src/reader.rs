@@ -5,6 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use untrusted::printable;
+
 use crate::column::{Corrupt, Decoder, Scratch};
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{FORMAT_VERSION, Header};
@@ -152,8 +154,24 @@ const LONGEST_HEADER: u64 = 16 << 20;
 
 /// The header beside the records; `None` if there is none that can be read.
 pub fn read_header(experiment: &Path) -> Option<Header> {
-    let bytes = files::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    let bytes = untrusted::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
+    header_of(&bytes).ok()
+}
+
+/// The header in its JSON, with text that a terminal does not obey.
+fn header_of(json: &[u8]) -> serde_json::Result<Header> {
+    let mut json = serde_json::from_slice(json)?;
+    make_printable(&mut json);
+    serde_json::from_value(json)
+}
+
+fn make_printable(json: &mut serde_json::Value) {
+    match json {
+        serde_json::Value::String(text) => *text = printable(text).into_owned(),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(make_printable),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(make_printable),
+        _ => {}
+    }
 }
 
 fn record_file(path: &Path) -> Result<File, OpenError> {
@@ -170,7 +188,7 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
         }
     }
     let records = path.join(RECORDS);
-    match files::open(&records) {
+    match untrusted::open(&records) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Err(if path.join("log.xml").exists() {
                 OpenError::Gprofng(owned())
@@ -341,7 +359,7 @@ impl Contents {
         let length = decoder.number()?;
         let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
         let json = decoder.text(length)?;
-        let header = serde_json::from_slice(json);
+        let header = header_of(json);
         self.header = Some(header.map_err(|_| Corrupt("the header is not JSON"))?);
         Ok(())
     }

@@ -37,7 +37,7 @@ impl SourceFile {
                      is"
                 )),
             ),
-            Some(path) => match files::read(path, LONGEST_SOURCE) {
+            Some(path) => match untrusted::read(path, LONGEST_SOURCE) {
                 Ok(bytes) => (
                     String::from_utf8_lossy(&bytes).into_owned(),
                     changed(source, path),
@@ -48,7 +48,9 @@ impl SourceFile {
                 ),
             },
         };
-        let lines = text.lines().map(|line| line.replace('\t', "        "));
+        let lines = text
+            .lines()
+            .map(|line| untrusted::printable(&line.replace('\t', "        ")).into_owned());
         SourceFile {
             recorded,
             path,

@@ -62,7 +62,7 @@ impl SymbolSource for Files {
     }
 
     fn source(&mut self, path: &str) -> Option<String> {
-        let bytes = files::read(Path::new(path), LONGEST_SOURCE).ok()?;
+        let bytes = untrusted::read(Path::new(path), LONGEST_SOURCE).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

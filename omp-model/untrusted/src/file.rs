@@ -1,4 +1,4 @@
-//! Opens files whose paths someone else has given: an experiment, a recorded program, an rc file.
+//! Files whose paths someone else has given: an experiment, a recorded program, an rc file.
 //!
 //! Such a path may name anything. A FIFO would block its reader, a device may act when it is opened,
 //! and a file may be endless or larger than the memory. So only regular files are opened, and whole
