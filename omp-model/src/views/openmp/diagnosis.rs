@@ -388,19 +388,18 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
                 division.to_owned(),
             );
         }
-        let varies = row.instances > 1 && most - mean < 0.5 * uneven;
-        let who = if varies {
+        let who = if row.instances > 1 && most - mean < 0.5 * uneven {
             ", each time on another thread"
         } else {
             ""
         };
-        if varies && row.load_balance() > 0.9 {
+        if row.load_balance() > 0.9 {
             return (
                 format!(
                     "the work is nearly even (load balance {:.2}){who}",
                     row.load_balance()
                 ),
-                "no schedule removes such differences; fewer barriers (nowait) let them even out"
+                "a schedule hardly makes so small differences less; fewer barriers (nowait) let them even out"
                     .to_owned(),
             );
         }
