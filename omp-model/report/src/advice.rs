@@ -194,6 +194,14 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
                 "own_outside_openmp": crowd.outside,
             }),
         ),
+        (
+            "recording",
+            json!(
+                first
+                    .recorder
+                    .map(|it| json!({"seconds": it.seconds, "on_cpu": it.all}))
+            ),
+        ),
         ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
         ("wall_time", json!(budget)),

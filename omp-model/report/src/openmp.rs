@@ -7,6 +7,7 @@ use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::crowd::cpus_had;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::regions::regions;
+use omp_model::views::warnings;
 
 use crate::query::Source;
 
@@ -22,6 +23,7 @@ pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
     Measured {
         duration: experiment.duration(),
         cpus: cpus(analysis),
+        asks_to_spin: warnings::asks_to_spin(&experiment.header.environment),
         sums: &experiment.sums,
         region_sums: &experiment.region_sums,
         region_works: &experiment.region_works,

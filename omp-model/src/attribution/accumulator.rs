@@ -27,18 +27,22 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Of no one slice.
-    pub(super) const fn share(&self) -> Share {
-        let group = Group {
+    pub(super) const fn group(&self) -> Group {
+        Group {
             thread: self.thread,
             thread_state: self.thread_state,
             slice: 0,
             scheduling: self.scheduling,
-        };
+        }
+    }
+
+    /// Of no one slice.
+    pub(super) const fn share(&self) -> Share {
         Share {
             count: self.count,
             nanos: self.nanos,
             blame: self.blame,
-            ..Share::none(group, Origin::Own, self.stack, self.kernel)
+            ..Share::none(self.group(), Origin::Own, self.stack, self.kernel)
         }
     }
 }

@@ -70,7 +70,11 @@ pub(super) fn divide_inferred(nanos: u64, stacks: &[Sampled]) -> Vec<u64> {
 
 /// Adds `nanos` to `parts` in proportion to the weights; nothing if those are all 0. Returns what
 /// was added.
-fn spread(nanos: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut [u64]) -> u64 {
+pub(super) fn spread(
+    nanos: u64,
+    weights: impl Iterator<Item = u64> + Clone,
+    parts: &mut [u64],
+) -> u64 {
     let total: u128 = weights.clone().map(u128::from).sum();
     if total == 0 {
         return 0;

@@ -17,7 +17,8 @@
 //! 5. outside constructs, in no call: the same thread outside constructs, whatever its state;
 //! 6. outside constructs: what all stacks and fork points of the thread have in common; in a call,
 //!    no more of it than `main` and its callers;
-//! 7. nothing: the construct itself.
+//! 7. nothing: inside constructs what the samples of the directive's other contexts leave
+//!    ([`super::directives`]), else the construct itself.
 //!
 //! Stacks from before `main` are lent to nobody ([`super::nearest`]).
 

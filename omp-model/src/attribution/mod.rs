@@ -3,7 +3,8 @@
 //! The experiment has the sum of time that each thread spent in each thread state, in each slice
 //! of time, on and off the CPU: a *group*. Its samples divide it among their stacks, in whole
 //! nanoseconds and to the last one. A group without samples takes the stacks of the nearest one
-//! ([`inference`] has the order), or stands at the construct itself. It is marked as inferred,
+//! ([`inference`] has the order), those of its directive's other contexts ([`directives`]), or stands at
+//! the construct itself. It is marked as inferred,
 //! unless the events alone tell where it stands.
 //!
 //! One pass over the samples does it, slice by slice ([`pass`]). Shares are the same in both modes,
@@ -12,6 +13,7 @@
 
 mod accumulator;
 mod blame;
+mod directives;
 mod division;
 mod group;
 mod inference;

@@ -14,11 +14,12 @@ use experiment::Samples;
 use experiment::ids::{Nanos, StackId};
 use experiment::rows::SLICE;
 use experiment::state::Scheduling;
-use experiment::tables::ThreadKind;
+use experiment::tables::{Tables, ThreadKind};
 use rustc_hash::FxHashMap;
 
 use super::accumulator::{Accumulators, Known, Sum};
 use super::blame::{Causes, Charge, GroupRoles, Role, Roles};
+use super::directives::{Directive, Directives};
 use super::division::{Time, divide_inferred};
 use super::group::{Group, Sampled, Slept, kind_of, thread_state_of};
 use super::inference::{Inference, idle_stacks};
@@ -327,7 +328,8 @@ impl<'a> Pass<'a> {
             let told = sums.iter().filter(|sum| sum.nanos > 0 || sum.count > 0);
             shares.extend(told.map(Sum::share));
         }
-        shares.extend(inferred(&inference, &self.unsampled, self.slices));
+        let known = (tables, &sums[..]);
+        shares.extend(inferred(known, &inference, &self.unsampled, self.slices));
         shares.sort_unstable_by_key(Share::key);
         let mut evidence: Vec<SampledStack> = sums
             .iter()
@@ -349,13 +351,14 @@ impl<'a> Pass<'a> {
 
 /// The time of groups without samples, at the stacks that it takes.
 fn inferred(
+    (tables, sums): (&Tables, &[Sum]),
     inference: &Inference<'_>,
     all_unsampled: &[Unsampled],
     slices: Slices,
 ) -> impl Iterator<Item = Share> + use<> {
     type Key = (Group, Origin, StackId, bool);
-    let mut sums = FxHashMap::<Key, (u64, f64)>::default();
-    for unsampled in all_unsampled {
+    let mut shares = FxHashMap::<Key, (u64, f64)>::default();
+    let mut add = |unsampled: &Unsampled, origin, (stack, kernel), nanos: u64| {
         let group = match slices {
             Slices::Folded => Group {
                 slice: 0,
@@ -363,21 +366,60 @@ fn inferred(
             },
             Slices::Apart => unsampled.wanted.group,
         };
-        let mut add = |origin, stack, kernel, nanos: u64| {
-            let sum = sums.entry((group, origin, stack, kernel)).or_default();
-            sum.0 += nanos;
-            sum.1 += nanos as f64 / 1e9 * unsampled.charge;
-        };
-        let (stacks, origin) = inference.stacks(unsampled.wanted);
-        if stacks.is_empty() {
-            add(Origin::Construct, StackId::EMPTY, false, unsampled.nanos);
-        }
-        let parts = divide_inferred(unsampled.nanos, stacks);
-        for (sampled, nanos) in stacks.iter().zip(parts) {
-            add(origin, sampled.stack, sampled.kernel, nanos);
+        let share = shares.entry((group, origin, stack, kernel)).or_default();
+        share.0 += nanos;
+        share.1 += nanos as f64 / 1e9 * unsampled.charge;
+    };
+    // What no context like it tells of is left to the other contexts of its directive.
+    let mut left = BTreeMap::<Directive, Vec<&Unsampled>>::new();
+    for unsampled in all_unsampled {
+        let (stacks, _) = inference.stacks(unsampled.wanted);
+        let directive = Directive::of(tables, unsampled.wanted.group);
+        if let Some(directive) = directive.filter(|_| stacks.is_empty()) {
+            left.entry(directive).or_default().push(unsampled);
         }
     }
-    sums.into_iter()
+    let mut directives = Directives::new(tables, left.keys().copied(), sums);
+    for unsampled in all_unsampled {
+        let group = unsampled.wanted.group;
+        let (stacks, origin) = inference.stacks(unsampled.wanted);
+        let parts = divide_inferred(unsampled.nanos, stacks);
+        for (sampled, nanos) in stacks.iter().zip(parts) {
+            let at = (sampled.stack, sampled.kernel);
+            add(unsampled, origin, at, nanos);
+            directives.add_given(tables, group, at, nanos);
+        }
+        if stacks.is_empty() && Directive::of(tables, group).is_none() {
+            add(
+                unsampled,
+                Origin::Construct,
+                (StackId::EMPTY, false),
+                unsampled.nanos,
+            );
+        }
+    }
+    for (directive, groups) in left {
+        let rest = groups.iter().map(|unsampled| unsampled.nanos).sum();
+        let mut pieces = directives.hand_out(directive, rest).into_iter();
+        let mut piece = pieces.next();
+        for unsampled in groups {
+            let mut nanos = unsampled.nanos;
+            while let Some((at, has)) = piece.as_mut().filter(|_| nanos > 0) {
+                let taken = nanos.min(*has);
+                add(unsampled, Origin::Inferred, *at, taken);
+                nanos -= taken;
+                *has -= taken;
+                if *has == 0 {
+                    piece = pieces.next();
+                }
+            }
+            if nanos > 0 {
+                add(unsampled, Origin::Construct, (StackId::EMPTY, false), nanos);
+            }
+        }
+    }
+    shares
+        .into_iter()
         .map(|((group, origin, stack, kernel), (nanos, blame))| Share {
             nanos,
             blame,

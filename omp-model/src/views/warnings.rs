@@ -20,6 +20,9 @@ use crate::cpu_samples::CpuSamples;
 /// no variable of the program changes that.
 const CROWDED: f64 = 0.02;
 
+/// Seconds of thread time that it costs to put a thread to sleep and to wake it, at least.
+const SLEEP: f64 = 50e-6;
+
 /// Page faults on NUMA nodes from which memory is said to lie on one: 40 MiB of it.
 const FAULTS: u64 = 10_000;
 
@@ -33,8 +36,9 @@ pub enum Warning {
         seconds: f64,
         /// Seconds on the CPU in waits.
         spun: f64,
-        /// The variables of the runtimes that spun.
-        variables: &'static str,
+        /// The variables of the runtimes that spun; `None` if the waits are so many that to sleep in
+        /// them would cost more than it saves.
+        variables: Option<&'static str>,
     },
     /// Threads of one process ran almost only on the same CPU, and spun there.
     SharedCpu {
@@ -107,11 +111,13 @@ pub fn warnings(
     let total: f64 = sums.iter().map(|sum| sum.time.seconds()).sum();
     let mut slices: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let mut spun: FxHashMap<ThreadId, f64> = FxHashMap::default();
+    let mut waited = 0_u64;
     for sum in sums.iter() {
         let (spins, starves) = slices.entry(sum.slice).or_default();
         if waits(&sum) {
             if sum.scheduling == Scheduling::Running {
                 *spins += sum.time.seconds();
+                waited += u64::from(sum.count);
                 *spun.entry(sum.thread).or_default() += sum.time.seconds();
             }
         } else if sum.scheduling == Scheduling::Preempted {
@@ -125,7 +131,7 @@ pub fn warnings(
         found.push(Warning::SpinsCrowded {
             seconds,
             spun: spun_in_all,
-            variables,
+            variables: (waited as f64 * SLEEP < seconds).then_some(variables),
         });
     }
     for (cpu, threads) in shared_cpus(tables, on_cpus, header.cpus) {
@@ -166,6 +172,18 @@ fn variables(tables: &Tables, environment: &[(String, String)]) -> Option<&'stat
         (Some(false), Some(false)) => "OMP_WAIT_POLICY=passive",
         (Some(_), Some(_)) => "KMP_BLOCKTIME=0 and GOMP_SPINCOUNT=0",
         (None, None) => return None,
+    })
+}
+
+/// Whether variables ask a runtime to spin in waits for as long as they last.
+pub fn asks_to_spin(environment: &[(String, String)]) -> bool {
+    environment.iter().any(|(name, value)| {
+        let asked = match name.as_str() {
+            "OMP_WAIT_POLICY" => "active",
+            "KMP_BLOCKTIME" | "GOMP_SPINCOUNT" => "infinite",
+            _ => return false,
+        };
+        value.trim().eq_ignore_ascii_case(asked)
     })
 }
 
@@ -217,12 +235,18 @@ impl fmt::Display for Warning {
                 seconds,
                 spun,
                 variables,
-            } => write!(
-                f,
-                "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
-                 (for {spun:.3} s in all): use no more threads than there are CPUs free (OMP_NUM_THREADS), \
-                 or set {variables}"
-            ),
+            } => {
+                write!(
+                    f,
+                    "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
+                     (for {spun:.3} s in all): use no more threads than there are CPUs free \
+                     (OMP_NUM_THREADS)"
+                )?;
+                match variables {
+                    Some(variables) => write!(f, ", or set {variables}"),
+                    None => Ok(()),
+                }
+            }
             Warning::FirstTouch {
                 node,
                 faults,

@@ -93,6 +93,8 @@ cases! {
     no_advice_gcc: case("advice.c", Gcc, PASSIVE_2, advice::nearly_deserved).arguments(&["0"]);
     no_advice_clang:
         case("advice.c", Clang, PASSIVE_2, advice::nearly_deserved).arguments(&["0"]);
+    task_paths_gcc: case("task_paths.c", Gcc, PASSIVE_2, times::task_paths);
+    task_paths_clang: case("task_paths.c", Clang, PASSIVE_2, times::task_paths);
     short_holds_gcc: case("short_holds.c", Gcc, PASSIVE_2, locks::short_holds);
     short_holds_clang: case("short_holds.c", Clang, PASSIVE_2, locks::short_holds);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);

@@ -238,3 +238,25 @@ pub(crate) fn wait_lines(run: &Run) -> Result<(), String> {
     }
     faults.found()
 }
+
+/// Three quarters of the work of tasks that are too short for a sample each are in one function, and
+/// nothing to speak of is in the others.
+pub(crate) fn task_paths(run: &Run) -> Result<(), String> {
+    let found = reports(&run.record().experiment, "user", &["-functions"]);
+    let of = |name: &str| -> f64 {
+        // gcc calls its copy for these arguments `large.constprop.0`.
+        let is = |row: &&Value| row["name"].as_str().is_some_and(|it| it.starts_with(name));
+        let found = rows(&found[0]).iter().filter(is);
+        found.map(|row| value(row, "e", "ompwork")).sum()
+    };
+    let (large, small, all) = (of("large"), of("small"), of("<Total>"));
+    let mut faults = Faults::default();
+    let share = large / (large + small);
+    faults.unless((0.69..0.81).contains(&share), || {
+        format!("{large} s of work are in large and {small} s in small")
+    });
+    faults.unless(large + small > 0.85 * all, || {
+        format!("of {all} s of work {large} s are in large and {small} s in small")
+    });
+    faults.found()
+}

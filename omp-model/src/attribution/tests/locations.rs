@@ -178,3 +178,39 @@ fn where_records_were_lost_each_samples_stack_gives_its_state() {
         ]
     );
 }
+
+/// A directive that is met on many paths has samples on few of them, which tell of all of it.
+#[test]
+fn contexts_without_samples_have_what_their_directive_s_samples_leave() {
+    let mut test = TestExperiment::new(2);
+    test.program.symbol("foo.omp_outlined", 9);
+    let forks = [
+        "foo+9 main __libc_start_main _start",
+        "foo+9 bar main __libc_start_main _start",
+    ];
+    let [sampled, other] = forks.map(|fork| {
+        let region = test.program.region(ContextId::ROOT, fork);
+        test.program.thread_state(State::Work, region)
+    });
+    let stack = |leaf: &str| format!("{leaf}foo.omp_outlined+12 R:__kmp_invoke_microtask clone3");
+    for leaf in ["work ", "work ", "work ", ""] {
+        test.sample(1, 0, sampled, SampleKind::User, &stack(leaf));
+    }
+    test.sum(1, 0, sampled, Scheduling::Running, 1_000);
+    test.sum(1, 0, other, Scheduling::Running, 2_000);
+    // A state of which no sample tells stays at its construct.
+    let reduction = test.program.thread_state(State::Reduction, ContextId(2));
+    test.sum(1, 0, reduction, Scheduling::Running, 7);
+    let bar = "foo.omp_outlined foo bar main __libc_start_main _start";
+    let rows = test.rows(ViewMode::User);
+    assert_eq!(
+        rows,
+        [
+            row(REGION, 250, 1, false),
+            row(&format!("work {REGION}"), 750, 3, false),
+            row(bar, 500, 0, true),
+            row(&format!("work {bar}"), 1_500, 0, true),
+            row(&format!("<Reduction> {bar}"), 7, 0, true),
+        ]
+    );
+}

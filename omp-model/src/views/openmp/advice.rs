@@ -2,11 +2,12 @@
 
 use experiment::ids::{ContextId, FrameId};
 use experiment::state::{Scheduling, State};
-use experiment::tables::RuntimeKind;
+use experiment::tables::{RuntimeKind, Schedule};
 use rustc_hash::FxHashMap;
 
 use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
-use super::diagnosis::Waits;
+use super::crowd::Crowd;
+use super::diagnosis::Whole;
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
@@ -94,19 +95,20 @@ pub fn losses(
     names: &Names<'_>,
     measured: &Measured<'_>,
     regions: &[RegionRow],
-    run: &Run,
+    (run, crowd): (&Run, &Crowd),
     kernel: &[KernelPart],
 ) -> Vec<Loss> {
     let calls = WaitingCalls::new(names, measured);
-    let waits = Waits {
-        fit: run.at_once == run.threads,
+    let whole = Whole {
+        fit: run.at_once == run.threads && !measured.asks_to_spin && !crowd.is_large(),
         sleep: waits_sleep(names, measured),
+        hands_out: hands_out(names, measured),
     };
     let mut losses: Vec<Loss> = Vec::new();
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
         regions.iter().partition(|row| diagnosis::is_small(row));
     losses.extend(
-        small_regions(&small, run, waits)
+        small_regions(&small, run, whole)
             .into_iter()
             .filter(|loss| loss.seconds >= LEAST * run.wall),
     );
@@ -124,7 +126,7 @@ pub fn losses(
             };
             let location = location.filter(|(call, location)| says(*call, location));
             let location = location.map(|(_, location)| location);
-            let (finding, hint) = diagnosis::explain(names, row, cause, waits);
+            let (finding, hint) = diagnosis::explain(names, row, cause, whole);
             losses.push(Loss {
                 location: location.unwrap_or_else(|| row.location.clone()),
                 reason: Reason::Region(cause),
@@ -253,7 +255,10 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             }
         }
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
-        let (finding, hint) = diagnosis::serial(reason, &serial, &kernel);
+        let items = profile.items.iter().filter(|item| of(item) == Some(reason));
+        let ready = items.filter(|item| item.scheduling.wants_cpu());
+        let ready: f64 = ready.map(|item| item.seconds).sum();
+        let (finding, hint) = diagnosis::serial(reason, &serial, &kernel, ready);
         Loss {
             location,
             reason,
@@ -338,14 +343,14 @@ pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<
 }
 
 /// The loss of all regions that are too small, reported at the one that loses most.
-fn small_regions(regions: &[&RegionRow], run: &Run, waits: Waits) -> Option<Loss> {
+fn small_regions(regions: &[&RegionRow], run: &Run, whole: Whole) -> Option<Loss> {
     let lost = |row: &RegionRow| {
         row.usable.iter().sum::<f64>() / run.threads as f64 + without_team(row, run)
     };
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();
-    let (finding, hint) = diagnosis::small(first, regions, waits);
+    let (finding, hint) = diagnosis::small(first, regions, whole);
     Some(Loss {
         location: first.location.clone(),
         reason: Reason::Small,
@@ -377,6 +382,15 @@ fn waits_sleep(names: &Names<'_>, measured: &Measured<'_>) -> bool {
         }
     }
     asleep > 0.5 * all
+}
+
+/// Whether threads come back for more chunks of a loop.
+fn hands_out(names: &Names<'_>, measured: &Measured<'_>) -> bool {
+    measured.loop_sums.iter().any(|sum| {
+        let row = names.tables.loops.get(sum.construct.0);
+        let asks = row.is_some_and(|row| !matches!(row.schedule, Schedule::Static));
+        asks && u64::from(sum.chunks) > 2 * u64::from(sum.instances)
+    })
 }
 
 /// Waiting time by call into the runtime.

@@ -167,8 +167,8 @@ impl Crowd {
         if most <= self.others.max(self.stolen) {
             "measure on a machine that is idle, or with fewer threads"
         } else if most <= self.spinning {
-            "let waits sleep (OMP_WAIT_POLICY=passive), or use no more threads than CPUs \
-             (OMP_NUM_THREADS)"
+            "use no more threads than CPUs (OMP_NUM_THREADS), or let waits sleep if they are long \
+             (OMP_WAIT_POLICY=passive)"
         } else {
             "use no more threads than CPUs (OMP_NUM_THREADS), and bind them (OMP_PROC_BIND=true)"
         }

@@ -29,7 +29,7 @@ fn each(row: &RegionRow) -> f64 {
 }
 
 /// The finding and hint for regions that are too small; `first` loses most.
-pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], waits: Waits) -> (String, String) {
+pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], whole: Whole) -> (String, String) {
     let entered = format!(
         "entered {} times for {:.1} us each",
         first.instances,
@@ -50,7 +50,7 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow], waits: Waits) -> 
     // Who is ready to run and has no CPU would have it less often if others spun.
     let ready: f64 = regions.iter().flat_map(|row| row.ready).sum();
     let lost: f64 = regions.iter().flat_map(|row| row.lost).sum();
-    let hint = if waits.could_stay_awake() && ready < 0.25 * lost {
+    let hint = if whole.could_stay_awake() && ready < 0.25 * lost {
         format!("{AWAKE}; or {hint}")
     } else {
         hint
@@ -80,11 +80,13 @@ pub(super) fn no_team(row: &RegionRow, threads: usize) -> (String, String) {
     (finding, hint.to_owned())
 }
 
-/// The finding and the hint for code outside of every region, of which `kernel` is in the kernel.
+/// The finding and the hint for code outside of every region, of which `kernel` is in the kernel, and
+/// which was ready to run without a CPU for `ready` seconds.
 pub(super) fn serial(
     reason: Reason,
     serial: &Serial,
     kernel: &[KernelPart],
+    ready: f64,
 ) -> (String, &'static str) {
     let does = |what: &str, seconds: f64| {
         format!(
@@ -97,6 +99,9 @@ pub(super) fn serial(
             does("is in the runtime", serial.runtime),
             "let it work itself before it waits for tasks, and let it make its threads once",
         ),
+        Reason::SerialOffCpu if ready > 0.5 * serial.off_cpu => {
+            (does("has work to do but no CPU", ready), CROWDED)
+        }
         Reason::SerialOffCpu => (
             does("is off the CPU", serial.off_cpu),
             "do what blocks (input, output, sleeping, memory that is paged in) while the other \
@@ -126,16 +131,19 @@ pub(super) fn serial(
     }
 }
 
-/// How the threads of a run wait.
+/// What is known of the run as a whole.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waits {
-    /// Whether there is a CPU for each thread.
+pub(super) struct Whole {
+    /// Whether there is a CPU for each thread that waits awake, and the program did not ask for such
+    /// waits already.
     pub(super) fit: bool,
     /// Whether they sleep for most of the time that they wait in barriers or for regions.
     pub(super) sleep: bool,
+    /// Whether threads come back for more chunks of a loop.
+    pub(super) hands_out: bool,
 }
 
-impl Waits {
+impl Whole {
     /// Whether the program gains from waits that do not sleep: it takes time to wake threads, and none
     /// of them would take a CPU from another one.
     const fn could_stay_awake(self) -> bool {
@@ -148,13 +156,13 @@ pub(super) fn explain(
     names: &Names<'_>,
     row: &RegionRow,
     cause: Cause,
-    waits: Waits,
+    whole: Whole,
 ) -> (String, String) {
     if let Some(found) = tiny_tasks(row, cause) {
         return found;
     }
     let (finding, hint): (String, &str) = match cause {
-        Cause::Imbalance => return imbalance(names, row, waits),
+        Cause::Imbalance => return imbalance(names, row, whole),
         Cause::Lock => mutexes(row),
         Cause::Ordered => (
             waited(row, row.time(Metric::Ordered)),
@@ -169,7 +177,7 @@ pub(super) fn explain(
             waited(row, row.time(Metric::Reduction)),
             "reduce less often, or into smaller objects",
         ),
-        Cause::Scheduling => return scheduling(row, waits),
+        Cause::Scheduling => return scheduling(row, whole),
         Cause::Tasks => (
             waited(row, row.time(Metric::Task)),
             "make more tasks than threads, or smaller ones, and let their creator work too; \
@@ -209,7 +217,7 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
     let tiny = mean < 5.0 * TASK && cost > 0.1 * row.lost[cause as usize];
     (concerns && tiny).then(|| {
         let finding = format!(
-            "{} tasks do {:.1} us of work each, about what it takes to make one",
+            "{} tasks do {:.1} us of work each, and to make one takes 1 to 3 us",
             row.tasks.count,
             1e6 * mean
         );
@@ -238,10 +246,16 @@ fn mutexes(row: &RegionRow) -> (String, &'static str) {
 }
 
 /// The finding for other time in the runtime, and for threads that have not joined their team yet.
-fn scheduling(row: &RegionRow, waits: Waits) -> (String, String) {
+fn scheduling(row: &RegionRow, whole: Whole) -> (String, String) {
     let lost = row.lost[Cause::Scheduling as usize];
     let inside = row.time(Metric::Overhead) - row.mutex_overhead;
     let kernel = row.overhead_in_kernel;
+    if row.instances <= 1 && inside <= 0.5 * lost {
+        return (
+            format!("threads came {:.3} s late to their team", lost - inside),
+            "they are made, or woken, when the program's first region begins: once".to_owned(),
+        );
+    }
     let closer = |awake: bool| {
         if awake {
             format!("{AWAKE}; or {ONE_REGION}")
@@ -255,22 +269,33 @@ fn scheduling(row: &RegionRow, waits: Waits) -> (String, String) {
                 "{inside:.3} s of thread time inside the runtime, {kernel:.3} s of it in the \
                  kernel by samples: it wakes threads there and puts them to sleep"
             ),
-            closer(waits.fit),
+            closer(whole.fit),
         )
     } else if inside > 0.5 * lost {
         (
             format!("{inside:.3} s of thread time inside the runtime"),
-            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks"
-                .to_owned(),
+            larger_pieces(row, whole).to_owned(),
         )
     } else {
         (
             format!("threads came {:.3} s late to their team", lost - inside),
             format!(
                 "{}; threads without a CPU are late, too",
-                closer(waits.could_stay_awake())
+                closer(whole.could_stay_awake())
             ),
         )
+    }
+}
+
+/// What to try where a runtime takes long to divide the work.
+const fn larger_pieces(row: &RegionRow, whole: Whole) -> &'static str {
+    if row.tasks.count > 0 {
+        "make fewer and larger tasks: grainsize for taskloop; OMP_task shows their times"
+    } else if whole.hands_out {
+        "hand out larger pieces: schedule(static), or a larger chunk; OMP_loop shows them"
+    } else {
+        "each of its loops and barriers costs time: make one loop of several, or leave out barriers with \
+         nowait"
     }
 }
 
@@ -313,7 +338,7 @@ fn division(row: &RegionRow, is_loop: bool) -> &'static str {
     }
 }
 
-fn imbalance(names: &Names<'_>, row: &RegionRow, waits: Waits) -> (String, String) {
+fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, String) {
     let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
     let threads = threads(row);
     let mean = total / threads;
@@ -363,10 +388,21 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, waits: Waits) -> (String, Strin
                 division.to_owned(),
             );
         }
-        let who = match row.instances {
-            0 | 1 => "",
-            _ => ", each time on another thread",
+        let who = if row.instances > 1 && most - mean < 0.5 * uneven {
+            ", each time on another thread"
+        } else {
+            ""
         };
+        if row.load_balance() > 0.9 {
+            return (
+                format!(
+                    "the work is nearly even (load balance {:.2}){who}",
+                    row.load_balance()
+                ),
+                "a schedule hardly makes so small differences less; fewer barriers (nowait) let them even out"
+                    .to_owned(),
+            );
+        }
         return (
             format!(
                 "the work is uneven (load balance {:.2}){who}",
@@ -401,7 +437,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, waits: Waits) -> (String, Strin
                 .to_owned(),
         );
     }
-    let waking = if waits.could_stay_awake() {
+    let waking = if whole.could_stay_awake() {
         ", or the time to wake threads that sleep (OMP_WAIT_POLICY=active keeps them awake)"
     } else {
         ""

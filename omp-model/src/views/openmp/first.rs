@@ -8,6 +8,7 @@ use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
 use super::efficiency::{Run, efficiency};
 use super::kernel_work::{KernelPart, kernel_work, reason_words};
+use super::recorder::Recorder;
 use super::regions::RegionRow;
 use super::spins::Spins;
 use crate::profile::Profile;
@@ -37,6 +38,8 @@ pub struct First {
     pub cpus: u32,
     /// Waiting that counts as work; `None` if it is negligible.
     pub spins: Option<Spins>,
+    /// What the recording took; `None` if that is little.
+    pub recorder: Option<Recorder>,
 }
 
 impl First {
@@ -52,8 +55,8 @@ impl First {
         let run = efficiency(profile, names.tables, measured, regions)?;
         let kernel = kernel.then(|| kernel_work(profile, names));
         let parts = kernel.as_deref().unwrap_or_default();
-        let mut losses = losses(profile, names, measured, regions, &run, parts);
         let crowd = Crowd::of(names.tables, measured);
+        let mut losses = losses(profile, names, measured, regions, (&run, &crowd), parts);
         for loss in losses.iter_mut().filter(|loss| loss.hint == NO_CPU) {
             loss.hint = crowd.hint().to_owned();
         }
@@ -64,6 +67,7 @@ impl First {
             crowd,
             cpus: measured.cpus,
             spins: Spins::of(profile, names),
+            recorder: Recorder::of(profile, names.tables),
             run,
         })
     }
@@ -83,7 +87,12 @@ impl First {
             )
         });
         let crowd = self.crowd.words();
-        crowd.into_iter().chain(few_cpus).chain(spins)
+        let recorder = self.recorder.as_ref().map(Recorder::words);
+        crowd
+            .into_iter()
+            .chain(few_cpus)
+            .chain(recorder)
+            .chain(spins)
     }
 
     /// The sentence for a run without losses.

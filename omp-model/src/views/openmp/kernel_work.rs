@@ -129,8 +129,8 @@ pub(super) fn mending(parts: &[KernelPart]) -> Option<&'static str> {
          (MALLOC_TOP_PAD_=268435456, or MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ \
          together, both larger than what is freed)"
     } else {
-        "most of it is probably memory that is touched for the first time: touch it in parallel, \
-         with the schedule of the loops that use it, or use huge pages \
-         (GLIBC_TUNABLES=glibc.malloc.hugetlb=1, madvise)"
+        "most of it is probably memory that is touched for the first time: if one thread touches it, \
+         touch it in parallel, with the schedule of the loops that use it; huge pages may make it \
+         cheaper (GLIBC_TUNABLES=glibc.malloc.hugetlb=1 for memory of malloc, madvise for other)"
     })
 }

@@ -14,6 +14,7 @@ pub mod locations;
 pub mod locks;
 pub mod loops;
 mod mutex_calls;
+pub mod recorder;
 pub mod regions;
 pub mod spins;
 pub mod tasks;
@@ -36,6 +37,8 @@ pub struct Measured<'a> {
     /// CPUs that its threads could have at one time ([`crowd::cpus_had`]); 0 if that is not known, which
     /// counts as one for each thread.
     pub cpus: u32,
+    /// Whether the program asked its runtime to spin in waits.
+    pub asks_to_spin: bool,
     /// Exact time by thread state.
     pub sums: &'a Sums,
     /// Sums over the instances of regions.

@@ -214,6 +214,7 @@ impl TestRun {
         Measured {
             duration: Nanos(self.end * MS),
             cpus: self.cpus,
+            asks_to_spin: false,
             sums: &self.sums,
             region_sums: &self.region_sums,
             region_works: &self.region_works,

@@ -96,7 +96,25 @@ fn spinning_costs_what_it_took_from_others_in_the_same_second() {
         panic!("{found:?}");
     };
     assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
-    assert!(variables.contains("GOMP_SPINCOUNT=0"));
+    assert!(variables.is_some_and(|it| it.contains("GOMP_SPINCOUNT=0")));
+    // Ten thousand sleeps cost more than these 0.3 s.
+    let mut many = sums;
+    many[0].count = 10_000;
+    let found = warnings(
+        &tables,
+        &packed(&many),
+        &CpuSamples::default(),
+        &given(2, &[]),
+    );
+    let [
+        few_threads @ Warning::SpinsCrowded {
+            variables: None, ..
+        },
+    ] = found.as_slice()
+    else {
+        panic!("{found:?}");
+    };
+    assert!(few_threads.to_string().ends_with("(OMP_NUM_THREADS)"));
     // As little as another program takes by running briefly.
     let little = [
         sums[0],
@@ -144,7 +162,12 @@ fn a_runtime_set_to_sleep_needs_no_warning() {
     });
     assert_eq!(advice(&tables, &[]), Some("OMP_WAIT_POLICY=passive"));
     assert_eq!(advice(&tables, &[("KMP_BLOCKTIME", "0ms")]), Some(both));
+    assert!(!asks_to_spin(&given(2, &[passive]).environment));
+    assert!(asks_to_spin(
+        &given(2, &[("OMP_WAIT_POLICY", "Active")]).environment
+    ));
     let infinite = [passive, ("KMP_BLOCKTIME", "infinite")];
+    assert!(asks_to_spin(&given(2, &infinite).environment));
     assert_eq!(advice(&tables, &infinite), Some("KMP_BLOCKTIME=0"));
 }
 

@@ -19,7 +19,7 @@ fn the_largest_loss_is_said_first_with_what_follows_from_it() {
         &test.names(),
         &measured,
         &rows(&test),
-        &run(&test),
+        (&run(&test), &Crowd::default()),
         &[],
     );
     let reasons: Vec<Reason> = found.iter().map(|loss| loss.reason).collect();
@@ -39,7 +39,7 @@ fn first_loss(test: &TestRun) -> Loss {
         &test.names(),
         &measured,
         &rows(test),
-        &run(test),
+        (&run(test), &Crowd::default()),
         &[],
     );
     found.swap_remove(0)
@@ -84,6 +84,67 @@ fn waiting(instances: u32, wait: Scheduling) -> TestRun {
 }
 
 #[test]
+fn serial_code_that_lost_its_cpu_is_not_told_to_block_elsewhere() {
+    let serial = |scheduling: Scheduling| {
+        let mut test = TestRun::new(2, 200);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        test.run(0, State::Serial, ROOT, 20);
+        test.be(0, (State::Serial, scheduling), ROOT, 80);
+        test.run(1, State::Idle, ROOT, 100);
+        for thread in 0..2 {
+            test.run(thread, State::Work, region, 100);
+        }
+        test.instance(region, 0, 100, &[100, 100]);
+        let loss = first_loss(&test);
+        assert_eq!(loss.reason, Reason::SerialOffCpu);
+        loss
+    };
+    let preempted = serial(Scheduling::Preempted);
+    assert!(
+        preempted
+            .finding
+            .starts_with("one of 2 threads has work to do but no CPU outside every region"),
+        "{}",
+        preempted.finding
+    );
+    assert!(
+        preempted.hint.contains("OMP_NUM_THREADS"),
+        "{}",
+        preempted.hint
+    );
+    let blocked = serial(Scheduling::Blocked);
+    assert!(
+        blocked.hint.starts_with("do what blocks"),
+        "{}",
+        blocked.hint
+    );
+}
+
+/// What a team is late for once cannot be avoided by fewer regions.
+#[test]
+fn the_only_region_of_a_program_is_not_to_be_joined_with_others() {
+    let late = |times: u64| {
+        let mut test = TestRun::new(2, 200);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        for thread in 0..2 {
+            let late = 100 * thread as u64;
+            if late > 0 {
+                test.run(thread, State::Idle, ROOT, late);
+            }
+            test.run(thread, State::Work, region, 200 - late);
+        }
+        for _ in 0..times {
+            test.instance(region, 0, 200 / times, &[100, 100]);
+        }
+        let losses = first_loss(&test);
+        assert_eq!(losses.reason, Reason::Region(Cause::Scheduling));
+        losses.hint
+    };
+    assert!(late(1).contains("once"), "{}", late(1));
+    assert!(late(2).starts_with("make one region"), "{}", late(2));
+}
+
+#[test]
 fn causes_of_imbalance_are_distinguished() {
     // One thread does everything, as in a single construct.
     let mut test = TestRun::new(4, 100);
@@ -111,6 +172,22 @@ fn causes_of_imbalance_are_distinguished() {
         first_finding(&test),
         "the work is uneven (load balance 0.60), each time on another thread"
     );
+
+    // Differences that come and go are small beside the work: a schedule hardly changes them.
+    let mut test = TestRun::new(2, 200);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    for (heavy, light) in [(0, 1), (1, 0)] {
+        test.run(heavy, State::Work, region, 100);
+        test.run(light, State::Work, region, 86);
+        test.run(light, State::ImplicitBarrier, region, 14);
+        test.instance(region, 0, 100, &[100, 86]);
+    }
+    let loss = first_loss(&test);
+    assert_eq!(
+        loss.finding,
+        "the work is nearly even (load balance 0.93), each time on another thread"
+    );
+    assert!(loss.hint.starts_with("a schedule hardly"), "{}", loss.hint);
 
     // In a single instance nothing is known of other times. Tasks have no schedule.
     let mut test = TestRun::new(2, 100);
@@ -187,7 +264,7 @@ fn causes_of_other_losses_are_distinguished() {
     assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
     assert_eq!(
         waiting(20_000, 100),
-        "20000 tasks do 5.0 us of work each, about what it takes to make one"
+        "20000 tasks do 5.0 us of work each, and to make one takes 1 to 3 us"
     );
     // Too few tasks to cause such a loss.
     assert_eq!(waiting(200, 1), "0.100 s on 2 threads");
@@ -245,7 +322,14 @@ fn threads_that_sleep_between_small_regions_are_to_stay_awake() {
     let says_awake = |test: &TestRun| {
         let (profile, measured) = (test.profile(), test.measured());
         let (rows, run) = (rows(test), run(test));
-        let found = losses(&profile, &test.names(), &measured, &rows, &run, &[]);
+        let found = losses(
+            &profile,
+            &test.names(),
+            &measured,
+            &rows,
+            (&run, &Crowd::default()),
+            &[],
+        );
         assert_eq!(found[0].reason, Reason::Small);
         found[0].hint.contains("OMP_WAIT_POLICY=active")
     };
@@ -273,7 +357,7 @@ fn regions_that_are_too_small_are_one_loss() {
         &test.names(),
         &measured,
         &rows(&test),
-        &run(&test),
+        (&run(&test), &Crowd::default()),
         &[],
     );
     let [small] = &found[..] else {

@@ -138,7 +138,14 @@ fn threads_in_no_team_are_lost_to_the_region_that_leaves_them_out() {
     close(budget.no_team, 0.49);
     close(budget.serial_off_cpu, 0.0);
     let (profile, measured) = (test.profile(), test.measured());
-    let losses = super::super::advice::losses(&profile, &test.names(), &measured, &rows, &run, &[]);
+    let losses = super::super::advice::losses(
+        &profile,
+        &test.names(),
+        &measured,
+        &rows,
+        (&run, &super::super::crowd::Crowd::default()),
+        &[],
+    );
     let [loss] = &losses[..] else {
         panic!("one loss: {losses:?}");
     };
@@ -170,7 +177,14 @@ fn waits_of_serial_code_are_lost_to_the_runtime() {
     close(run.spent.serial_runtime, 0.6);
     close(run.spent.serial_off_cpu, 0.3);
     let (profile, measured) = (test.profile(), test.measured());
-    let losses = super::super::advice::losses(&profile, &test.names(), &measured, &[], &run, &[]);
+    let losses = super::super::advice::losses(
+        &profile,
+        &test.names(),
+        &measured,
+        &[],
+        (&run, &super::super::crowd::Crowd::default()),
+        &[],
+    );
     let found: Vec<(&str, f64)> = losses.iter().map(|it| (it.reason.id(), it.share)).collect();
     assert_eq!(found, [("serial_runtime", 0.6), ("serial_offcpu", 0.3)]);
 }

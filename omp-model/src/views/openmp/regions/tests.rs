@@ -7,6 +7,7 @@ use experiment::tables::ContextKind;
 
 use crate::metrics::Metric;
 use crate::views::openmp::advice::{Reason, losses};
+use crate::views::openmp::crowd::Crowd;
 use crate::views::openmp::gain::Cause;
 use crate::views::openmp::regions::{regions, total};
 use crate::views::openmp::test_run::{ROOT, TestRun, close, rows, run, unbalanced};
@@ -74,7 +75,14 @@ fn two_cpus_cannot_gain_what_four_threads_lose() {
     let run = run(&test);
     assert_eq!((run.threads, run.at_once), (4, 2));
     let (profile, measured) = (test.profile(), test.measured());
-    let found = losses(&profile, &test.names(), &measured, &[two], &run, &[]);
+    let found = losses(
+        &profile,
+        &test.names(),
+        &measured,
+        &[two],
+        (&run, &Crowd::default()),
+        &[],
+    );
     let [loss] = found.as_slice() else {
         panic!("{found:?}");
     };

@@ -1,10 +1,10 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
-use experiment::ids::{StackId, ThreadId};
-use experiment::rows::CpuUse;
+use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
+use experiment::rows::{CpuUse, LoopSum};
 use experiment::state::{Scheduling, State};
-use experiment::tables::{ContextKind, ThreadKind};
+use experiment::tables::{ContextKind, Loop, LoopClause, Schedule, ThreadKind};
 
 use super::super::advice::{Loss, Reason};
 use super::super::crowd::{Crowd, cpus_had};
@@ -205,8 +205,25 @@ fn no_schedule_is_advised_against_system_time() {
         uneven.hint
     );
 
-    let in_runtime = |kernel: u64| {
+    let in_runtime = |kernel: u64, schedule: Schedule| {
         let mut test = TestRun::new(2, 100);
+        let construct = test.tables.loop_id(Loop {
+            call: FrameId::NONE,
+            schedule,
+            clause: LoopClause::Plain,
+        });
+        test.loop_sums.push(LoopSum {
+            slice: 0,
+            thread: ThreadId(0),
+            construct,
+            chunk: 1,
+            instances: 1,
+            iterations: 100,
+            chunks: 50,
+            time: Nanos(0),
+            calls_time: Nanos(0),
+            calls: 0,
+        });
         let region = test.construct(ROOT, ContextKind::Region, 0x40);
         for thread in 0..2 {
             test.run(thread, State::Overhead, region, 40);
@@ -222,16 +239,13 @@ fn no_schedule_is_advised_against_system_time() {
         let lost = loss(&found, Reason::Region(Cause::Scheduling)).unwrap();
         lost.hint.clone()
     };
-    assert!(
-        in_runtime(30).contains("OMP_WAIT_POLICY=active"),
-        "{}",
-        in_runtime(30)
-    );
-    assert!(
-        in_runtime(15).contains("schedule(static)"),
-        "{}",
-        in_runtime(15)
-    );
+    let hint = in_runtime(30, Schedule::Dynamic);
+    assert!(hint.contains("OMP_WAIT_POLICY=active"), "{hint}");
+    let hint = in_runtime(15, Schedule::Dynamic);
+    assert!(hint.contains("schedule(static)"), "{hint}");
+    // Loops of one chunk for each thread have no larger ones.
+    let hint = in_runtime(15, Schedule::Static);
+    assert!(hint.contains("nowait"), "{hint}");
 }
 
 #[test]
