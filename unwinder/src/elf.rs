@@ -11,7 +11,7 @@ use std::sync::Arc;
 use object::elf::{EM_X86_64, PF_X, SHF_EXECINSTR};
 use object::read::ReadCache;
 use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
+use object::{CompressionFormat, LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
 use object::{SectionFlags, SegmentFlags};
 
 use crate::build_id::BuildId;
@@ -93,6 +93,13 @@ impl ElfFile {
             .map_err(|error| ElfError::Damaged(error.to_string()))
     }
 }
+
+/// The most bytes of a section that are read, inflated.
+pub const LONGEST_SECTION: u64 = 1 << 30;
+
+/// The most bytes that a compressed byte of a section inflates to. Debug information that is repeated
+/// most stays below 30.
+const DENSEST: u64 = 128;
 
 /// The headers of a little-endian ELF file of 64 bits for x86-64.
 pub struct Elf<'a>(ElfFile64<'a, LittleEndian, &'a Bytes>);
@@ -209,9 +216,26 @@ impl<'a> Elf<'a> {
     /// none.
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        if self.is_too_large(name) {
+            return None;
+        }
         let section = self.0.section_by_name(name)?;
         let bytes = section.uncompressed_data().ok()?;
         (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Whether the section of that name has more bytes than are read, or says that it inflates to so
+    /// many: anybody may have made the file.
+    #[must_use]
+    pub fn is_too_large(&self, name: &str) -> bool {
+        let section = self.0.section_by_name(name);
+        let range = section.and_then(|section| section.compressed_file_range().ok());
+        range.is_some_and(|range| {
+            let inflated = range.uncompressed_size;
+            let packed = range.format != CompressionFormat::None;
+            inflated.max(range.compressed_size) > LONGEST_SECTION
+                || packed && inflated > DENSEST.saturating_mul(range.compressed_size)
+        })
     }
 
     /// The svma ranges of the sections of code; of a file without sections, of its segments.

@@ -172,6 +172,8 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
+    use experiment::header::Header;
+
     use super::*;
 
     /// The header file of a recording whose program was killed says 0, and must not be believed.

@@ -472,3 +472,10 @@ pub(crate) fn hostile(path: &Path, source: &Path) {
     let lines = [name("int main(void)"), name("#pragma omp parallel")];
     std::fs::write(source, lines.join("\n")).unwrap();
 }
+
+/// A second of work outside of OpenMP at a stack.
+pub(crate) fn work(make: &mut Builder, thread: ThreadId, stack: StackId) {
+    let samples = [(stack, SampleKind::User, 10)];
+    let state = (ThreadStateId::OUTSIDE, Scheduling::Running);
+    time(make, thread, state, 1_000, &samples);
+}

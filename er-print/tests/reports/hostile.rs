@@ -1,6 +1,15 @@
 //! Experiments of others, whose contents are chosen to do harm.
 
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use experiment::symbols::FileId;
+use experiment::tables::{RuntimeKind, ThreadKind};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::tempdir;
+use test_support::Builder;
 
 use crate::handmade;
 use crate::program::er_print;
@@ -65,4 +74,134 @@ fn names_are_printed_as_text() {
             ended.stderr
         );
     }
+}
+
+/// An experiment of one function, in this source file.
+fn with_source(folder: &Path, source: &str, digest: Option<[u8; 16]>) {
+    let mut make = Builder::new(&["./app"], source);
+    make.process(100, "app", "/home/ann/app");
+    let app = make.module("/home/ann/app", RuntimeKind::None);
+    let main = make.function(app, 0x1110, "main", Some(1));
+    let thread = make.thread(100, ThreadKind::Initial);
+    let stack = make.stack(&[main]);
+    make.symbols.digests = digest.map(|it| (FileId(0), it)).into_iter().collect();
+    handmade::work(&mut make, thread, stack);
+    make.write(&folder.join("a.er"));
+}
+
+fn source_of(folder: &Path, before: &[&str]) -> String {
+    let words = [before, &["-source", "main", "a.er"]].concat();
+    let ended = er_print(folder, &words);
+    ended.stdout + &ended.stderr
+}
+
+#[test]
+fn a_source_is_shown_if_it_is_the_recorded_one_or_the_user_names_its_folder() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("here")).unwrap();
+    let secret = at("here/secret.c");
+    std::fs::write(&secret, "the secret\n").unwrap();
+    let path = secret.to_str().unwrap();
+
+    // The experiment alone names it.
+    with_source(folder.path(), path, None);
+    let shown = source_of(folder.path(), &[]);
+    assert!(!shown.contains("the secret"), "{shown}");
+    assert!(shown.contains("so it may be another file"), "{shown}");
+    let given = source_of(folder.path(), &["-addpath", "here"]);
+    assert!(given.contains("the secret"), "{given}");
+
+    // Whoever made the experiment knew its contents.
+    with_source(
+        folder.path(),
+        path,
+        Some(untrusted::digest(b"the secret\n")),
+    );
+    let shown = source_of(folder.path(), &[]);
+    assert!(shown.contains("the secret"), "{shown}");
+    std::fs::write(&secret, "another secret\n").unwrap();
+    let changed = source_of(folder.path(), &[]);
+    assert!(!changed.contains("another secret"), "{changed}");
+    assert!(
+        changed.contains("has changed since the recording"),
+        "{changed}"
+    );
+    let given = source_of(folder.path(), &["-setpath", "here"]);
+    assert!(given.contains("another secret"), "{given}");
+    assert!(given.contains("has changed since the recording"), "{given}");
+}
+
+#[test]
+fn an_experiment_shows_its_own_sources_and_no_others() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    with_source(folder.path(), "/home/ann/app.c", None);
+    std::fs::create_dir_all(at("a.er/archives/home/ann")).unwrap();
+    std::fs::write(at("secret"), "the secret\n").unwrap();
+    symlink(at("secret"), at("a.er/archives/home/ann/app.c")).unwrap();
+    let linked = source_of(folder.path(), &[]);
+    assert!(!linked.contains("the secret"), "{linked}");
+    std::fs::remove_file(at("a.er/archives/home/ann/app.c")).unwrap();
+    std::fs::write(at("a.er/archives/home/ann/app.c"), "int main(void)\n").unwrap();
+    let own = source_of(folder.path(), &[]);
+    assert!(own.contains("int main(void)"), "{own}");
+
+    // A path that leads out of the folder that the user names.
+    with_source(folder.path(), "/home/../../secret", None);
+    std::fs::create_dir_all(at("given/deep")).unwrap();
+    let led = source_of(folder.path(), &["-setpath", "given/deep"]);
+    assert!(!led.contains("the secret"), "{led}");
+}
+
+/// A FIFO without a writer blocks who opens it, and `/dev/zero` has no end.
+#[test]
+fn what_is_no_regular_file_is_refused_in_one_sentence() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let fifo = |name: &str| mknodat(CWD, at(name), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    std::fs::create_dir(at("b.er")).unwrap();
+    fifo("b.er/records");
+    let refused = er_print(folder.path(), &["-functions", "b.er"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("not a regular file"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+
+    with_source(folder.path(), "/dev/zero", None);
+    let shown = source_of(folder.path(), &[]);
+    assert!(shown.contains("/dev/zero"), "{shown}");
+    with_source(folder.path(), at("fifo.c").to_str().unwrap(), None);
+    fifo("fifo.c");
+    let shown = source_of(folder.path(), &["-addpath", "."]);
+    assert!(shown.contains("fifo.c"), "{shown}");
+
+    fifo(".parallax.rc");
+    let ended = er_print(folder.path(), &["-functions", "a.er"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains(".parallax.rc"), "{}", ended.stderr);
+}
+
+/// A full disk under standard error.
+#[test]
+fn complaints_that_cannot_be_written_end_nothing() {
+    let folder = tempdir().unwrap();
+    with_source(folder.path(), "/home/ann/app.c", None);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
+    let words = ["-functions", "-sort", "nonsense", "a.er"];
+    let output = command
+        .args(words)
+        .current_dir(folder.path())
+        .stderr(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("main"),
+        "{output:?}"
+    );
 }

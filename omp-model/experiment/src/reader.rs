@@ -155,7 +155,8 @@ const LONGEST_HEADER: u64 = 16 << 20;
 /// The header beside the records; `None` if there is none that can be read.
 pub fn read_header(experiment: &Path) -> Option<Header> {
     let bytes = untrusted::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
-    header_of(&bytes).ok()
+    let header: Header = header_of(&bytes).ok()?;
+    stored::moment(header.duration_ns).is_ok().then_some(header)
 }
 
 /// The header in its JSON, with text that a terminal does not obey.
@@ -360,7 +361,9 @@ impl Contents {
         let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
         let json = decoder.text(length)?;
         let header = header_of(json);
-        self.header = Some(header.map_err(|_| Corrupt("the header is not JSON"))?);
+        let header: Header = header.map_err(|_| Corrupt("the header is not JSON"))?;
+        stored::moment(header.duration_ns)?;
+        self.header = Some(header);
         Ok(())
     }
 
@@ -451,8 +454,7 @@ impl Contents {
 }
 
 fn end_of(start: Nanos, length: Nanos) -> Result<Nanos, Corrupt> {
-    let end = start.0.checked_add(length.0);
-    end.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+    stored::moment(start.0.saturating_add(length.0))
 }
 
 fn expect_first(first: u64, have: u32) -> Result<(), Corrupt> {

@@ -7,8 +7,8 @@ use crate::ids::{
     ThreadStateId,
 };
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample,
-    SampleKind, Sum, TaskSpan, TaskSum, Within,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, SLICE,
+    Sample, SampleKind, Sum, TaskSpan, TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
@@ -150,7 +150,40 @@ impl Form<Nanos> for Nanos {
     }
 
     fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        below(MOST_TIME, number)
+    }
+}
+
+/// The longest recording: a year. Views go through a recording's seconds one by one.
+const LONGEST: u64 = 366 * 86_400 * SLICE.0;
+
+/// The most time of many threads and instances together.
+const MOST_TIME: u64 = 1 << 60;
+
+fn below(most: u64, number: u64) -> Result<Nanos, Corrupt> {
+    if number <= most {
         Ok(Nanos(number))
+    } else {
+        Err(Corrupt("a time longer than any recording"))
+    }
+}
+
+/// A moment of a recording.
+pub(crate) fn moment(number: u64) -> Result<Nanos, Corrupt> {
+    below(LONGEST, number)
+}
+
+/// The slice of a moment of a recording.
+pub(crate) enum SliceOf {}
+
+impl Form<u32> for SliceOf {
+    fn number(slice: u32) -> u64 {
+        u64::from(slice)
+    }
+
+    fn value(number: u64, _: &Known) -> Result<u32, Corrupt> {
+        moment(number.saturating_mul(SLICE.0))?;
+        narrow(number)
     }
 }
 
@@ -178,8 +211,7 @@ pub(crate) const fn ticks(time: Nanos) -> u64 {
 }
 
 pub(crate) fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
-    let nanos = ticks.checked_mul(TICK.0);
-    nanos.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+    below(MOST_TIME, ticks.saturating_mul(TICK.0))
 }
 
 /// An interval with start and end rounded down to ticks, so that adjacent ones stay adjacent.
@@ -336,7 +368,7 @@ rows! {
     Sum[6] {
         thread_state: ThreadStateId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         scheduling: Scheduling Plain,
         time: Nanos Plain,
         count: u32 Plain,
@@ -344,7 +376,7 @@ rows! {
     Blame[5] {
         thread_state: ThreadStateId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         scheduling: Scheduling Plain,
         time: Nanos Plain,
     }
@@ -359,7 +391,7 @@ rows! {
     RegionSum[6] {
         context: ContextId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         instances: u32 Plain,
         elapsed: Nanos Plain,
         team: u16 Plain,
@@ -375,7 +407,7 @@ rows! {
     RegionWork[6] {
         context: ContextId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         capacity: Nanos Plain,
         longest: Nanos Plain,
         mean: Nanos Plain,
@@ -388,7 +420,7 @@ rows! {
     LoopSum[10] {
         construct: LoopId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         chunk: u64 Plain,
         instances: u64 Plain,
         iterations: u64 Plain,
@@ -408,7 +440,7 @@ rows! {
         lock: LockId Delta,
         call: FrameId Delta,
         thread: ThreadId Delta,
-        slice: u32 Delta,
+        slice: SliceOf Delta,
         acquisitions: u64 Plain,
         contended: u64 Plain,
         wait: Nanos Plain,
@@ -516,8 +548,8 @@ impl Row<6> for ThreadRow {
         let thread = Thread {
             process: known.id(process)?,
             tid: i32::try_from(tid as i64).map_err(|_| Corrupt("a thread id beyond 32 bits"))?,
-            birth: Nanos(birth),
-            death: death.checked_sub(1).map(Nanos),
+            birth: moment(birth)?,
+            death: death.checked_sub(1).map(moment).transpose()?,
             kind: known.id(kind)?,
         };
         Ok(ThreadRow(narrow(id)?, thread))
@@ -557,15 +589,15 @@ impl Row<11> for TaskSum {
         ] = numbers;
         let [work, least, most, squares, squares_above] = rest;
         Ok(TaskSum {
-            slice: narrow(slice)?,
+            slice: SliceOf::value(slice, known)?,
             context: known.id(context)?,
             thread: known.id(thread)?,
             instances: narrow(instances)?,
             unfinished: narrow(unfinished)?,
             elsewhere: narrow(elsewhere)?,
-            work: Nanos(work),
-            least: Nanos(least),
-            most: Nanos(most),
+            work: below(MOST_TIME, work)?,
+            least: below(MOST_TIME, least)?,
+            most: below(MOST_TIME, most)?,
             squares: u128::from(squares_above) << 64 | u128::from(squares),
         })
     }

@@ -12,6 +12,11 @@ use crate::symbols::{
 pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
     encoder.number(table.files.len() as u64);
     encoder.strings(table.files.iter().map(String::as_str));
+    encoder.number(table.digests.len() as u64);
+    encoder.table(table.digests.iter().map(|(file, digest)| {
+        let (high, low) = halves(*digest);
+        [u64::from(file.0), high, low]
+    }));
     encode_functions(encoder, &table.functions);
     encode_frames(encoder, &table.frames);
     encoder.number(table.misses.len() as u64);
@@ -38,6 +43,15 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
     let mut table = SymbolTable::default();
     let rows = decoder.rows()?;
     table.files = decoder.strings(rows)?;
+    let rows = decoder.rows()?;
+    for [file, high, low] in decoder.table(rows)? {
+        let file: u32 = narrow(file)?;
+        if file as usize >= table.files.len() {
+            return Err(Corrupt("a digest of no file"));
+        }
+        let digest = u128::from(high) << 64 | u128::from(low);
+        table.digests.push((FileId(file), digest.to_be_bytes()));
+    }
     decode_functions(decoder, known, &mut table)?;
     decode_frames(decoder, known, &mut table)?;
     let rows = decoder.rows()?;
@@ -74,6 +88,11 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
     decode_code(decoder, known, &mut table)?;
     decode_jumps(decoder, known, &mut table)?;
     Ok(table)
+}
+
+fn halves(digest: [u8; 16]) -> (u64, u64) {
+    let digest = u128::from_be_bytes(digest);
+    ((digest >> 64) as u64, digest as u64)
 }
 
 fn encode_directives(

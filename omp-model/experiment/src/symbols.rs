@@ -17,6 +17,9 @@ pub struct FileId(pub u32);
 pub struct SymbolTable {
     /// Source files by path, as the debug information spells it (absolute where it can be).
     pub files: Vec<String>,
+    /// The MD5 digests of their contents as recorded, sorted: of those that could be read then, and one
+    /// of each experiment.
+    pub digests: Vec<(FileId, [u8; 16])>,
     /// Functions that hold a frame, and the parents of outlined ones.
     pub functions: Vec<Function>,
     /// By [`FrameId`]; frames beyond its end are unresolved.
@@ -55,6 +58,14 @@ pub struct Jump {
 }
 
 impl SymbolTable {
+    /// Whether contents with this digest are those of a source file when it was recorded; `None` if it
+    /// could not be read then.
+    pub fn is_recorded(&self, file: FileId, digest: [u8; 16]) -> Option<bool> {
+        let mut of_file = self.digests.iter().filter(|it| it.0 == file).peekable();
+        of_file.peek()?;
+        Some(of_file.any(|it| it.1 == digest))
+    }
+
     /// The symbol of a frame; an empty one for a frame that is not in the table.
     pub fn frame(&self, frame: FrameId) -> &FrameSymbol {
         static UNRESOLVED: FrameSymbol = FrameSymbol {

@@ -295,6 +295,13 @@ impl Uniting {
     /// Adds the frames and their symbols. Returns the experiment's functions in the union.
     fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) -> Vec<FunctionId> {
         let files: Vec<FileId> = symbols.files.iter().map(|path| self.file(path)).collect();
+        for &(file, digest) in &symbols.digests {
+            self.symbols
+                .digests
+                .extend(files.get(file.0 as usize).map(|&file| (file, digest)));
+        }
+        self.symbols.digests.sort_unstable();
+        self.symbols.digests.dedup();
         let functions = self.functions(ids, symbols, &files);
         for (module, why) in &symbols.misses {
             let miss = (ids.module(*module), why.clone());

@@ -1,11 +1,11 @@
 //! Source files as they are found on this machine.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use experiment::symbols::FileId;
 use symbolize::LONGEST_SOURCE;
-use symbolize::search::ARCHIVE;
+use symbolize::search::{Candidate, Place};
 
 use crate::query::Source;
 
@@ -24,36 +24,75 @@ pub struct SourceFile {
 
 impl SourceFile {
     /// Reads a file of an experiment, wherever the settings find it.
+    ///
+    /// Anybody may have made the experiment, which may name any file that the user can read. So a file is
+    /// shown if its contents are those that were recorded, if the user says where it is, or if the
+    /// experiment itself has it.
     pub fn read(source: &Source<'_>, file: FileId) -> SourceFile {
-        let recorded = source.analysis.symbols.files.get(file.0 as usize);
+        let symbols = &source.analysis.symbols;
+        let recorded = symbols.files.get(file.0 as usize);
         let recorded = recorded.cloned().unwrap_or_default();
         let search = &source.settings.annotation.search;
-        let path = search.find(&recorded, &source.analysis.names);
-        let (text, warning) = match &path {
-            None => (
-                String::new(),
-                Some(format!(
-                    "the source {recorded} is not here: setpath, addpath or pathmap tell where it \
-                     is"
-                )),
-            ),
-            Some(path) => match untrusted::read(path, LONGEST_SOURCE) {
-                Ok(bytes) => (
-                    String::from_utf8_lossy(&bytes).into_owned(),
-                    changed(source, path),
-                ),
-                Err(error) => (
-                    String::new(),
-                    Some(format!("cannot read {}: {error}", path.display())),
-                ),
-            },
+        let experiments = &source.analysis.names;
+        let mut refused = None;
+        for Candidate { path, place } in search.candidates(&recorded, experiments) {
+            let bytes = match untrusted::read(&path, LONGEST_SOURCE) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    if error.kind() != ErrorKind::NotFound && path.is_file() {
+                        refused.get_or_insert(format!("cannot read {}: {error}", path.display()));
+                    }
+                    continue;
+                }
+            };
+            let is_recorded = symbols.is_recorded(file, untrusted::digest(&bytes));
+            let is_shown = match place {
+                Place::Experiment => is_inside(&path, experiments),
+                Place::Given => true,
+                Place::Recorded => is_recorded == Some(true),
+            };
+            if is_shown {
+                let warning = (is_recorded == Some(false)).then(|| {
+                    format!(
+                        "{} has changed since the recording: times may stand at other lines",
+                        path.display()
+                    )
+                });
+                return SourceFile::of(recorded, path, &bytes, warning);
+            }
+            let why = match is_recorded {
+                Some(_) => "has changed since the recording",
+                None => "could not be read when it was recorded, so it may be another file",
+            };
+            refused.get_or_insert_with(|| {
+                format!(
+                    "{} {why}: to see it all the same, name its folder by setpath, addpath or \
+                     pathmap",
+                    path.display()
+                )
+            });
+        }
+        let missing = || {
+            format!(
+                "the source {recorded} is not here: setpath, addpath or pathmap tell where it is"
+            )
         };
-        let lines = text
+        SourceFile {
+            warning: Some(refused.unwrap_or_else(missing)),
+            recorded,
+            path: None,
+            lines: Vec::new(),
+        }
+    }
+
+    fn of(recorded: String, path: PathBuf, bytes: &[u8], warning: Option<String>) -> SourceFile {
+        let lines = String::from_utf8_lossy(bytes);
+        let lines = lines
             .lines()
             .map(|line| untrusted::printable(&line.replace('\t', "        ")).into_owned());
         SourceFile {
             recorded,
-            path,
+            path: Some(path),
             lines: lines.collect(),
             warning,
         }
@@ -67,25 +106,12 @@ impl SourceFile {
     }
 }
 
-/// Whether a file was written after the experiment began: its lines may be others. What the
-/// experiment keeps was put there then, and is what was compiled.
-fn changed(source: &Source<'_>, path: &Path) -> Option<String> {
-    let experiments = source.analysis.names.iter();
-    if experiments
-        .map(|name| Path::new(name).join(ARCHIVE))
-        .any(|archive| path.starts_with(archive))
-    {
-        return None;
-    }
-    let written = std::fs::metadata(path)
-        .and_then(|data| data.modified())
-        .ok()?;
-    let written = written.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    let began = source.analysis.experiment.header.started_unix;
-    (began > 0.0 && written > began).then(|| {
-        format!(
-            "{} has changed since the recording: times may stand at other lines",
-            path.display()
-        )
-    })
+/// Whether a file in an experiment is no link to another place.
+fn is_inside(path: &Path, experiments: &[String]) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let Some(path) = real(path) else {
+        return false;
+    };
+    let mut experiments = experiments.iter().filter_map(|it| real(Path::new(it)));
+    experiments.any(|experiment| path.starts_with(experiment))
 }

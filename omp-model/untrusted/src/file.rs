@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use md5::{Digest, Md5};
 use rustix::fs::OFlags;
 
 /// Opens a regular file to read it. Anything else is refused without being opened.
@@ -50,6 +51,12 @@ pub fn read_open(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The MD5 digest of a file's bytes: by it a file is known to be the one that was meant. Nobody can make
+/// another file with the digest of one that he cannot read.
+pub fn digest(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
+}
+
 fn is_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         Ok(())
@@ -64,6 +71,14 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
+
+    /// The test suite of RFC 1321.
+    #[test]
+    fn digests_are_md5() {
+        let hex = |bytes: &[u8]| format!("{:032x}", u128::from_be_bytes(digest(bytes)));
+        assert_eq!(hex(b""), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(hex(b"message digest"), "f96b697d7cb7938d525a2f31aaf161d0");
+    }
 
     #[test]
     fn only_regular_files_up_to_the_limit_are_read() {

@@ -4,5 +4,5 @@
 mod file;
 mod text;
 
-pub use file::{open, read, read_open};
+pub use file::{digest, open, read, read_open};
 pub use text::printable;

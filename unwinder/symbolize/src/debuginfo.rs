@@ -88,9 +88,9 @@ impl DebugInfo {
 
     /// Reads it from `elf`, the file at `path`.
     fn of(object: &ObjectFile, path: &Path, elf: &Elf<'_>) -> Result<Self, SymbolsMiss> {
-        let damaged = |error: gimli::Error| SymbolsMiss::DamagedDebugInfo {
+        let damaged = |reason| SymbolsMiss::DamagedDebugInfo {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason,
         };
         let mut dwarf = Dwarf::load(|id| section(elf, id)).map_err(damaged)?;
         if let Some(common) = object.find_common(path, elf)? {
@@ -102,7 +102,8 @@ impl DebugInfo {
         }
         let dwarf = Arc::new(dwarf);
         Ok(Self {
-            context: Context::from_arc_dwarf(dwarf.clone()).map_err(damaged)?,
+            context: Context::from_arc_dwarf(dwarf.clone())
+                .map_err(|error| damaged(error.to_string()))?,
             dwarf,
             lines: OnceCell::new(),
             folder: object.path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -313,11 +314,12 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
         .is_some_and(|section| section.has_bytes)
 }
 
-fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, gimli::Error> {
+fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, String> {
     named_section(elf, id, id.name())
 }
 
-fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, gimli::Error> {
+/// A section, or what is wrong with it, as a clause.
+fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, String> {
     // Locations of variables are not needed, and are a quarter of the bytes to decompress.
     let needless = matches!(
         id,
@@ -326,6 +328,9 @@ fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, gim
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
+    if !needless && elf.is_too_large(name) {
+        return Err(format!("its section {name} is too large, or says so"));
+    }
     let bytes = if needless { None } else { elf.bytes(name) };
     Ok(Reader::new(
         Arc::from(bytes.unwrap_or_default()),

@@ -92,10 +92,30 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     find_directives(&mut table, &builder.other_lines, source);
     find_worksharing(&mut table, tables, &barriers, source);
     name_inits(&mut table, tables, source);
+    digest_sources(&mut table, source);
     table.lock_names.sort_unstable_by_key(|row| row.0);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);
     table
+}
+
+/// The most bytes of sources that digests are made of: debug information may name any files, which take
+/// time to read.
+const DIGESTED: u64 = 512 << 20;
+
+/// Makes the digests of all sources that can be read.
+fn digest_sources(table: &mut SymbolTable, source: &mut impl SymbolSource) {
+    let mut left = DIGESTED;
+    for (id, path) in (0..).map(FileId).zip(&table.files) {
+        let Some((digest, length)) = source.digest(path) else {
+            continue;
+        };
+        table.digests.push((id, digest));
+        left = left.saturating_sub(length);
+        if left == 0 {
+            return;
+        }
+    }
 }
 
 /// Finds in the sources where the directives of Fortran's constructs begin, and those of others that

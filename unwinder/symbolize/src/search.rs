@@ -8,8 +8,9 @@ pub const ARCHIVE: &str = "archives";
 /// Where sources and load objects are searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath {
-    /// Folders, in order; `$expts` is the experiment and `.` the current folder.
-    folders: Vec<String>,
+    /// Folders, in order, and whether the user gave them; `$expts` is the experiment and `.` the current
+    /// folder.
+    folders: Vec<(String, bool)>,
     /// Beginnings of paths and what replaces them, in order.
     map: Vec<(String, String)>,
 }
@@ -17,7 +18,7 @@ pub struct SearchPath {
 impl Default for SearchPath {
     fn default() -> SearchPath {
         SearchPath {
-            folders: vec!["$expts".to_owned(), ".".to_owned()],
+            folders: vec![("$expts".to_owned(), false), (".".to_owned(), false)],
             map: Vec::new(),
         }
     }
@@ -33,7 +34,8 @@ impl SearchPath {
     /// Searches these folders, too.
     pub fn add(&mut self, list: &str) {
         let folders = list.split(':').filter(|folder| !folder.is_empty());
-        self.folders.extend(folders.map(str::to_owned));
+        self.folders
+            .extend(folders.map(|folder| (folder.to_owned(), true)));
     }
 
     /// Replaces the beginning of recorded paths; a later rule for the same beginning replaces an
@@ -43,43 +45,92 @@ impl SearchPath {
         self.map.push((old.to_owned(), new.to_owned()));
     }
 
-    /// The file with path `recorded` in the experiments. Takes the first that exists of: the archived
-    /// file, the mapped paths, the path itself, and the path in each folder, with ever more of its
-    /// beginning left out.
+    /// The first file with path `recorded` that exists: its [candidates](Self::candidates) are tried in
+    /// their order.
     pub fn find(&self, recorded: &str, experiments: &[String]) -> Option<PathBuf> {
-        self.candidates(recorded, experiments)
-            .into_iter()
-            .find(|path| path.is_file())
+        let mut all = self.candidates(recorded, experiments).into_iter();
+        all.find(|found| found.path.is_file())
+            .map(|found| found.path)
     }
 
-    fn candidates(&self, recorded: &str, experiments: &[String]) -> Vec<PathBuf> {
-        let archived = experiments.iter().map(|experiment| {
+    /// The places of a file with path `recorded` in the experiments: the archived file, the mapped paths,
+    /// the path itself, and the path in each folder, with ever more of its beginning left out. A recorded
+    /// path leads out of no folder.
+    pub fn candidates(&self, recorded: &str, experiments: &[String]) -> Vec<Candidate> {
+        let inside = within(recorded);
+        let mut all: Vec<Candidate> = Vec::new();
+        let mut add = |path: PathBuf, place: Place| all.push(Candidate { path, place });
+        for experiment in experiments {
             let archive = Path::new(experiment).join(ARCHIVE);
-            archive.join(recorded.trim_start_matches('/'))
-        });
-        let mut all: Vec<PathBuf> = archived.collect();
+            add(archive.join(inside.join("/")), Place::Experiment);
+        }
         for (old, new) in &self.map {
             if let Some(rest) = recorded.strip_prefix(old.as_str()) {
-                all.push(PathBuf::from(format!("{new}{rest}")));
+                let is_whole = !rest.split('/').any(|part| part == "..");
+                let path = PathBuf::from(format!("{new}{rest}"));
+                add(
+                    path,
+                    if is_whole {
+                        Place::Given
+                    } else {
+                        Place::Recorded
+                    },
+                );
             }
         }
-        all.push(PathBuf::from(recorded));
-        let parts: Vec<&str> = recorded
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .collect();
-        for folder in &self.folders {
-            let folders = match folder.as_str() {
-                "$expts" => experiments.iter().map(PathBuf::from).collect(),
-                folder => vec![PathBuf::from(folder)],
+        add(PathBuf::from(recorded), Place::Recorded);
+        for (folder, given) in &self.folders {
+            let (folders, place) = match (folder.as_str(), given) {
+                ("$expts", _) => {
+                    let experiments = experiments.iter().map(PathBuf::from);
+                    (experiments.collect(), Place::Experiment)
+                }
+                (folder, true) => (vec![PathBuf::from(folder)], Place::Given),
+                (folder, false) => (vec![PathBuf::from(folder)], Place::Recorded),
             };
             for folder in folders {
-                let ends = (0..parts.len()).map(|from| folder.join(parts[from..].join("/")));
-                all.extend(ends);
+                for from in 0..inside.len() {
+                    add(folder.join(inside[from..].join("/")), place);
+                }
             }
         }
         all
     }
+}
+
+/// The parts of a path below a folder: `..` takes away the part before it, and leads no further up.
+fn within(recorded: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in recorded.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// A place where a file may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its path.
+    pub path: PathBuf,
+    /// Who says that it is there.
+    pub place: Place,
+}
+
+/// Who says where a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is inside an experiment. It may be a link to anywhere.
+    Experiment,
+    /// The user, by a folder or a rule.
+    Given,
+    /// The experiment alone, whoever made it.
+    Recorded,
 }
 
 #[cfg(test)]
@@ -93,7 +144,7 @@ mod tests {
         path.map("/build", "/elsewhere");
         path.map("/build", "/home/ann");
         let all = path.candidates("/build/app/foo.c", &["a.er".to_owned()]);
-        let all: Vec<&str> = all.iter().filter_map(|path| path.to_str()).collect();
+        let all: Vec<&str> = all.iter().filter_map(|it| it.path.to_str()).collect();
         assert_eq!(
             all,
             [
@@ -106,6 +157,32 @@ mod tests {
                 "a.er/build/app/foo.c",
                 "a.er/app/foo.c",
                 "a.er/foo.c",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_recorded_path_leads_out_of_no_folder() {
+        let mut path = SearchPath::default();
+        path.add("/src");
+        path.map("/build", "/home/ann");
+        let all = path.candidates("/build/../../etc/shadow", &["a.er".to_owned()]);
+        let all: Vec<(&str, Place)> = all
+            .iter()
+            .map(|it| (it.path.to_str().unwrap(), it.place))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                ("a.er/archives/etc/shadow", Place::Experiment),
+                ("/home/ann/../../etc/shadow", Place::Recorded),
+                ("/build/../../etc/shadow", Place::Recorded),
+                ("a.er/etc/shadow", Place::Experiment),
+                ("a.er/shadow", Place::Experiment),
+                ("./etc/shadow", Place::Recorded),
+                ("./shadow", Place::Recorded),
+                ("/src/etc/shadow", Place::Given),
+                ("/src/shadow", Place::Given),
             ]
         );
     }

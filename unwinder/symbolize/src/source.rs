@@ -33,6 +33,13 @@ pub trait SymbolSource {
         let _ = path;
         None
     }
+
+    /// The digest ([`untrusted::digest`]) and the length of a source file, by its path in the debug
+    /// information.
+    fn digest(&mut self, path: &str) -> Option<([u8; 16], u64)> {
+        let _ = path;
+        None
+    }
 }
 
 /// The files as they are on this machine.
@@ -64,5 +71,10 @@ impl SymbolSource for Files {
     fn source(&mut self, path: &str) -> Option<String> {
         let bytes = untrusted::read(Path::new(path), LONGEST_SOURCE).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn digest(&mut self, path: &str) -> Option<([u8; 16], u64)> {
+        let bytes = untrusted::read(Path::new(path), LONGEST_SOURCE).ok()?;
+        Some((untrusted::digest(&bytes), bytes.len() as u64))
     }
 }
