@@ -389,7 +389,7 @@ fn hands_out(names: &Names<'_>, measured: &Measured<'_>) -> bool {
     measured.loop_sums.iter().any(|sum| {
         let row = names.tables.loops.get(sum.construct.0);
         let asks = row.is_some_and(|row| !matches!(row.schedule, Schedule::Static));
-        asks && u64::from(sum.chunks) > 2 * u64::from(sum.instances)
+        asks && sum.chunks > 2 * sum.instances
     })
 }
 
