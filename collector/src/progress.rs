@@ -74,7 +74,7 @@ impl<S: SymbolSource> SymbolSource for WithProgress<S> {
         self.source.kernel(addresses)
     }
 
-    fn source(&mut self, path: &str) -> Option<String> {
+    fn source(&mut self, path: &str) -> Option<Vec<u8>> {
         self.source.source(path)
     }
 }

@@ -303,4 +303,59 @@ mod tests {
         assert_eq!(missing, Some(io::ErrorKind::NotFound));
         assert_eq!(unreadable("/"), Some(io::ErrorKind::InvalidInput));
     }
+
+    /// An ELF file with one section, `.debug_info`, that inflates to as many bytes as it says.
+    fn with_packed(section: &[u8], says: u64) -> ElfFile {
+        const SHF_COMPRESSED: u64 = 0x800;
+        let names = b"\0.debug_info\0.shstrtab\0";
+        // Elf64_Chdr: zlib, reserved, size, alignment.
+        let mut packed = [1_u64.to_le_bytes(), says.to_le_bytes(), 1_u64.to_le_bytes()].concat();
+        packed.extend(section);
+        let at = 64 + packed.len() as u64;
+        let headers = at + names.len() as u64;
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(16, 0);
+        file.extend([3_u16, 62].iter().flat_map(|it| it.to_le_bytes()));
+        file.extend(1_u32.to_le_bytes());
+        file.extend([0, 0, headers].iter().flat_map(|it: &u64| it.to_le_bytes()));
+        file.extend(0_u32.to_le_bytes());
+        file.extend(
+            [64_u16, 0, 0, 64, 3, 2]
+                .iter()
+                .flat_map(|it| it.to_le_bytes()),
+        );
+        file.extend(&packed);
+        file.extend(names);
+        let header = |name: u32, kind: u32, flags: u64, offset: u64, size: u64| {
+            let mut header = [name.to_le_bytes(), kind.to_le_bytes()].concat();
+            let numbers = [flags, 0, offset, size, 0, 1, 0];
+            header.extend(numbers.iter().flat_map(|it| it.to_le_bytes()));
+            header
+        };
+        file.extend(header(0, 0, 0, 0, 0));
+        file.extend(header(1, 1, SHF_COMPRESSED, 64, packed.len() as u64));
+        file.extend(header(13, 3, 0, at, names.len() as u64));
+        ElfFile::in_memory(file.into())
+    }
+
+    #[test]
+    fn a_section_that_claims_gigabytes_is_not_inflated() {
+        // "debug information", by zlib without compression.
+        let stored = [
+            b"\x78\x01\x01\x11\x00\xee\xff".as_slice(),
+            b"debug information\x3b\xa9\x06\xce",
+        ]
+        .concat();
+        let file = with_packed(&stored, 17);
+        let elf = file.parse().expect("an ELF file");
+        assert!(!elf.is_too_large(".debug_info"));
+        let bytes = elf.bytes(".debug_info");
+        assert_eq!(bytes.as_deref(), Some(b"debug information".as_slice()));
+        for says in [10_000, 2_700_000_000, u64::MAX] {
+            let file = with_packed(&stored, says);
+            let elf = file.parse().expect("an ELF file");
+            assert!(elf.is_too_large(".debug_info"));
+            assert_eq!(elf.bytes(".debug_info"), None);
+        }
+    }
 }

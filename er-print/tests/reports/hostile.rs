@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use experiment::ids::FrameId;
 use experiment::symbols::FileId;
 use experiment::tables::{RuntimeKind, ThreadKind};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -208,4 +209,38 @@ fn complaints_that_cannot_be_written_end_nothing() {
         String::from_utf8_lossy(&output.stdout).contains("main"),
         "{output:?}"
     );
+}
+
+/// Stacks of thousands of functions: the branches of a tree are not longer than all else together.
+#[test]
+fn a_deep_tree_takes_space_in_proportion_to_its_levels() {
+    const LEVELS: usize = 20_000;
+    let folder = tempdir().unwrap();
+    let mut make = Builder::new(&["./app"], "/home/ann/app.c");
+    make.process(100, "app", "/home/ann/app");
+    let app = make.module("/home/ann/app", RuntimeKind::None);
+    let thread = make.thread(100, ThreadKind::Initial);
+    let functions: Vec<FrameId> = (0..LEVELS)
+        .map(|at| {
+            make.function(
+                app,
+                0x1000 + 16 * at as u64,
+                &format!("level_{at}"),
+                Some(1),
+            )
+        })
+        .collect();
+    let stack = make.stack(&functions);
+    handmade::work(&mut make, thread, stack);
+    make.write(&folder.path().join("a.er"));
+    for mode in ["text", "html", "markdown", "json"] {
+        let ended = er_print(folder.path(), &["-printmode", mode, "-calltree", "a.er"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains("level_0"), "{mode}");
+        assert!(
+            ended.stdout.len() < 2_000 * LEVELS,
+            "{mode}: {}",
+            ended.stdout.len()
+        );
+    }
 }

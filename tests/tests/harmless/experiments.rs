@@ -209,3 +209,35 @@ fn named(place: &Path, busy: &Path, name: &std::ffi::OsStr, script: &str) {
         .join([name, ".er".as_ref()].join("".as_ref()));
     assert!(experiment.is_dir(), "{}", experiment.display());
 }
+
+/// A source that has changed since the recording is told, and not shown as the recorded one; nobody else
+/// can read an experiment.
+#[test]
+fn the_recorded_source_is_shown_until_it_changes() {
+    let place = place("source");
+    let source = place.join("own.c");
+    let text =
+        "int main(void)\n{\n    volatile long n = 100000000;\n    while (n--)\n        ;\n}\n";
+    fs::write(&source, text).unwrap();
+    let built = Command::new("gcc")
+        .args(["-O1", "-g", "own.c", "-o", "own"])
+        .current_dir(&place)
+        .status();
+    assert!(built.unwrap().success());
+    let outcome = shell("$C -O run.er ./own; stat -c %a run.er", &place);
+    assert_eq!(outcome.stdout, "700\n", "{}", outcome.stderr);
+    let shown = || {
+        let out = tools().try_print(&place.join("run.er"), &["-source", "main"]);
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let recorded = shown();
+    assert!(recorded.contains("while (n--)"), "{recorded}");
+    fs::write(&source, text.replace("while (n--)", "for (; n--;)")).unwrap();
+    let changed = shown();
+    assert!(
+        changed.contains("has changed since the recording"),
+        "{changed}"
+    );
+    assert!(!changed.contains("for (; n--;)"), "{changed}");
+    fs::remove_dir_all(place).unwrap();
+}

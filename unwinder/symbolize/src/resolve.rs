@@ -21,7 +21,7 @@ use crate::directives::{self, is_fortran};
 use crate::kallsyms::KernelFunction;
 use crate::locks;
 use crate::object::ObjectResolver;
-use crate::source::{Files, SymbolSource};
+use crate::source::{Files, SymbolSource, source_text};
 use crate::symbols::Symbols;
 
 /// Resolves every frame of `tables` from the files as they are on this machine.
@@ -62,7 +62,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                     if row.runtime == RuntimeKind::None {
                         for (id, address) in &wanted {
                             if let Some(barrier) = barriers.get_mut(id) {
-                                let text = |path: &str| source.source(path);
+                                let text = |path: &str| source_text(source, path);
                                 *barrier = barriers::decide(&symbols, *address, text);
                             }
                         }
@@ -107,11 +107,11 @@ const DIGESTED: u64 = 512 << 20;
 fn digest_sources(table: &mut SymbolTable, source: &mut impl SymbolSource) {
     let mut left = DIGESTED;
     for (id, path) in (0..).map(FileId).zip(&table.files) {
-        let Some((digest, length)) = source.digest(path) else {
+        let Some(bytes) = source.source(path) else {
             continue;
         };
-        table.digests.push((id, digest));
-        left = left.saturating_sub(length);
+        table.digests.push((id, untrusted::digest(&bytes)));
+        left = left.saturating_sub(bytes.len() as u64);
         if left == 0 {
             return;
         }
@@ -143,7 +143,7 @@ fn find_directives(
         }
         let text = texts
             .entry(source_line.file)
-            .or_insert_with(|| source.source(path));
+            .or_insert_with(|| source_text(source, path));
         let Some(text) = text else {
             continue;
         };
@@ -189,7 +189,7 @@ fn find_worksharing(
     let files = &table.files;
     let mut text = |file: FileId| {
         let text = texts.entry(file);
-        let text = text.or_insert_with(|| source.source(files.get(file.0 as usize)?));
+        let text = text.or_insert_with(|| source_text(source, files.get(file.0 as usize)?));
         text.clone()
     };
     for (call, construct) in calls {
@@ -248,7 +248,7 @@ fn name_inits(table: &mut SymbolTable, tables: &Tables, source: &mut impl Symbol
         let lines = &table.frame(call).lines;
         let name = lines.iter().find_map(|line| {
             let path = table.files.get(line.source.file.0 as usize)?;
-            locks::argument(&source.source(path)?, line.source.line)
+            locks::argument(&source_text(source, path)?, line.source.line)
         });
         table.lock_names.extend(name.map(|name| (call, name)));
     }

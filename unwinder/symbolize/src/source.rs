@@ -27,16 +27,8 @@ pub trait SymbolSource {
     /// Why there are none, in one clause.
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
 
-    /// The text of a source file, by its path in the debug information; asked for only if a
-    /// barrier or a construct of Fortran stands in it.
-    fn source(&mut self, path: &str) -> Option<String> {
-        let _ = path;
-        None
-    }
-
-    /// The digest ([`untrusted::digest`]) and the length of a source file, by its path in the debug
-    /// information.
-    fn digest(&mut self, path: &str) -> Option<([u8; 16], u64)> {
+    /// The contents of a source file, by its path in the debug information.
+    fn source(&mut self, path: &str) -> Option<Vec<u8>> {
         let _ = path;
         None
     }
@@ -68,13 +60,13 @@ impl SymbolSource for Files {
         kallsyms::find(addresses)
     }
 
-    fn source(&mut self, path: &str) -> Option<String> {
-        let bytes = untrusted::read(Path::new(path), LONGEST_SOURCE).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+    fn source(&mut self, path: &str) -> Option<Vec<u8>> {
+        untrusted::read(Path::new(path), LONGEST_SOURCE).ok()
     }
+}
 
-    fn digest(&mut self, path: &str) -> Option<([u8; 16], u64)> {
-        let bytes = untrusted::read(Path::new(path), LONGEST_SOURCE).ok()?;
-        Some((untrusted::digest(&bytes), bytes.len() as u64))
-    }
+/// The text of a source file; a barrier or a construct of Fortran may stand in it.
+pub(crate) fn source_text(source: &mut impl SymbolSource, path: &str) -> Option<String> {
+    let bytes = source.source(path)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

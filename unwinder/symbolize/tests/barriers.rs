@@ -58,8 +58,8 @@ impl SymbolSource for WithSource {
         unreachable!("no frame is of the kernel")
     }
 
-    fn source(&mut self, _: &str) -> Option<String> {
-        self.0.map(str::to_owned)
+    fn source(&mut self, _: &str) -> Option<Vec<u8>> {
+        self.0.map(|text| text.as_bytes().to_vec())
     }
 }
 

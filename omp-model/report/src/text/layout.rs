@@ -71,6 +71,9 @@ pub(super) fn in_one_part(table: &Table) -> Table {
     }
 }
 
+/// The most levels of a tree whose branches are drawn before a name.
+const DEEPEST: usize = 200;
+
 /// What stands before the names of a table's rows.
 pub(super) fn leads(table: &Table) -> Vec<String> {
     let mut open: Vec<&str> = Vec::new();
@@ -78,7 +81,12 @@ pub(super) fn leads(table: &Table) -> Vec<String> {
         Some(node) if table.is_facts() => "  ".repeat(node.depth as usize),
         Some(node) => {
             open.truncate(node.depth as usize);
-            let lead = format!(" {}+-", open.concat());
+            // The branches of a very deep stack would be longer than all else together.
+            let hidden = open.len().saturating_sub(DEEPEST);
+            let lead = match (hidden, open.get(hidden..).unwrap_or_default()) {
+                (0, all) => format!(" {}+-", all.concat()),
+                (hidden, inner) => format!(" [{hidden} more levels] {}+-", inner.concat()),
+            };
             open.push(if node.last { "  " } else { "|  " });
             lead
         }
