@@ -157,11 +157,10 @@ pub enum ExperimentError {
         /// Why not.
         cause: std::io::Error,
     },
-    /// A row points to one that its table does not hold: a mistake of the caller, refused
-    /// because
-    /// it would make the rest of the recording unreadable.
-    #[error("a record points to {0} that is not in its table")]
-    Dangling(&'static str),
+    /// A row points to one that its table does not hold, or has a time that no recording has: a mistake
+    /// of the caller, refused because it would make the rest of the recording unreadable.
+    #[error("a record has {0}")]
+    Impossible(&'static str),
 }
 
 /// Why an experiment could not be opened, and what to do.

@@ -427,7 +427,7 @@ impl Contents {
             }),
             Kind::Blames => stored::append(decoder, known, &mut read.blames),
             Kind::Intervals => stored::decode(decoder, first, known, |row: Interval| {
-                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.last = read.last.max(end_of(row.start, row.length));
                 read.intervals.push(row);
                 Ok(())
             }),
@@ -439,12 +439,12 @@ impl Contents {
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
             Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
-                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.last = read.last.max(end_of(row.start, row.length));
                 read.region_spans.push(row);
                 Ok(())
             }),
             Kind::TaskSpans => stored::decode(decoder, first, known, |row: TaskSpan| {
-                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.last = read.last.max(end_of(row.start, row.length));
                 read.task_spans.push(row);
                 Ok(())
             }),
@@ -453,8 +453,8 @@ impl Contents {
     }
 }
 
-fn end_of(start: Nanos, length: Nanos) -> Result<Nanos, Corrupt> {
-    stored::moment(start.0.saturating_add(length.0))
+fn end_of(start: Nanos, length: Nanos) -> Nanos {
+    Nanos(start.0 + length.0)
 }
 
 fn expect_first(first: u64, have: u32) -> Result<(), Corrupt> {

@@ -9,7 +9,7 @@ use crate::column::{Corrupt, Decoder, Encoder, MAX_ROWS, Scratch, push_number};
 use crate::ids::Nanos;
 use crate::rows::Sample;
 use crate::store::{Source, Store};
-use crate::stored::{self, Known, moment, nanos, ticks};
+use crate::stored::{self, Known, nanos, ticks};
 use crate::union::Ids;
 
 /// The samples of a recording, packed.
@@ -41,8 +41,7 @@ fn head(decoder: &mut Decoder<'_>) -> Result<(usize, Nanos), Corrupt> {
     let rows = usize::try_from(decoder.number()?).ok();
     let rows = rows.filter(|&rows| rows <= MAX_ROWS);
     let rows = rows.ok_or(Corrupt("more samples than a frame can hold"))?;
-    let first = nanos(decoder.number()?)?;
-    Ok((rows, moment(first.0)?))
+    Ok((rows, nanos(decoder.number()?)?))
 }
 
 /// The payload of a frame of at most [`MAX_ROWS`] samples; times are kept to whole ticks.
@@ -87,7 +86,6 @@ fn decode(
     let mut decoder = scratch.unpack(outer.rest())?;
     out.reserve(rows);
     stored::decode(&mut decoder, 0, &source.known, |sample: Sample| {
-        moment(sample.time.0)?;
         let own = source.ids.iter();
         out.push(own.fold(sample, |sample, ids| ids.sample(sample)));
         Ok(())

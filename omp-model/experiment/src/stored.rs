@@ -90,15 +90,15 @@ macro_rules! ids {
 }
 
 ids! {
-    ProcessId in processes: "a process",
-    ThreadId in threads: "a thread",
-    ModuleId in modules: "a load object",
-    FrameId in frames: "a frame",
-    StackId in stacks: "a stack",
-    ContextId in contexts: "a context",
-    ThreadStateId in thread_states: "a thread state",
-    LoopId in loops: "a loop",
-    LockId in locks: "a mutex",
+    ProcessId in processes: "a process that is not in its table",
+    ThreadId in threads: "a thread that is not in its table",
+    ModuleId in modules: "a load object that is not in its table",
+    FrameId in frames: "a frame that is not in its table",
+    StackId in stacks: "a stack that is not in its table",
+    ContextId in contexts: "a context that is not in its table",
+    ThreadStateId in thread_states: "a thread state that is not in its table",
+    LoopId in loops: "a loop that is not in its table",
+    LockId in locks: "a mutex that is not in its table",
 }
 
 macro_rules! enums {
@@ -211,7 +211,7 @@ pub(crate) const fn ticks(time: Nanos) -> u64 {
 }
 
 pub(crate) fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
-    below(MOST_TIME, ticks.saturating_mul(TICK.0))
+    moment(ticks.saturating_mul(TICK.0))
 }
 
 /// An interval with start and end rounded down to ticks, so that adjacent ones stay adjacent.

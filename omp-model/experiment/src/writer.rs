@@ -13,7 +13,7 @@ use crate::frame::{self, Kind};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use crate::rows::Sample;
-use crate::stored::{self, Known, Row, ThreadRow, in_ticks};
+use crate::stored::{self, Known, Row, ThreadRow, in_ticks, moment};
 use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
 use crate::{
@@ -119,7 +119,7 @@ impl Writer {
         self.push_tables(tables, &known)
             .and_then(|()| self.push_samples(batch.samples, &known))
             .and_then(|()| self.push_rows(batch, &known))
-            .map_err(|Corrupt(what)| ExperimentError::Dangling(what))?;
+            .map_err(|Corrupt(what)| ExperimentError::Impossible(what))?;
         self.flush()?;
         self.written.known = known;
         update(&mut self.written.processes, &tables.processes);
@@ -213,6 +213,7 @@ impl Writer {
             known.id::<ThreadId>(u64::from(sample.thread.0))?;
             known.id::<StackId>(u64::from(sample.stack.0))?;
             known.id::<ThreadStateId>(u64::from(sample.thread_state.0))?;
+            moment(sample.time.0)?;
         }
         for chunk in all.chunks(MAX_ROWS) {
             let payload = samples::encode(&mut self.encoder, chunk, self.tick);

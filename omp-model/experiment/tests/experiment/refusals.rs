@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use experiment::ids::ThreadId;
+use experiment::header::FORMAT_VERSION;
+use experiment::ids::{Nanos, ThreadId, ThreadStateId};
+use experiment::rows::{Interval, Within};
+use experiment::state::Scheduling;
 use experiment::{Batch, Experiment, ExperimentError, Writer};
 use test_support::{Recording, TempExperiment};
 
@@ -21,7 +24,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
     let refused = writer.append(&recording.tables, &batch).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "a record points to a thread that is not in its table"
+        "a record has a thread that is not in its table"
     );
     assert_eq!(writer.bytes(), before);
     // The writer is as it was: the same rows without the fault are taken.
@@ -82,14 +85,55 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
         fs::write(at("newer/records"), &bytes).unwrap();
         sentence("newer")
     };
+    let newer = FORMAT_VERSION + 1;
     assert_eq!(
-        of_format(11),
-        "DIR/newer/records has format 11, but this program reads format 10: use a newer Parallax"
+        of_format(newer as u8),
+        format!(
+            "DIR/newer/records has format {newer}, but this program reads format {FORMAT_VERSION}: use \
+             a newer Parallax"
+        )
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 10: record it again"
+        format!(
+            "DIR/newer/records has format 1, but this program reads format {FORMAT_VERSION}: record it \
+             again"
+        )
     );
+}
+
+/// An interval of 2^63 ns would take memory for each of its seconds.
+#[test]
+fn no_time_is_longer_than_a_recording() {
+    let folder = TempExperiment::new("long");
+    let recording = Recording::generate(3, 1);
+    let mut writer = recording.begin(&folder.path);
+    let interval = Interval {
+        thread: ThreadId(0),
+        start: Nanos(0),
+        length: Nanos(1 << 63),
+        thread_state: ThreadStateId(0),
+        scheduling: Scheduling::Blocked,
+        within: Within::default(),
+    };
+    let mut refused = |batch: &Batch<'_>| {
+        let refused = writer.append(&recording.tables, batch);
+        refused.unwrap_err().to_string()
+    };
+    let long = "a time longer than any recording";
+    let intervals = [interval];
+    let batch = Batch {
+        intervals: &intervals,
+        ..Batch::default()
+    };
+    assert!(refused(&batch).contains(long));
+    let mut samples = recording.samples[0].clone();
+    samples[0].time = Nanos(400 * 86_400 * 1_000_000_000);
+    let batch = Batch {
+        samples: &samples,
+        ..Batch::default()
+    };
+    assert!(refused(&batch).contains(long));
 }
 
 #[test]

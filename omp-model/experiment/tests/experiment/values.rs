@@ -2,7 +2,7 @@
 
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    Blame, Interval, RegionSpan, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within,
+    Blame, Interval, RegionSpan, SLICE, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within,
 };
 use experiment::state::Scheduling;
 use experiment::{Batch, Experiment, TICK};
@@ -72,6 +72,9 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(read.symbols.as_ref(), Some(&recording.symbols));
 }
 
+/// Half of the longest recording, in seconds.
+const HALF_A_YEAR: u64 = 183 * 86_400;
+
 /// Numbers of all widths.
 struct Numbers(fastrand::Rng);
 
@@ -87,7 +90,16 @@ impl Numbers {
 
     /// Whole ticks, which a length can be added to.
     fn time(&mut self) -> Nanos {
-        Nanos(self.any() / 4 / TICK.0 * TICK.0)
+        Nanos(self.any() % (HALF_A_YEAR * SLICE.0) / TICK.0 * TICK.0)
+    }
+
+    /// The time of many threads together.
+    fn sum(&mut self) -> Nanos {
+        Nanos(self.any() >> 4)
+    }
+
+    fn slice(&mut self) -> u32 {
+        (self.any() % HALF_A_YEAR) as u32
     }
 
     /// A count of instances, of which some are none.
@@ -126,24 +138,24 @@ fn rows_of_any_numbers_come_back() {
     });
     let mut intervals: Vec<Interval> = intervals.collect();
     let sums = rows.clone().map(|_| Sum {
-        slice: any.any() as u32,
+        slice: any.slice(),
         thread: ThreadId(any.below(2)),
         thread_state: ThreadStateId(any.below(tables.thread_states.len())),
         scheduling: Scheduling::ALL[any.below(4) as usize],
-        time: Nanos(any.any()),
+        time: any.sum(),
         count: any.any() as u32,
     });
     let mut sums: Vec<Sum> = sums.collect();
     let task_sums = rows.map(|_| TaskSum {
-        slice: any.any() as u32,
+        slice: any.slice(),
         context: ContextId(any.below(tables.contexts.len())),
         thread: ThreadId(any.below(2)),
         instances: any.any() as u32,
         unfinished: any.any() as u32,
         elsewhere: any.any() as u32,
-        work: Nanos(any.any()),
-        least: Nanos(any.any()),
-        most: Nanos(any.any()),
+        work: any.sum(),
+        least: any.sum(),
+        most: any.sum(),
         squares: u128::from(any.any()) * u128::from(any.any()),
     });
     let mut task_sums: Vec<TaskSum> = task_sums.collect();
