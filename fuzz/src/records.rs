@@ -1,0 +1,96 @@
+//! Experiments.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use experiment::{Experiment, RECORDS};
+use omp_model::analysis::Analysis;
+use omp_model::profile::{Inline, ViewMode};
+use omp_model::views::names::NameStyle;
+use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::first::First;
+use omp_model::views::openmp::regions::regions;
+
+/// The bytes of a frame's contents are longer than this only by several frames.
+const LONGEST: usize = 1 << 16;
+
+/// A recording of frames, whose checksums are right: each begins with its kind, whether its contents
+/// are as the writer packs them, and their length in two bytes. It is read, attributed in both modes,
+/// and its regions are judged.
+pub(crate) fn records(input: &[u8]) {
+    let folder = folder();
+    fs::write(folder.join(RECORDS), file_of(input)).expect("a file in memory");
+    let Ok(experiment) = Experiment::open(&folder) else {
+        return;
+    };
+    let analysis = Analysis::of(experiment, 1);
+    for mode in [ViewMode::User, ViewMode::Machine] {
+        analysis.profile(mode, Inline::On);
+    }
+    let experiment = &analysis.experiment;
+    let measured = Measured {
+        duration: experiment.duration(),
+        cpus: experiment.header.cpus,
+        asks_to_spin: false,
+        sums: &experiment.sums,
+        region_sums: &experiment.region_sums,
+        region_works: &experiment.region_works,
+        task_sums: &experiment.task_sums,
+        loop_sums: &experiment.loop_sums,
+        lock_sums: &experiment.lock_sums,
+        lock_waits: &experiment.lock_waits,
+    };
+    let names = analysis.names(NameStyle::default());
+    let profile = analysis.profile(ViewMode::User, Inline::Off);
+    let regions = regions(profile, &names, &measured);
+    First::of(profile, &names, &measured, &regions, true);
+}
+
+/// A folder in memory for this process.
+fn folder() -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = FOLDER.get_or_init(|| tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
+    let thread = format!("{:?}.er", std::thread::current().id());
+    let path = made.path().join(thread);
+    fs::create_dir_all(&path).expect("a folder in memory");
+    path
+}
+
+/// The format is that of `omp-model/experiment/src/frame.rs`.
+fn file_of(mut input: &[u8]) -> Vec<u8> {
+    let mut file = b"PARALLAX".to_vec();
+    file.extend(experiment::header::FORMAT_VERSION.to_le_bytes());
+    let sum = crc32fast::hash(&file);
+    file.extend(sum.to_le_bytes());
+    while let Some((&[kind, packed, low, high], rest)) = input.split_first_chunk() {
+        let length = usize::from(u16::from_le_bytes([low, high])).min(LONGEST);
+        let (contents, rest) = rest.split_at(length.min(rest.len()));
+        let mut payload = Vec::new();
+        if packed & 1 != 0 {
+            // As long packed as unpacked: not compressed.
+            push_number(&mut payload, contents.len() as u64);
+            push_number(&mut payload, contents.len() as u64);
+        }
+        payload.extend(contents);
+        let mut frame = vec![kind, 0];
+        frame.extend((payload.len() as u32).to_le_bytes());
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&frame);
+        sum.update(&payload);
+        frame.extend(sum.finalize().to_le_bytes());
+        file.extend(frame);
+        file.extend(payload);
+        input = rest;
+    }
+    file
+}
+
+/// As LEB128.
+fn push_number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
