@@ -28,19 +28,7 @@ pub(crate) fn records(input: &[u8]) {
     for mode in [ViewMode::User, ViewMode::Machine] {
         analysis.profile(mode, Inline::On);
     }
-    let experiment = &analysis.experiment;
-    let measured = Measured {
-        duration: experiment.duration(),
-        cpus: experiment.header.cpus,
-        asks_to_spin: false,
-        sums: &experiment.sums,
-        region_sums: &experiment.region_sums,
-        region_works: &experiment.region_works,
-        task_sums: &experiment.task_sums,
-        loop_sums: &experiment.loop_sums,
-        lock_sums: &experiment.lock_sums,
-        lock_waits: &experiment.lock_waits,
-    };
+    let measured = Measured::of(&analysis.experiment);
     let names = analysis.names(NameStyle::default());
     let profile = analysis.profile(ViewMode::User, Inline::Off);
     let regions = regions(profile, &names, &measured);

@@ -5,6 +5,7 @@ use experiment::tables::{LoopClause, Schedule};
 use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
+use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::loops::{LoopRow, loops as view};
 use omp_model::views::openmp::regions;
@@ -233,10 +234,11 @@ struct Run {
 
 impl Run {
     fn of(query: &Query<'_>) -> Run {
-        let analysis = query.all.analysis;
+        let experiment = &query.all.analysis.experiment;
+        let measured = Measured::of(experiment);
         Run {
-            wall: analysis.experiment.duration().seconds(),
-            cpus: crate::openmp::cpus(analysis),
+            wall: measured.duration.seconds(),
+            cpus: measured.cpus,
         }
     }
 }

@@ -1,38 +1,12 @@
 //! The input of the views of OpenMP, under the filter in force.
 
-use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
-use omp_model::views::openmp::crowd::cpus_had;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::regions::regions;
-use omp_model::views::warnings;
 
 use crate::query::Source;
-
-/// The number of CPUs that the program's threads can have had.
-pub(crate) fn cpus(analysis: &Analysis) -> u32 {
-    let experiment = &analysis.experiment;
-    cpus_had(&experiment.cpu_uses, experiment.header.cpus)
-}
-
-/// The instances of all of an experiment's constructs.
-pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
-    let experiment = &analysis.experiment;
-    Measured {
-        duration: experiment.duration(),
-        cpus: cpus(analysis),
-        asks_to_spin: warnings::asks_to_spin(&experiment.header.environment),
-        sums: &experiment.sums,
-        region_sums: &experiment.region_sums,
-        region_works: &experiment.region_works,
-        task_sums: &experiment.task_sums,
-        loop_sums: &experiment.loop_sums,
-        lock_sums: &experiment.lock_sums,
-        lock_waits: &experiment.lock_waits,
-    }
-}
 
 impl<'a> Source<'a> {
     /// The time and the instances of constructs.
@@ -41,7 +15,7 @@ impl<'a> Source<'a> {
     /// modes. A filter leaves time, but no instances, which are counted for whole seconds.
     pub fn measured(&self) -> (&'a Profile, Measured<'a>) {
         let (profile, _) = self.profile_in(ViewMode::User);
-        let all = measured(self.analysis);
+        let all = Measured::of(&self.analysis.experiment);
         let some = Measured {
             region_sums: &[],
             region_works: &[],

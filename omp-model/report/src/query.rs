@@ -11,6 +11,7 @@ use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
 
@@ -140,7 +141,7 @@ impl<'a> Source<'a> {
     /// The sentence on a run whose threads often got no CPU, which makes it unlike others.
     fn crowded(&self) -> Option<String> {
         let experiment = &self.analysis.experiment;
-        let measured = crate::openmp::measured(self.analysis);
+        let measured = Measured::of(experiment);
         let crowd = Crowd::of(&experiment.tables, &measured);
         let Crowd { all, ready, .. } = crowd;
         crowd.is_large().then(|| {

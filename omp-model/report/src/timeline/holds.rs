@@ -8,11 +8,11 @@ use experiment::state::State;
 use experiment::tables::ThreadState;
 use omp_model::analysis::Analysis;
 use omp_model::views::names::NameStyle;
+use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::locks::names_by_call;
 use rustc_hash::FxHashMap;
 
 use super::rows::Timeline;
-use crate::openmp::measured;
 
 /// A piece of time in which a thread worked with a mutex held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,10 @@ impl Timeline {
 
 /// The names of mutexes by the calls that acquire them.
 pub fn mutex_names(recording: &Analysis) -> FxHashMap<FrameId, String> {
-    names_by_call(&recording.names(NameStyle::default()), &measured(recording))
+    names_by_call(
+        &recording.names(NameStyle::default()),
+        &Measured::of(&recording.experiment),
+    )
 }
 
 #[cfg(test)]

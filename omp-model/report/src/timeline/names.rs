@@ -4,17 +4,17 @@ use experiment::ids::ContextId;
 use omp_model::analysis::Analysis;
 use omp_model::profile::{Inline, ViewMode};
 use omp_model::views::names::NameStyle;
+use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::regions::regions;
 use omp_model::views::openmp::tasks::tasks;
 use rustc_hash::FxHashMap;
 
-use crate::openmp::measured;
 
 /// The name of each context of an experiment that is a region's or task's.
 pub fn construct_names(recording: &Analysis) -> FxHashMap<ContextId, String> {
     let profile = recording.profile(ViewMode::User, Inline::On);
     let names = recording.names(NameStyle::default());
-    let measured = measured(recording);
+    let measured = Measured::of(&recording.experiment);
     let regions = regions(profile, &names, &measured).into_iter();
     let regions = regions.map(|row| (row.contexts, row.name));
     let tasks = tasks(profile, &names, &measured).into_iter();

@@ -24,10 +24,12 @@ pub(crate) mod test_run;
 #[cfg(test)]
 mod tests;
 
-use experiment::Sums;
 use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{LockSum, LockWait, LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
+use experiment::{Experiment, Sums};
+
+use super::warnings::asks_to_spin;
 
 /// Measurements of constructs that the profile does not hold.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +55,25 @@ pub struct Measured<'a> {
     pub lock_sums: &'a [LockSum],
     /// Who waited for whom.
     pub lock_waits: &'a [LockWait],
+}
+
+impl<'a> Measured<'a> {
+    /// Those of a recording.
+    pub fn of(experiment: &'a Experiment) -> Measured<'a> {
+        let header = &experiment.header;
+        Measured {
+            duration: experiment.duration(),
+            cpus: crowd::cpus_had(&experiment.cpu_uses, header.cpus),
+            asks_to_spin: asks_to_spin(&header.environment),
+            sums: &experiment.sums,
+            region_sums: &experiment.region_sums,
+            region_works: &experiment.region_works,
+            task_sums: &experiment.task_sums,
+            loop_sums: &experiment.loop_sums,
+            lock_sums: &experiment.lock_sums,
+            lock_waits: &experiment.lock_waits,
+        }
+    }
 }
 
 /// For each context, the innermost region that it is or lies in; the root if there is none.
