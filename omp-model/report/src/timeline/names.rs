@@ -9,7 +9,6 @@ use omp_model::views::openmp::regions::regions;
 use omp_model::views::openmp::tasks::tasks;
 use rustc_hash::FxHashMap;
 
-
 /// The name of each context of an experiment that is a region's or task's.
 pub fn construct_names(recording: &Analysis) -> FxHashMap<ContextId, String> {
     let profile = recording.profile(ViewMode::User, Inline::On);
