@@ -15,9 +15,9 @@ use omp_model::views::openmp::regions::regions;
 /// The bytes of a frame's contents are longer than this only by several frames.
 const LONGEST: usize = 1 << 16;
 
-/// A recording of frames, whose checksums are right: each begins with its kind, whether its contents
-/// are as the writer packs them, and their length in two bytes. It is read, attributed in both modes,
-/// and its regions are judged.
+/// The input is a list of frames. Each has four bytes before its contents: its kind, 1 if the contents
+/// are to be packed as the writer does it, and their length in two bytes. The checksums are added. The
+/// recording is read and attributed in both modes, and its regions are judged.
 pub(crate) fn records(input: &[u8]) {
     let folder = folder();
     fs::write(folder.join(RECORDS), file_of(input)).expect("a file in memory");

@@ -438,7 +438,7 @@ pub(crate) fn killed(path: &Path) {
 pub(crate) const OBEYED: &str =
     "\u{1b}[2J\u{9b}31m\r0.000 none\n\u{7}\u{1b}]0;title\u{7}\u{202e}\u{7f}";
 
-/// Writes an experiment all of whose names would be obeyed by a terminal, and their source.
+/// Writes an experiment and its source. A terminal would obey all of their names.
 pub(crate) fn hostile(path: &Path, source: &Path) {
     let name = |name: &str| format!("{name}{OBEYED}");
     let mut make = Builder::new(&[&name("./app"), OBEYED], &source.to_string_lossy());

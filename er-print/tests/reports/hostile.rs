@@ -1,4 +1,4 @@
-//! Experiments of others, whose contents are chosen to do harm.
+//! Somebody makes an experiment to do harm.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;

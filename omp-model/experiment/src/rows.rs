@@ -1,5 +1,7 @@
 //! The rows of a recording: samples, sums of time, listed intervals, and counts of what was lost.
 
+use std::ops::Range;
+
 use crate::ids::{ContextId, FrameId, LockId, LoopId, Nanos, StackId, ThreadId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::Scheduling;
@@ -114,6 +116,19 @@ pub struct Interval {
     pub scheduling: Scheduling,
     /// The instances that it lies in.
     pub within: Within,
+}
+
+impl Interval {
+    /// Its end.
+    pub const fn end(&self) -> Nanos {
+        Nanos(self.start.0 + self.length.0)
+    }
+
+    /// How many nanoseconds of it lie in a range.
+    pub fn overlap(&self, range: &Range<u64>) -> u64 {
+        let end = self.end().0.min(range.end);
+        end.saturating_sub(self.start.0.max(range.start))
+    }
 }
 
 /// Sums over instances of a region that ended in a time slice, by calling context. An instance that

@@ -26,7 +26,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Of no one slice.
+    /// Its group, of no one slice.
     pub(super) const fn group(&self) -> Group {
         Group {
             thread: self.thread,
@@ -36,7 +36,7 @@ impl Sum {
         }
     }
 
-    /// Of no one slice.
+    /// Its share, of no one slice.
     pub(super) const fn share(&self) -> Share {
         Share {
             count: self.count,

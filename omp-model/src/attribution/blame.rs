@@ -308,7 +308,7 @@ impl<'a> Listed<'a> {
                     interval,
                 };
                 edges.push(edge(row.start.0, true));
-                edges.push(edge(row.start.0 + row.length.0, false));
+                edges.push(edge(row.end().0, false));
             }
         }
         edges.sort_unstable();

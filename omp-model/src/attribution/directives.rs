@@ -3,8 +3,8 @@
 //! A task that creates tasks like itself has a context for each path to it, and a region that is
 //! called from many places one for each. Samples fall into few of these, which have little time each,
 //! although they tell well what the directive's code does as a whole. So the directive's time is divided
-//! among the stacks of all its samples; what they have by themselves counts, and the contexts without
-//! samples are given the rest, stack by stack, none of them more than it has time.
+//! among the stacks of all its samples. Contexts with samples keep what they have; each context without
+//! samples takes as much of the rest as it has time.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ struct Had {
 /// A stack, and whether the clock fired in the kernel there.
 type At = (StackId, bool);
 
-/// The stacks of directives whose contexts have time without samples.
+/// Stacks by directive. Only directives whose contexts have time without samples are in it.
 #[derive(Debug, Default)]
 pub(super) struct Directives {
     stacks: FxHashMap<Directive, BTreeMap<At, Had>>,

@@ -70,9 +70,9 @@ impl<'a> Sleeps<'a> {
             while let Some(interval) = list.get(*passed).filter(|row| row.start.0 < whole.end) {
                 if interval.length >= LONG {
                     let of = group(thread, interval.thread_state, slice, interval.scheduling);
-                    *time.entry(of).or_default() += overlap(interval, &whole);
+                    *time.entry(of).or_default() += interval.overlap(&whole);
                 }
-                if end_of(interval) > whole.end {
+                if interval.end().0 > whole.end {
                     break;
                 }
                 *passed += 1;
@@ -127,7 +127,7 @@ impl<'a> Sleeps<'a> {
             let list = &listed[&sample.thread];
             loop {
                 let interval = list[*at];
-                let nanos = overlap(interval, &whole);
+                let nanos = interval.overlap(&whole);
                 if nanos > 0 {
                     let of = group(
                         sample.thread,
@@ -142,7 +142,7 @@ impl<'a> Sleeps<'a> {
                     };
                     take(sample, of, slept);
                 }
-                let end = end_of(interval);
+                let end = interval.end().0;
                 if end > whole.end {
                     return true;
                 }
@@ -179,14 +179,4 @@ fn group(
 fn whole(slice: u32) -> Range<u64> {
     let start = u64::from(slice) * SLICE.0;
     start..start + SLICE.0
-}
-
-fn end_of(interval: &Interval) -> u64 {
-    interval.start.0 + interval.length.0
-}
-
-/// How many nanoseconds of an interval lie in a range.
-fn overlap(interval: &Interval, range: &Range<u64>) -> u64 {
-    let end = end_of(interval).min(range.end);
-    end.saturating_sub(interval.start.0.max(range.start))
 }

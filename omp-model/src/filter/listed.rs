@@ -1,6 +1,6 @@
 //! The listed intervals, which divide time off CPU.
 
-use experiment::ids::{Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ThreadId, ThreadStateId};
 use experiment::rows::Interval;
 use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
@@ -44,12 +44,12 @@ impl<'a> Listed<'a> {
         let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
         let (low, high) = second(item);
         // Intervals of one thread and state do not overlap, so their ends ascend too.
-        let first = intervals.partition_point(|interval| (end(interval).0 as i64) <= low);
+        let first = intervals.partition_point(|interval| (interval.end().0 as i64) <= low);
         let inside = intervals[first..]
             .iter()
             .map(move |interval| {
                 let start = (interval.start.0 as i64).max(low);
-                ((start, (end(interval).0 as i64).min(high)), *interval)
+                ((start, (interval.end().0 as i64).min(high)), *interval)
             })
             .take_while(move |&((start, _), _)| start < high)
             .filter(|((start, end), _)| start < end);
@@ -62,8 +62,4 @@ impl<'a> Listed<'a> {
         let key = (item.thread, item.slice, item.thread_state, item.scheduling);
         self.seconds.get(&key).copied().unwrap_or(0.0)
     }
-}
-
-fn end(interval: &Interval) -> Nanos {
-    Nanos(interval.start.0 + interval.length.0)
 }

@@ -71,7 +71,7 @@ pub(super) fn in_one_part(table: &Table) -> Table {
     }
 }
 
-/// The most levels of a tree whose branches are drawn before a name.
+/// A name has the branches of so many levels before it at most.
 const DEEPEST: usize = 200;
 
 /// What stands before the names of a table's rows.

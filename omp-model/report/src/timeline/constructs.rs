@@ -6,7 +6,7 @@ use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::SLICE;
 
 use super::rows::Timeline;
-use super::slots::{column, overlap};
+use super::slots::column;
 use super::window::Window;
 
 impl Timeline {
@@ -43,7 +43,7 @@ impl Timeline {
                     let piece = start..stop;
                     let mut left = (stop - start) as f64;
                     for interval in row.intervals_in(&piece) {
-                        let time = overlap(interval, &piece) as f64;
+                        let time = interval.overlap(&piece) as f64;
                         left -= time;
                         add(self.context(interval.thread_state), time);
                     }

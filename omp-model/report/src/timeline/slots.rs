@@ -184,7 +184,7 @@ impl Slice {
 impl<'a> Sweep<'a> {
     /// From a moment on.
     fn new(row: &'a Row<'a>, start: u64) -> Sweep<'a> {
-        let over = |row: &Interval| row.start.0 + row.length.0 <= start;
+        let over = |row: &Interval| row.end().0 <= start;
         Sweep {
             row,
             interval: row.intervals.partition_point(over),
@@ -211,7 +211,7 @@ impl<'a> Sweep<'a> {
         let intervals = self.intervals_until(&range);
         let mut covered = 0;
         for interval in intervals {
-            let time = overlap(interval, &range);
+            let time = interval.overlap(&range);
             covered += time;
             let own = row.own_samples(interval, samples.clone());
             row.listed(slot, (spells, interval), own, time as f64);
@@ -223,7 +223,7 @@ impl<'a> Sweep<'a> {
         }
         let unlisted = |at: &usize| {
             let time = row.samples[*at].time.0;
-            let covers = |row: &Interval| row.start.0 <= time && time < row.start.0 + row.length.0;
+            let covers = |row: &Interval| row.start.0 <= time && time < row.end().0;
             // Intervals follow each other.
             let after = intervals.partition_point(|row| row.start.0 <= time);
             !after
@@ -261,7 +261,7 @@ impl<'a> Sweep<'a> {
     /// The intervals that overlap the next range.
     fn intervals_until(&mut self, range: &Range<u64>) -> &'a [Interval] {
         let all = self.row.intervals;
-        let over = |row: &&Interval| row.start.0 + row.length.0 <= range.start;
+        let over = |row: &&Interval| row.end().0 <= range.start;
         let passed = all[self.interval..].iter().take_while(over).count();
         self.interval += passed;
         let begun = |row: &&Interval| row.start.0 < range.end;
@@ -303,7 +303,7 @@ impl Row<'_> {
         row: &Interval,
         among: Range<usize>,
     ) -> impl Iterator<Item = usize> + Clone {
-        let within = row.start.0..row.start.0 + row.length.0;
+        let within = row.start.0..row.end().0;
         let (thread_state, scheduling) = (row.thread_state, row.scheduling);
         let samples = self.samples;
         among.filter(move |&at| {
@@ -363,7 +363,7 @@ impl Row<'_> {
             .partition_point(|row| row.start.0 < range.end);
         let near = &self.intervals[start.saturating_sub(1)..stop];
         let range = range.clone();
-        near.iter().filter(move |row| overlap(row, &range) > 0)
+        near.iter().filter(move |row| row.overlap(&range) > 0)
     }
 
     pub(super) fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
@@ -404,7 +404,7 @@ impl Row<'_> {
         }
         let range = slice * SLICE.0..(slice + 1) * SLICE.0;
         for row in self.intervals_in(&range) {
-            let time = overlap(row, &range) as f64;
+            let time = row.overlap(&range) as f64;
             let main = main_activity(self.spells_of(slice), row.thread_state, row.scheduling);
             let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
             rest.times[activity as usize] -= time;
@@ -415,11 +415,6 @@ impl Row<'_> {
         }
         rest
     }
-}
-
-pub(super) fn overlap(row: &Interval, range: &Range<u64>) -> u64 {
-    let end = (row.start.0 + row.length.0).min(range.end);
-    end.saturating_sub(row.start.0.max(range.start))
 }
 
 /// Adds `time` in the proportions of `weights`; nothing if they are all zero.
