@@ -8,7 +8,7 @@ use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::no_events::Cause;
 use crate::perf::open::cpu_list;
-use crate::perf::plan::Plan;
+use crate::perf::plan::{Plan, SampleEvent};
 use crate::processes::Mapped;
 use crate::{stacks, sys};
 
@@ -89,6 +89,7 @@ pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> S
         },
         kernel_frames: plan.kernel,
         switches: plan.switches,
+        off_cpu_inferred: plan.event == Some(SampleEvent::ThreadTimer),
         // Known when the recording ends.
         minor_faults: false,
         major_faults: false,

@@ -7,6 +7,8 @@
 //! | [`library`] | finds `libcollector.so` |
 //! | [`launch`] | starts the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
+//! | [`own_samples`] | what takes their place where they are forbidden |
+//! | [`source`] | one or the other |
 //! | [`processes`], [`history`], [`objects`], [`runtimes`] | processes, threads, load objects, and the OpenMP runtimes among them |
 //! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
 //! | [`truncated`], [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
@@ -35,6 +37,7 @@ pub mod no_events;
 pub mod objects;
 pub mod on_cpu;
 pub mod openmp;
+pub mod own_samples;
 pub mod perf;
 pub mod processes;
 pub mod progress;
@@ -47,6 +50,7 @@ pub mod session;
 pub mod shortfall;
 pub mod signals;
 pub mod sleepers;
+pub mod source;
 pub mod stacks;
 pub mod streams;
 pub mod sys;

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use omp_ring::samples::SAMPLES_VARIABLE;
+
 /// File name of the library that is loaded into the program.
 pub const NAME: &str = "libcollector.so";
 
@@ -86,11 +88,15 @@ fn nameable(path: PathBuf) -> Result<PathBuf, String> {
 }
 
 /// The program's environment: ours, and with a library and an arena the variables that name them.
+/// `samples` is the file of samples where threads are to sample themselves.
 /// The library comes before the user's tools and preloaded libraries. LLVM's and Intel's runtimes
 /// find it as a tool, even where preloading is not possible. GNU's runtime needs it preloaded.
-pub fn environment(library_and_arena: Option<(&Path, String)>) -> Vec<(OsString, OsString)> {
+pub fn environment(
+    library_and_arena: Option<(&Path, &str)>,
+    samples: Option<&str>,
+) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<_> = std::env::vars_os()
-        .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
+        .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE && name != SAMPLES_VARIABLE)
         .collect();
     let Some((library, arena)) = library_and_arena else {
         return variables;
@@ -105,7 +111,10 @@ pub fn environment(library_and_arena: Option<(&Path, String)>) -> Vec<(OsString,
     set(SANITIZER_VARIABLE, &|before| {
         listed(Path::new(SANITIZER_OPTION), before)
     });
-    set(omp_ring::ARENA_VARIABLE, &|_| arena.clone().into());
+    set(omp_ring::ARENA_VARIABLE, &|_| arena.into());
+    if let Some(samples) = samples {
+        set(SAMPLES_VARIABLE, &|_| samples.into());
+    }
     variables
 }
 
@@ -162,10 +171,10 @@ mod tests {
     #[test]
     fn the_program_has_our_environment_and_the_way_to_the_library() {
         let own: Vec<_> = std::env::vars_os().collect();
-        let bare = environment(None);
+        let bare = environment(None, None);
         assert!(own.iter().all(|variable| bare.contains(variable)));
         let library = Path::new("/p/libcollector.so");
-        let listening = environment(Some((library, "/proc/1/fd/3".to_owned())));
+        let listening = environment(Some((library, "/proc/1/fd/3")), Some("/proc/1/fd/4"));
         let value = |name: &str| {
             let mut values = listening.iter().filter(|(known, _)| known == name);
             let (_, value) = values.next()?;
@@ -175,6 +184,7 @@ mod tests {
         assert!(value("LD_PRELOAD").is_some_and(|it| it.starts_with("/p/libcollector.so")));
         assert!(value("OMP_TOOL_LIBRARIES").is_some_and(|it| it.starts_with("/p/libcollector.so")));
         assert_eq!(value("PARALLAX_ARENA"), Some("/proc/1/fd/3"));
+        assert_eq!(value("PARALLAX_SAMPLES"), Some("/proc/1/fd/4"));
         assert!(value("ASAN_OPTIONS").is_some_and(|it| it.starts_with(SANITIZER_OPTION)));
     }
 

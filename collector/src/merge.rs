@@ -17,12 +17,14 @@ use omp_model::stream::{Event, What};
 use crate::completion::{Completed, Completion};
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
+use crate::own_samples::OwnSamples;
 use crate::perf::open::{Ring, Rings};
-use crate::perf::parse::{self, FromSamples, FromSideBand, Side, SideRecord};
+use crate::perf::parse::{self, FromSamples, FromSideBand, PerfSample, Side, SideRecord, UserHalf};
 use crate::processes::Processes;
 use crate::registered::Registered;
 use crate::schedule::WAITING;
 use crate::sleepers::{Sleep, Sleepers};
+use crate::source::Source;
 use crate::stacks::{Endings, Stacks};
 use crate::streams::{Next, Streams};
 use crate::{clock, sleepers, sys};
@@ -52,6 +54,10 @@ pub struct Counts {
     pub throttled: u64,
     /// OpenMP records that came after the merge had passed their time.
     pub late: u64,
+    /// Periods of the threads' own timers without a sample: the kernel looks at timers less often.
+    pub missed_periods: u64,
+    /// Threads that could not sample themselves.
+    pub unsampled: u32,
     /// How the stacks of clock samples ended.
     pub endings: Endings,
     /// Truncated stacks that the thread's memory completed.
@@ -108,6 +114,8 @@ pub struct Merge {
     switched_out: Vec<Option<Sample>>,
     sleepers: Sleepers,
     on_cpu: OnCpu,
+    /// Without switch records: CPU time of all threads by the kernel's account, in nanoseconds.
+    own_cpu_time: Option<u64>,
     /// [`sys::steal`] at the start.
     steal: u64,
     merged_to: u64,
@@ -135,6 +143,7 @@ impl Merge {
             switched_out: Vec::new(),
             sleepers: Sleepers::default(),
             on_cpu: OnCpu::default(),
+            own_cpu_time: None,
             steal: sys::steal(),
             merged_to: 0,
             streams: Streams::default(),
@@ -153,29 +162,34 @@ impl Merge {
     }
 
     /// Does a round over all rings.
-    pub fn round(&mut self, rings: &mut Rings) {
+    pub fn round(&mut self, source: &mut Source) {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);
-        self.round_until(rings, until);
+        self.round_until(source, until);
     }
 
     /// Does the last round, without a cutoff.
-    pub fn last_round(&mut self, rings: &mut Rings) {
-        self.round_until(rings, u64::MAX);
+    pub fn last_round(&mut self, source: &mut Source) {
+        self.round_until(source, u64::MAX);
     }
 
-    fn round_until(&mut self, rings: &mut Rings, until: u64) {
+    fn round_until(&mut self, source: &mut Source, until: u64) {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
-        self.take_side_band(rings, cutoff);
-        let clocks = rings.samples.len();
-        self.waiting
-            .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
-        for (queue, ring) in rings.samples.iter_mut().enumerate() {
-            self.take_samples(ring, queue, until, false);
-        }
-        for (queue, ring) in rings.switch_stacks.iter_mut().enumerate() {
-            self.take_samples(ring, clocks + queue, until, true);
-        }
+        let reads_sleepers = match source {
+            Source::Perf(rings) => {
+                self.take_side_band(rings);
+                self.apply_side_band(cutoff);
+                self.take_rings(rings, until);
+                !rings.switch_stacks.is_empty()
+            }
+            Source::Own { samples, .. } => {
+                let now = clock::raw_now().saturating_sub(self.start);
+                self.side_band.extend(samples.look(now));
+                self.apply_side_band(cutoff);
+                self.take_own_samples(samples, cutoff);
+                true
+            }
+        };
         let adopted = self.counts.lost_side_band > 0;
         self.openmp.drain(&self.processes, self.start, adopted);
         // A thread may push records faster than they are merged.
@@ -191,7 +205,7 @@ impl Merge {
         if until != u64::MAX {
             // Even if nothing happened: intervals that continue are accounted up to here.
             self.advance(cutoff);
-            if !rings.switch_stacks.is_empty() {
+            if reads_sleepers {
                 self.read_sleepers();
             }
         }
@@ -206,7 +220,7 @@ impl Merge {
         self.processes.forget_before(cutoff.min(self.merged_to));
     }
 
-    fn take_side_band(&mut self, rings: &mut Rings, cutoff: u64) {
+    fn take_side_band(&mut self, rings: &mut Rings) {
         let minor = rings.side_band.iter_mut().map(|ring| (ring, false));
         let major = rings.major_faults.iter_mut().map(|ring| (ring, true));
         for (ring, is_major) in minor.chain(major) {
@@ -224,6 +238,10 @@ impl Merge {
             });
             self.counts.lost_side_band += u64::from(!is_intact);
         }
+    }
+
+    /// Applies the records of the side band before `cutoff`.
+    fn apply_side_band(&mut self, cutoff: u64) {
         // Each CPU's records are sorted already. The sort is stable, and fast for such runs.
         self.side_band.sort_by_key(|record| record.time);
         let due = self
@@ -237,55 +255,100 @@ impl Merge {
         }
     }
 
+    fn take_rings(&mut self, rings: &mut Rings, until: u64) {
+        let clocks = rings.samples.len();
+        self.waiting
+            .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
+        for (queue, ring) in rings.samples.iter_mut().enumerate() {
+            self.take_samples(ring, queue, until, false);
+        }
+        for (queue, ring) in rings.switch_stacks.iter_mut().enumerate() {
+            self.take_samples(ring, clocks + queue, until, true);
+        }
+    }
+
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
         let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
-                if !self.processes.is_recorded(sample.pid) {
-                    return;
-                }
-                let thread = thread_of(
-                    &mut self.processes,
-                    &mut self.tables,
-                    (sample.pid, sample.tid),
-                    sample.time,
-                );
-                let unwound = self
-                    .stacks
-                    .of_sample(&mut self.tables, &mut self.processes, &sample);
-                if let Some(truncated) = unwound.truncated {
-                    self.counts.completed_by_memory += u64::from(truncated.callers.is_some());
-                    self.completion.add(thread, Nanos(sample.time), truncated);
-                }
-                let kind = match (at_switch, sample.in_kernel) {
-                    (true, _) => SampleKind::Blocked,
-                    (false, true) => SampleKind::Kernel,
-                    (false, false) => SampleKind::User,
-                };
-                if at_switch {
-                    self.counts.switch_samples += 1;
-                } else {
-                    self.counts.samples += 1;
-                    match unwound.cut {
-                        None => self.counts.endings.complete += 1,
-                        Some(reason) => self.counts.endings.cut[reason as usize] += 1,
-                    }
-                }
-                self.waiting[queue].push_back(Sample {
-                    time: Nanos(sample.time),
-                    thread,
-                    cpu: sample.cpu,
-                    kind,
-                    stack: unwound.stack,
-                    thread_state: experiment::ids::ThreadStateId::OUTSIDE,
-                    within: Within::default(),
-                });
+                self.take_sample(&sample, queue, at_switch);
             }
             FromSamples::Lost(count) => self.counts.lost_samples += count,
             FromSamples::Throttled => self.counts.throttled += 1,
             FromSamples::Other => {}
         });
         self.counts.lost_samples += u64::from(!is_intact);
+    }
+
+    /// Takes the samples before `cutoff` that threads took of themselves.
+    fn take_own_samples(&mut self, samples: &mut OwnSamples, cutoff: u64) {
+        samples.read();
+        self.waiting.resize_with(samples.slots(), VecDeque::new);
+        for queue in 0..samples.slots() {
+            while let Some(((pid, tid), taken)) = samples.next(queue, cutoff) {
+                let sample = PerfSample {
+                    time: taken.time,
+                    pid,
+                    tid,
+                    cpu: taken.cpu,
+                    in_kernel: false,
+                    chain: &[],
+                    user: Some(UserHalf {
+                        regs: parse::regs_of(&taken.registers),
+                        stack: &taken.stack,
+                    }),
+                };
+                self.take_sample(&sample, queue, false);
+            }
+        }
+        self.counts.lost_samples += samples.take_lost();
+        self.counts.missed_periods = samples.missed();
+        self.counts.unsampled = samples.refused();
+        self.own_cpu_time = Some(samples.cpu_time());
+        samples.recycle();
+    }
+
+    /// Unwinds a sample, and puts it into a queue for the merge.
+    fn take_sample(&mut self, sample: &PerfSample<'_>, queue: usize, at_switch: bool) {
+        if !self.processes.is_recorded(sample.pid) {
+            return;
+        }
+        let thread = thread_of(
+            &mut self.processes,
+            &mut self.tables,
+            (sample.pid, sample.tid),
+            sample.time,
+        );
+        let unwound = self
+            .stacks
+            .of_sample(&mut self.tables, &mut self.processes, sample);
+        if let Some(truncated) = unwound.truncated {
+            self.counts.completed_by_memory += u64::from(truncated.callers.is_some());
+            self.completion.add(thread, Nanos(sample.time), truncated);
+        }
+        let kind = match (at_switch, sample.in_kernel) {
+            (true, _) => SampleKind::Blocked,
+            (false, true) => SampleKind::Kernel,
+            (false, false) => SampleKind::User,
+        };
+        if at_switch {
+            self.counts.switch_samples += 1;
+        } else {
+            self.counts.samples += 1;
+            match unwound.cut {
+                None => self.counts.endings.complete += 1,
+                Some(reason) => self.counts.endings.cut[reason as usize] += 1,
+            }
+        }
+        self.waiting[queue].push_back(Sample {
+            time: Nanos(sample.time),
+            thread,
+            cpu: sample.cpu,
+            kind,
+            stack: unwound.stack,
+            thread_state: experiment::ids::ThreadStateId::OUTSIDE,
+            within: Within::default(),
+        });
     }
 
     /// Merges everything before the cutoff. Takes items of one stream until another one has an earlier
@@ -454,6 +517,7 @@ impl Merge {
         }
         let thread = (self.processes.process_of(event.thread), event.thread);
         match event.what {
+            What::OffCpu { .. } => {}
             What::Birth(Scheduling::Running) | What::SwitchIn => self.on_cpu.switch_in(thread, now),
             _ => self.on_cpu.switch_out(thread, now),
         }
@@ -525,7 +589,8 @@ impl Merge {
         }
         let mut rows = self.accounting.take();
         // Without a hypervisor the two differ only because clocks do, by parts in a million.
-        if self.on_cpu.has_stolen() && sys::steal() > self.steal {
+        // Without switch records, time off CPUs is missing from the kernel's account, too.
+        if self.own_cpu_time.is_none() && self.on_cpu.has_stolen() && sys::steal() > self.steal {
             let processes = &self.processes;
             self.on_cpu
                 .move_stolen(&mut rows.sums, |thread| processes.process_of(thread));
@@ -563,7 +628,10 @@ impl Merge {
 
     /// Time of all threads on CPUs so far, and what a hypervisor took of it, in nanoseconds.
     pub fn on_cpu(&self) -> (u64, u64) {
-        self.on_cpu.total(self.merged_to)
+        match self.own_cpu_time {
+            Some(time) => (time, 0),
+            None => self.on_cpu.total(self.merged_to),
+        }
     }
 
     /// The time up to which all is merged, in nanoseconds since the start.

@@ -293,6 +293,11 @@ impl Processes {
                 }
                 emit_event(thread, switch_event(&what));
             }
+            Side::Sleeps | Side::Wakes | Side::OffCpu { .. } => {
+                if let Some(thread) = self.thread_at(tid, time) {
+                    emit_event(thread, switch_event(&what));
+                }
+            }
             Side::Fork { parent } => {
                 if parent != pid {
                     self.fork(tables, pid, parent, time);
@@ -591,11 +596,15 @@ impl Processes {
     }
 }
 
-/// The event of a context switch.
+/// The event of a context switch, or of what is known without.
 fn switch_event(switch: &Side) -> What {
     match switch {
         Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
-        Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
+        Side::SwitchOut { .. } | Side::Sleeps => What::SwitchOut(Scheduling::Blocked),
+        Side::OffCpu { blocked, preempted } => What::OffCpu {
+            blocked: Nanos(*blocked),
+            preempted: Nanos(*preempted),
+        },
         _ => What::SwitchIn,
     }
 }

@@ -1,22 +1,26 @@
 //! A recording, from the launch of the program to the last row.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::samples::SampleReader;
 
 use crate::cli::Request;
 use crate::clock::{self, Line, Pair};
-use crate::launch::{self, ExecError};
+use crate::launch::{self, ExecError, Held};
 use crate::merge::Merge;
 use crate::openmp::OpenMp;
+use crate::own_samples::OwnSamples;
 use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{LoadObjects, Processes};
 use crate::say::{print_line, say};
 use crate::session::{self, Session};
-use crate::signals::Signals;
+use crate::signals::{Inherited, Signals};
+use crate::source::Source;
 use crate::sys::{self, Ended};
 use crate::{experiment, header, library};
 
@@ -65,22 +69,28 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     }
     let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
-    let environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
-    let held = launch::hold(&request.command, &environment, signals.inherited())
-        .map_err(|error| other(format!("cannot start a process: {error}")))?;
+    let arena_path = arena.as_ref().map(Consumer::path);
+    let prepared = prepare(request, library.zip(arena_path.as_deref()), signals.inherited())?;
+    let Prepared {
+        held,
+        environment,
+        source,
+        notes,
+        start,
+    } = prepared;
     // After the fork, so that the program keeps the priority that its user gave it.
     sys::raise_priority();
     let pid = held.pid;
-    let plan = wished(request);
-    let rings = Rings::open(pid, plan, situation()).map_err(other)?;
 
-    let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
-    header.notes = rings.notes.clone();
-    header.sampling = header::sampling(&rings.plan, &Default::default(), (0, 0));
+    if let Source::Own { .. } = &source {
+        notes.iter().for_each(say);
+    }
+    header.notes = notes;
+    header.sampling = header::sampling(&source.plan(), &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
-        say(describe(&rings.plan, library));
+        say(describe(&source.plan(), library));
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
@@ -96,21 +106,85 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let processes = Processes::new(objects, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
     let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
-    let ended = run_session(&mut session, rings, &mut signals, request.verbose);
+    let ended = run_session(&mut session, source, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))
         .status())
 }
 
+/// A program that waits to be run, and what will record it.
+struct Prepared {
+    held: Held,
+    environment: Vec<(OsString, OsString)>,
+    source: Source,
+    /// What cannot be recorded, and why.
+    notes: Vec<String>,
+    /// CLOCK_MONOTONIC_RAW at the start, in nanoseconds.
+    start: u64,
+}
+
+/// Prepares to run the program, recorded by perf events, or without them where they are forbidden.
+fn prepare(
+    request: &Request,
+    library_and_arena: Option<(&Path, &str)>,
+    inherited: Inherited,
+) -> Result<Prepared, RecordError> {
+    let hold = |samples: Option<&str>| {
+        let environment = library::environment(library_and_arena, samples);
+        let held = launch::hold(&request.command, &environment, inherited)
+            .map_err(|error| other(format!("cannot start a process: {error}")))?;
+        Ok((held, environment))
+    };
+    let (held, environment) = hold(None)?;
+    let plan = wished(request);
+    let impossible = match Rings::open(held.pid, plan, situation()) {
+        Ok(mut rings) => {
+            let notes = std::mem::take(&mut rings.notes);
+            return Ok(Prepared {
+                held,
+                environment,
+                source: Source::Perf(rings),
+                notes,
+                start: clock::raw_now(),
+            });
+        }
+        // The library samples in its stead.
+        Err(impossible) if library_and_arena.is_some() => impossible,
+        Err(impossible) => return Err(other(impossible)),
+    };
+    // It ends without running the program.
+    drop(held);
+    let period_ns = request.period_us.map_or(0, |period| (period * 1000.0) as u64);
+    let reader = SampleReader::create(period_ns, sys::file_size_limit())
+        .map_err(|error| other(format!("{impossible}; nor is there memory for samples: {error}")))?;
+    let (held, environment) = hold(Some(&reader.path()))?;
+    let start = clock::raw_now();
+    let samples = OwnSamples::new(reader, held.pid, request.follow, start);
+    Ok(Prepared {
+        held,
+        environment,
+        source: Source::Own {
+            plan: plan.without_perf(),
+            samples: Box::new(samples),
+        },
+        notes: vec![format!("{impossible}. {WITHOUT_PERF}")],
+        start,
+    })
+}
+
+/// What a recording without perf events lacks.
+const WITHOUT_PERF: &str = "Until then the program's threads sample themselves, without kernel frames \
+                            and page faults, and what they did while off a CPU is inferred";
+
 /// Records until the program has ended. Returns how it ended, if that is known: the program runs, and
 /// its end must be awaited even if the recording fails.
 fn run_session(
     session: &mut Session,
-    rings: Rings,
+    source: Source,
     signals: &mut Signals,
     verbose: bool,
 ) -> Option<Ended> {
-    let run = || session.run(rings, signals, verbose);
+    let run = || session.run(source, signals, verbose);
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(ended)) => Some(ended),
         Ok(Err(error)) => {
@@ -184,7 +258,12 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
     } else {
         "the program alone"
     };
-    format!("records {scope}: {clock}; context switches; {openmp}")
+    let switches = if plan.switches {
+        "context switches"
+    } else {
+        "time off CPUs by /proc"
+    };
+    format!("records {scope}: {clock}; {switches}; {openmp}")
 }
 
 /// `-n`: prints what would be recorded with what the kernel permits, and runs nothing.
@@ -194,14 +273,14 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
 pub fn dry_run(request: &Request) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (found, _) = library_and_arena();
+    let (found, arena) = library_and_arena();
     // A child that is never released shows which events can be opened.
-    let held = launch::hold(&request.command, &[], signals.inherited())
-        .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let rings = Rings::open(held.pid, wished(request), situation()).map_err(other)?;
+    let arena_path = arena.as_ref().map(Consumer::path);
+    let library = found.as_deref().ok();
+    let prepared = prepare(request, library.zip(arena_path.as_deref()), signals.inherited())?;
     say(format!("would make {}", directory.display()));
-    say(describe(&rings.plan, found.as_deref().ok()));
-    rings.notes.iter().for_each(say);
+    say(describe(&prepared.source.plan(), library));
+    prepared.notes.iter().for_each(say);
     if let Err(reason) = found {
         say(reason);
     }

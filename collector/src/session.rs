@@ -11,12 +11,12 @@ use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
 use crate::merge::Merge;
-use crate::perf::open::Rings;
 use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
+use crate::source::Source;
 use crate::sys::{self, Ended};
 use crate::{clock, header};
 
@@ -77,18 +77,18 @@ impl Session {
     /// If the program's rings or its end cannot be waited for.
     pub fn run(
         &mut self,
-        mut rings: Rings,
+        mut source: Source,
         signals: &mut Signals,
         verbose: bool,
     ) -> io::Result<Ended> {
-        match self.record_rounds(&mut rings, signals)? {
+        match self.record_rounds(&mut source, signals)? {
             RoundsEnd::Program(ended) => {
                 self.ended = Some(ended);
-                self.end(rings, ended, verbose);
+                self.end(source, ended, verbose);
                 Ok(ended)
             }
             RoundsEnd::Write(error) => {
-                self.stop(rings, &error);
+                self.stop(source, &error);
                 let ended = wait(self.pid, signals);
                 self.ended = Some(ended);
                 self.header.exit_status = Some(ended.status());
@@ -99,10 +99,10 @@ impl Session {
     }
 
     /// Records round by round until the program has ended.
-    fn record_rounds(&mut self, rings: &mut Rings, signals: &mut Signals) -> io::Result<RoundsEnd> {
+    fn record_rounds(&mut self, source: &mut Source, signals: &mut Signals) -> io::Result<RoundsEnd> {
         let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
             .into_iter()
-            .chain(rings.descriptors())
+            .chain(source.descriptors())
             .map(sys::readable)
             .collect();
         let begun = Instant::now();
@@ -130,12 +130,13 @@ impl Session {
                 }
             }
             let truncated = self.merge.truncated_stacks();
-            self.merge.round(rings);
+            self.merge.round(source);
             let truncated = truncated < self.merge.truncated_stacks();
-            due = Instant::now() + wait_after(truncated, begun.elapsed());
+            let longest = source.longest_round();
+            due = Instant::now() + wait_after(truncated, begun.elapsed()).min(longest);
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
-                let written = self.flush(None).and_then(|()| self.refresh_header(rings));
+                let written = self.flush(None).and_then(|()| self.refresh_header(source));
                 if let Err(error) = written {
                     return Ok(RoundsEnd::Write(error));
                 }
@@ -144,13 +145,13 @@ impl Session {
     }
 
     /// Writes the header again from time to time, so that a killed recording tells what it lost.
-    fn refresh_header(&mut self, rings: &Rings) -> Result<(), ExperimentError> {
+    fn refresh_header(&mut self, source: &Source) -> Result<(), ExperimentError> {
         let new_runtime = self.header.runtimes.len() < self.merge.registered.runtimes.len();
         if !new_runtime && self.headed.elapsed() < HEADER_INTERVAL {
             return Ok(());
         }
         self.headed = Instant::now();
-        header::update(&mut self.header, &rings.plan, &self.merge);
+        header::update(&mut self.header, &source.plan(), &self.merge);
         self.writer.header(&self.header)
     }
 
@@ -190,9 +191,9 @@ impl Session {
     }
 
     /// Ends the recording while the program continues, since the experiment cannot be written.
-    fn stop(&mut self, rings: Rings, error: &ExperimentError) {
-        let plan = rings.plan;
-        drop(rings);
+    fn stop(&mut self, source: Source, error: &ExperimentError) {
+        let plan = source.plan();
+        drop(source);
         self.merge.openmp.pause();
         say(format!(
             "{error}; the program goes on, the recording ends here"
@@ -204,14 +205,14 @@ impl Session {
     }
 
     /// The last round, the symbols and the final header.
-    fn end(&mut self, mut rings: Rings, ended: Ended, verbose: bool) {
-        self.merge.last_round(&mut rings);
-        let has_major = !rings.major_faults.is_empty();
+    fn end(&mut self, mut source: Source, ended: Ended, verbose: bool) {
+        self.merge.last_round(&mut source);
+        let (has_minor, has_major) = (source.counts_faults(), source.counts_major_faults());
         let end = self.now();
         self.merge.close(end);
         let flushed = self.flush(Some(end));
-        let plan = rings.plan;
-        drop(rings);
+        let plan = source.plan();
+        drop(source);
 
         let header = &mut self.header;
         header.duration_ns = end.0;
@@ -219,7 +220,7 @@ impl Session {
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;
-        header.sampling.minor_faults = is_whole;
+        header.sampling.minor_faults = is_whole && has_minor;
         header.sampling.major_faults = is_whole && has_major;
         let library = self.library.as_ref().copied().map_err(String::as_str);
         let silent = header::close_runtimes(header, &self.merge, library);

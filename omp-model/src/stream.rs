@@ -78,6 +78,14 @@ pub enum What {
     SwitchOut(Scheduling),
     /// The thread got a CPU again.
     SwitchIn,
+    /// While it counted as on a CPU, the thread was off it for so long since its last such event. When
+    /// is unknown. Threads without switch records have these events, from their birth on.
+    OffCpu {
+        /// Time asleep.
+        blocked: Nanos,
+        /// Time in which another thread had the CPU.
+        preempted: Nanos,
+    },
     /// The runtime registers the thread.
     ThreadBegin(ThreadKind),
     /// The runtime releases the thread.

@@ -70,20 +70,20 @@ enum Source {
 
 /// A path stored inline, without a heap allocation.
 #[derive(Debug)]
-struct ShortPath([u8; ShortPath::BYTES]);
+pub(crate) struct ShortPath([u8; ShortPath::BYTES]);
 
 impl ShortPath {
     /// `/proc/PID/fd/NUMBER` has at most 32 bytes.
     const BYTES: usize = 64;
 
-    fn new(path: &CStr) -> Option<ShortPath> {
+    pub(crate) fn new(path: &CStr) -> Option<ShortPath> {
         let mut bytes = [0; ShortPath::BYTES];
         let path = path.to_bytes_with_nul();
         bytes.get_mut(..path.len())?.copy_from_slice(path);
         Some(ShortPath(bytes))
     }
 
-    fn get(&self) -> &CStr {
+    pub(crate) fn get(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
     }
 }

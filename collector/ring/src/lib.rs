@@ -21,6 +21,7 @@
 //! | [`layout`] | the layout of the arena; its only shared definition |
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
 //! | [`consumer`] | `collect`'s side: create, drain, recycle slots |
+//! | [`samples`] | samples that threads take of themselves, in a file of their own |
 
 pub mod arena;
 mod clock;
@@ -31,6 +32,7 @@ pub mod locks;
 pub mod loops;
 pub mod producer;
 pub mod record;
+pub mod samples;
 mod shm;
 pub mod table;
 

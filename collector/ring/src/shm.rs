@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
+use crate::samples::{SampleHeader, SampleSlot};
 
 /// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
@@ -48,7 +49,26 @@ impl Mapping {
         unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
         Ok(Mapping { base, bytes })
     }
+
+    /// `count` values from byte `at`. Empty if the range is outside the mapping or misaligned: the
+    /// producer must not panic.
+    pub(crate) fn values<T: Shared>(&self, at: usize, count: usize) -> &[T] {
+        let end = count
+            .checked_mul(size_of::<T>())
+            .and_then(|size| at.checked_add(size));
+        let is_aligned = at.is_multiple_of(align_of::<T>()) && align_of::<T>() <= PAGE;
+        if !is_aligned || end.is_none_or(|end| end > self.bytes) {
+            return &[];
+        }
+        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page
+        // aligned, so `at` decides alignment; both were checked. `T` is `Shared`: every content is
+        // valid, and concurrent writes, even another process's, are no races.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at).cast(), count) }
+    }
 }
+
+/// The alignment of mappings.
+const PAGE: usize = 4096;
 
 impl Drop for Mapping {
     fn drop(&mut self) {
@@ -77,20 +97,9 @@ impl Headers {
         unsafe { self.0.base.cast::<Header>().as_ref() }
     }
 
-    /// `count` slot headers from byte `at`. Empty if the range is outside the mapping or
-    /// misaligned: the producer must not panic.
+    /// `count` slot headers from byte `at`; empty if the range is outside the mapping or misaligned.
     pub(crate) fn slots(&self, at: usize, count: usize) -> &[SlotHeader] {
-        let end = count
-            .checked_mul(size_of::<SlotHeader>())
-            .and_then(|size| at.checked_add(size));
-        let is_aligned = at.is_multiple_of(align_of::<SlotHeader>());
-        if !is_aligned || end.is_none_or(|end| end > self.0.bytes) {
-            return &[];
-        }
-        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page
-        // aligned, so `at` decides alignment; both were checked. `SlotHeader` is `Shared`: every
-        // content is valid, and concurrent writes, even another process's, are no races.
-        unsafe { std::slice::from_raw_parts(self.0.base.as_ptr().add(at).cast(), count) }
+        self.0.values(at, count)
     }
 }
 
@@ -173,7 +182,13 @@ fn first(mapping: &Mapping) -> NonNull<RecordWords> {
 ///
 /// # Safety
 /// Every field is an atomic integer, or an array or struct of such.
-unsafe trait Shared {}
+pub(crate) unsafe trait Shared {}
+// SAFETY: an atomic integer.
+unsafe impl Shared for AtomicU64 {}
+// SAFETY: all fields are atomics.
+unsafe impl Shared for SampleHeader {}
+// SAFETY: all fields are atomics.
+unsafe impl Shared for SampleSlot {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for Header {}
 // SAFETY: all fields are atomics.
@@ -185,6 +200,8 @@ const _: () = {
     is_shared::<Header>();
     is_shared::<SlotHeader>();
     is_shared::<Tables>();
+    is_shared::<SampleHeader>();
+    is_shared::<SampleSlot>();
 };
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank

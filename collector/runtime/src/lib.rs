@@ -22,6 +22,7 @@
 //! | `loops` | worksharing loops: their counts |
 //! | `passed` | the bodies that calls into LLVM's runtime pass |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
+//! | `sampler` | samples that threads take of themselves where perf events are forbidden |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
 //! | `loader`, `symbols` | loaded objects and their symbols |
 //! | `tls`, `pointer`, `memory` | the thread's state, the pointer to it, and its memory |
@@ -39,6 +40,8 @@ mod ompt;
 mod passed;
 mod pointer;
 mod process;
+#[cfg(target_arch = "x86_64")]
+mod sampler;
 mod short;
 mod stack;
 mod symbols;

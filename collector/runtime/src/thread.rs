@@ -85,6 +85,8 @@ impl Thread {
     pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
         let arena = process::attached()?;
         process::register_again();
+        #[cfg(target_arch = "x86_64")]
+        crate::sampler::begin_thread();
         let (pid, tid) = process::numbers();
         let producer = Producer::claim(arena, pid, tid)?;
         contexts.begin(tid == pid);

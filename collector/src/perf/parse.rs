@@ -122,10 +122,19 @@ pub struct PerfSample<'a> {
     /// Whether the sample interrupted the kernel.
     pub in_kernel: bool,
     /// Kernel addresses, leaf first, 8 bytes each, with PERF_CONTEXT_* marks between them.
-    chain: &'a [u8],
+    pub(crate) chain: &'a [u8],
     /// User registers and stack. `None` for kernel threads, for 32-bit code, and where the process
     /// was exiting.
     pub user: Option<UserHalf<'a>>,
+}
+
+/// The registers of a sample, in the order of the bits of [`USER_REGS`].
+pub fn regs_of(values: &[u64; REGISTERS.len()]) -> Regs {
+    let mut regs = Regs::new(values[RIP_AT], values[RSP_AT], values[RBP_AT]);
+    for (register, value) in REGISTERS.iter().zip(values) {
+        regs.set(*register, *value);
+    }
+    regs
 }
 
 /// The user registers and stack of a sample.
@@ -215,10 +224,7 @@ fn user_half<'a>(fields: &mut Fields<'a>) -> Option<UserHalf<'a>> {
     for value in &mut values {
         *value = fields.u64();
     }
-    let mut regs = Regs::new(values[RIP_AT], values[RSP_AT], values[RBP_AT]);
-    for (register, value) in REGISTERS.iter().zip(values) {
-        regs.set(*register, value);
-    }
+    let regs = regs_of(&values);
     let size = fields.u64() as usize;
     let dump = fields.slice(size);
     // The size that was really copied; the rest of the dump is stale.
@@ -253,6 +259,18 @@ pub enum Side {
     SwitchOut {
         /// It was still runnable.
         preempted: bool,
+    },
+    /// Without switch records: the thread slept from then on.
+    Sleeps,
+    /// Without switch records: the thread sleeps no more.
+    Wakes,
+    /// Without switch records: since its last such record the thread was off a CPU for so long while
+    /// it was not known to sleep, in nanoseconds.
+    OffCpu {
+        /// Time asleep.
+        blocked: u64,
+        /// Time ready to run, without a CPU.
+        preempted: u64,
     },
     /// The thread was created by a thread of process `parent`, which may be its own.
     Fork {

@@ -10,6 +10,8 @@ pub enum SampleEvent {
     Cycles,
     /// The kernel's high-resolution timer on CPU time (`cpu-clock`).
     CpuClock,
+    /// A timer of each thread on its CPU time, in the program. It is no perf event.
+    ThreadTimer,
 }
 
 impl SampleEvent {
@@ -18,6 +20,7 @@ impl SampleEvent {
         match self {
             SampleEvent::Cycles => "cycles",
             SampleEvent::CpuClock => "cpu-clock",
+            SampleEvent::ThreadTimer => "thread-cputime timer",
         }
     }
 }
@@ -99,6 +102,18 @@ impl Plan {
             follow,
             stack_bytes: STACK_BYTES,
             ring_step: usize::from(cpus > MANY_CPUS),
+        }
+    }
+
+    /// What is recorded without perf events, of what was wished.
+    pub fn without_perf(&self) -> Plan {
+        Plan {
+            event: self.event.map(|_| SampleEvent::ThreadTimer),
+            kernel: false,
+            switch_stacks: false,
+            switches: false,
+            build_ids: false,
+            ..*self
         }
     }
 

@@ -65,6 +65,9 @@ pub struct Sampling {
     pub kernel_frames: bool,
     /// Whether context-switch records were permitted (without them off-CPU time is unknown).
     pub switches: bool,
+    /// Whether time off CPUs is known by sums from `/proc` alone. What a thread did meanwhile is
+    /// inferred: see [`Sum`](crate::rows::Sum).
+    pub off_cpu_inferred: bool,
     /// Whether minor page faults were sampled, and no record of them was lost.
     pub minor_faults: bool,
     /// Whether major page faults were counted, and no record of them was lost.

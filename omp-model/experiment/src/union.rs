@@ -98,6 +98,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         all.cpus = all.cpus.max(header.cpus);
         all.sampling.kernel_frames &= header.sampling.kernel_frames;
         all.sampling.switches &= header.sampling.switches;
+        all.sampling.off_cpu_inferred |= header.sampling.off_cpu_inferred;
         all.sampling.minor_faults &= header.sampling.minor_faults;
         all.sampling.major_faults &= header.sampling.major_faults;
         if all.numa_nodes != header.numa_nodes {

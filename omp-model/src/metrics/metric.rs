@@ -187,7 +187,10 @@ impl Available {
                 Metric::User | Metric::System => {
                     !sampling.event.is_empty() && sampling.kernel_frames
                 }
-                Metric::OffCpu | Metric::OffCpuWork if !sampling.switches => false,
+                Metric::OffCpu | Metric::OffCpuWork => {
+                    (sampling.switches || sampling.off_cpu_inferred)
+                        && (openmp || !metric.is_openmp())
+                }
                 metric => openmp || !metric.is_openmp(),
             })
             .collect();

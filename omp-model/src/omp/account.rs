@@ -8,6 +8,7 @@ use experiment::state::Scheduling;
 
 use super::keyed_sums::KeyedSums;
 use super::listing::Listing;
+use super::untimed::Untimed;
 
 /// The rows that a [`TimeAccounting`](super::TimeAccounting) has made since they were last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,9 +72,9 @@ pub struct TaskRun {
 
 /// Time in one thread state and scheduling state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spent {
+pub(super) struct Spent {
     /// Nanoseconds.
-    time: u64,
+    pub(super) time: u64,
     intervals: u32,
 }
 
@@ -122,7 +123,9 @@ pub(super) struct Account {
     pub(super) sampled: bool,
     /// The end of the open slice: the sums hold time up to and including it.
     pub(super) border: u64,
-    spent: KeyedSums<Spent>,
+    pub(super) spent: KeyedSums<Spent>,
+    /// Without switch records: what is known of the time off CPUs.
+    pub(super) untimed: Option<Box<Untimed>>,
     /// Waiting time of dependents, by thread state and scheduling state.
     pub(super) blames: KeyedSums<u64>,
     regions: KeyedSums<Instances>,
@@ -136,6 +139,8 @@ pub(super) struct Activity {
     pub(super) scheduling: u8,
     /// Whether the thread state is useful work.
     pub(super) useful: bool,
+    /// Whether the thread state is a wait.
+    pub(super) is_wait: bool,
     /// Whether the thread is blamed for the time that dependents wait in this thread state.
     pub(super) takes_blame: bool,
 }
@@ -180,6 +185,7 @@ impl Account {
         self.life = Life::Dead;
         self.dependents = 0;
         self.spent = KeyedSums::default();
+        self.untimed = None;
         self.blames = KeyedSums::default();
         self.regions = KeyedSums::default();
         self.tasks = KeyedSums::default();
@@ -269,6 +275,12 @@ impl Account {
         if self.dependents > 0 && self.activity.takes_blame {
             *self.blames.at(self.activity.key()) += more * u64::from(self.dependents);
         }
+        if let Some(untimed) = &mut self.untimed
+            && self.activity.scheduling == Scheduling::Running as u8
+        {
+            let Activity { thread_state, is_wait, useful, .. } = self.activity;
+            untimed.spend(thread_state, more, is_wait, useful);
+        }
         let spent = self.spent.at(self.activity.key());
         spent.time += more;
         spent
@@ -282,9 +294,14 @@ impl Account {
     }
 
     /// Moves time from the running interval's sum in the open slice to that of `to`, and adds `count`
-    /// intervals to it. Returns how much was moved: no more than is there, since the rest is in the
+    /// intervals to it; `is_wait` tells whether that is a wait. Returns how much was moved: no more than is there, since the rest is in the
     /// slice before.
-    pub(super) fn move_time(&mut self, to: ThreadStateId, nanos: u64, count: u32) -> u64 {
+    pub(super) fn move_time(
+        &mut self,
+        (to, is_wait): (ThreadStateId, bool),
+        nanos: u64,
+        count: u32,
+    ) -> u64 {
         let activity = Activity {
             scheduling: Scheduling::Running as u8,
             ..self.activity
@@ -292,6 +309,9 @@ impl Account {
         let spent = self.spent.at(activity.key());
         let moved = spent.time.min(nanos);
         spent.time -= moved;
+        if let Some(untimed) = &mut self.untimed {
+            untimed.move_time(activity.thread_state, to.0, moved, is_wait);
+        }
         let to = Activity {
             thread_state: to.0,
             ..activity

@@ -119,6 +119,7 @@ impl TimeAccounting {
                 thread_state: thread_state.0,
                 scheduling: account.activity.scheduling,
                 useful: state == State::Work,
+                is_wait: state.is_wait(),
                 takes_blame: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
             };
             self.late += u64::from(account.change(thread, time.0, activity, rows, listing));
@@ -143,7 +144,7 @@ impl TimeAccounting {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        let waited = account.move_time(wait, waits.time.0, waits.count);
+        let waited = account.move_time((wait, true), waits.time.0, waits.count);
         account.waited(waited);
     }
 
@@ -160,9 +161,9 @@ impl TimeAccounting {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        let in_runtime = account.move_time(overhead, acquiring.0, 0);
+        let in_runtime = account.move_time((overhead, false), acquiring.0, 0);
         account.waited(in_runtime);
-        account.move_time(hold, held.0, 0);
+        account.move_time((hold, false), held.0, 0);
     }
 
     /// From `time` on `dependents` threads wait for this one to release a mutex. Their time is
@@ -237,6 +238,20 @@ impl TimeAccounting {
         };
         let (rows, listing) = (&mut self.rows, &mut self.intervals);
         self.late += u64::from(account.change(thread, time.0, activity, rows, listing));
+    }
+
+    /// Up to `time` the thread was asleep for `blocked` and preempted for `preempted` since the last
+    /// call, while it counted as on a CPU. The first call tells that such calls will follow.
+    pub(super) fn off_cpu(
+        &mut self,
+        thread: ThreadId,
+        time: Nanos,
+        (blocked, preempted): (Nanos, Nanos),
+    ) {
+        if let Some(account) = living(&mut self.accounts, thread) {
+            account.advance(thread, time.0, &mut self.rows);
+            account.off_cpu(blocked.0, preempted.0);
+        }
     }
 
     /// A sample was taken at the start of the thread's running interval: the interval is listed, so

@@ -55,6 +55,10 @@ impl Machine {
             What::SwitchIn => now
                 .accounting
                 .scheduling(thread, now.time, Scheduling::Running),
+            What::OffCpu { blocked, preempted } => {
+                now.accounting
+                    .off_cpu(thread, now.time, (blocked, preempted));
+            }
             What::Exit => self.exit(now),
             _ => self.openmp(now, event.what),
         }
@@ -148,7 +152,11 @@ impl Machine {
             What::MutexAcquired { kind, lock } => self.hold(now, waited, kind, lock),
             What::MutexReleased { kind, lock } => self.release(now, kind, lock),
             What::MutexAsked => {}
-            What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
+            What::Birth(_)
+            | What::Exit
+            | What::SwitchOut(_)
+            | What::SwitchIn
+            | What::OffCpu { .. } => {}
         }
         if self.threads[now.thread.index()].depth() > DEEPEST {
             self.locks.forget(&mut now.accounting_now(), thread);

@@ -17,6 +17,7 @@ mod machine;
 mod regions;
 mod tasks;
 mod thread;
+mod untimed;
 
 pub use account::{RegionRun, Rows, TaskRun, TeamWork};
 pub use accounting::TimeAccounting;

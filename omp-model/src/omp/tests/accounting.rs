@@ -397,3 +397,36 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     let worked = worked.map(|sum| (sum.time.0 / LONG, sum.count));
     assert_eq!(worked, Some((4, 1)));
 }
+
+#[test]
+fn time_off_cpus_without_switches_is_taken_from_waits_first() {
+    let mut accounting = accounting();
+    let off_cpu = |accounting: &mut TimeAccounting, time, blocked, preempted| {
+        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)));
+    };
+    off_cpu(&mut accounting, 0, 0, 0);
+    set_state(&mut accounting, 0, 5, State::Work);
+    set_state(&mut accounting, 600, 6, State::ImplicitBarrier);
+    set_state(&mut accounting, 700, 7, State::Serial);
+    // Asleep for all of the wait, and for a seventh of the rest; then a third of what is left.
+    off_cpu(&mut accounting, 800, 100 + 100, 200);
+    assert_eq!(accounting.worked(T, Nanos(800)), Nanos(344));
+    // Nothing twice. What exceeds the time since the last call waits for the next one.
+    off_cpu(&mut accounting, 900, 50, 70);
+    off_cpu(&mut accounting, 1000, 0, 0);
+    accounting.exit(T, Nanos(1000));
+    let rows = accounting.take();
+    assert_eq!(total(&rows, 0), 1000);
+    let rows = rows.sums;
+    let time = |state, scheduling| {
+        let of = rows.iter().filter(|row| {
+            (row.thread_state, row.scheduling) == (ThreadStateId(state), scheduling)
+        });
+        of.map(|row| row.time.0).sum::<u64>()
+    };
+    let of = |state| Scheduling::ALL.map(|scheduling| time(state, scheduling));
+    // On a CPU, preempted, asleep, stolen. Shares are rounded down, and the rest is made up later.
+    assert_eq!(of(5), [344, 171, 85, 0]);
+    assert_eq!(of(6), [0, 0, 100, 0]);
+    assert_eq!(of(7).iter().sum::<u64>(), 300);
+}

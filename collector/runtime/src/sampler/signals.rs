@@ -1,0 +1,165 @@
+//! The signal of the timers, and the program's own use of it.
+//!
+//! While the process is sampled, the handler in place is ours. What the program sets for the signal is
+//! kept, told when it asks, and called for signals that do not come from our timers.
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
+
+use super::SIGNAL;
+use crate::loader::Scope;
+
+type Sigaction =
+    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+type Signal = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
+pub(super) type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// The C library's functions; 0 until they are looked up.
+static SIGACTION: AtomicUsize = AtomicUsize::new(0);
+static SIGNAL_FUNCTION: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether our handler is in place.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// The program's handler for the signal and its flags.
+static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+static FLAGS: AtomicI32 = AtomicI32::new(0);
+
+/// Looks the functions up, so that they can be called from a signal handler later.
+pub(super) fn resolve() {
+    real_sigaction();
+    real_signal();
+}
+
+fn found(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
+    match place.load(Relaxed) {
+        0 => {
+            let function = Scope::next().find(name, None);
+            place.store(function, Relaxed);
+            function
+        }
+        function => function,
+    }
+}
+
+fn real_sigaction() -> Option<Sigaction> {
+    let function = found(&SIGACTION, c"sigaction");
+    // SAFETY: the address of the C library's function of this name, or 0.
+    (function != 0).then(|| unsafe { transmute::<usize, Sigaction>(function) })
+}
+
+fn real_signal() -> Option<Signal> {
+    let function = found(&SIGNAL_FUNCTION, c"signal");
+    // SAFETY: the address of the C library's function of this name, or 0.
+    (function != 0).then(|| unsafe { transmute::<usize, Signal>(function) })
+}
+
+/// Installs our handler. It runs on the thread's alternate stack if there is one: the program may have
+/// chosen small stacks because of it.
+pub(super) fn install(handler: Handler) -> bool {
+    let Some(sigaction) = real_sigaction() else {
+        return false;
+    };
+    // SAFETY: sigaction is plain data, valid when zeroed. The handler takes what SA_SIGINFO passes,
+    // and stays valid: the library is never unloaded.
+    let result = unsafe {
+        let mut ours: libc::sigaction = std::mem::zeroed();
+        let mut before: libc::sigaction = std::mem::zeroed();
+        ours.sa_sigaction = handler as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        let result = sigaction(SIGNAL, &raw const ours, &raw mut before);
+        HANDLER.store(before.sa_sigaction, Relaxed);
+        FLAGS.store(before.sa_flags, Relaxed);
+        result
+    };
+    INSTALLED.store(result == 0, Release);
+    result == 0
+}
+
+/// Permits the signal in the calling thread, which may have inherited a mask that blocks it.
+pub(super) fn unblock() {
+    // SAFETY: sigset_t is plain data, valid when zeroed; the functions change it and this thread's
+    // mask, and nothing else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, SIGNAL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut());
+    }
+}
+
+/// Calls the program's handler for a signal that is not from our timers.
+///
+/// # Safety
+/// The arguments are those of a handler that the kernel has called.
+pub(super) unsafe fn forward(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let (handler, flags) = (HANDLER.load(Acquire), FLAGS.load(Relaxed));
+    // By default the signal is ignored.
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+        return;
+    }
+    // SAFETY: the program has given this function for the signal, and by its flags the arguments that
+    // it takes. They are the kernel's.
+    unsafe {
+        if flags & libc::SA_SIGINFO != 0 {
+            transmute::<usize, Handler>(handler)(number, info, context);
+        } else {
+            transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(number);
+        }
+    }
+}
+
+/// What the program sets for our signal is kept; all else is forwarded.
+///
+/// # Safety
+/// That of sigaction(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaction(
+    number: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    if number != SIGNAL || !INSTALLED.load(Acquire) {
+        return match real_sigaction() {
+            // SAFETY: the caller's arguments.
+            Some(real) => unsafe { real(number, new, old) },
+            None => -1,
+        };
+    }
+    // SAFETY: by the caller's promise each pointer is NULL or points to a sigaction.
+    unsafe {
+        let (handler, flags) = (HANDLER.load(Acquire), FLAGS.load(Relaxed));
+        if let Some(new) = new.as_ref() {
+            FLAGS.store(new.sa_flags, Relaxed);
+            HANDLER.store(new.sa_sigaction, Release);
+        }
+        if let Some(old) = old.as_mut() {
+            *old = std::mem::zeroed();
+            old.sa_sigaction = handler;
+            old.sa_flags = flags;
+        }
+    }
+    0
+}
+
+/// As [`sigaction`].
+///
+/// # Safety
+/// That of signal(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn signal(
+    number: c_int,
+    handler: libc::sighandler_t,
+) -> libc::sighandler_t {
+    if number != SIGNAL || !INSTALLED.load(Acquire) {
+        return match real_signal() {
+            // SAFETY: the caller's arguments.
+            Some(real) => unsafe { real(number, handler) },
+            None => libc::SIG_ERR,
+        };
+    }
+    FLAGS.store(libc::SA_RESTART, Relaxed);
+    HANDLER.swap(handler, Release)
+}

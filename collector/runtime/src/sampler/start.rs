@@ -1,0 +1,123 @@
+//! Threads that the program creates: each begins to sample itself before it runs the program's
+//! function. Threads that are created otherwise begin at their first OpenMP event.
+
+use std::arch::naked_asm;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use super::{FILE, begin_thread};
+use crate::loader::Scope;
+
+type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
+type PthreadCreate = unsafe extern "C" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    Routine,
+    *mut c_void,
+) -> c_int;
+
+static PTHREAD_CREATE: AtomicUsize = AtomicUsize::new(0);
+
+/// The most threads that are between their creation and their begin.
+const STARTING: usize = 256;
+
+/// The function of a thread that has not begun yet, and its argument.
+struct Start {
+    is_taken: AtomicBool,
+    routine: AtomicUsize,
+    argument: AtomicUsize,
+}
+
+static STARTS: [Start; STARTING] = [const {
+    Start {
+        is_taken: AtomicBool::new(false),
+        routine: AtomicUsize::new(0),
+        argument: AtomicUsize::new(0),
+    }
+}; STARTING];
+
+/// Looks the C library's function up.
+pub(super) fn resolve() {
+    real();
+}
+
+fn real() -> Option<PthreadCreate> {
+    let mut function = PTHREAD_CREATE.load(Relaxed);
+    if function == 0 {
+        function = Scope::next().find(c"pthread_create", None);
+        PTHREAD_CREATE.store(function, Relaxed);
+    }
+    // SAFETY: the address of the C library's function of this name, or 0.
+    (function != 0).then(|| unsafe { transmute::<usize, PthreadCreate>(function) })
+}
+
+/// Creates a thread that samples itself, if the process is sampled.
+///
+/// # Safety
+/// That of pthread_create(3).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(real) = real() else {
+        return libc::EAGAIN;
+    };
+    let start = FILE.get().and_then(|_| {
+        STARTS
+            .iter()
+            .find(|start| !start.is_taken.swap(true, Acquire))
+    });
+    let Some(start) = start else {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(thread, attributes, routine, argument) };
+    };
+    start.routine.store(routine as usize, Relaxed);
+    start.argument.store(argument.expose_provenance(), Relaxed);
+    let entry = (&raw const *start).cast_mut().cast();
+    // SAFETY: the caller's arguments, but for a function of the same type and its argument.
+    let result = unsafe { real(thread, attributes, begin, entry) };
+    if result != 0 {
+        start.is_taken.store(false, Release);
+    }
+    result
+}
+
+/// A thread's function and its argument, as two registers return them.
+#[repr(C)]
+struct Call {
+    routine: usize,
+    argument: usize,
+}
+
+/// Frees the entry, and begins to sample the thread.
+extern "C" fn begin_with(start: &Start) -> Call {
+    let call = Call {
+        routine: start.routine.load(Relaxed),
+        argument: start.argument.load(Relaxed),
+    };
+    start.is_taken.store(false, Release);
+    begin_thread();
+    call
+}
+
+/// The first function of a thread: jumps to the program's, so that no frame of ours is on its stack.
+#[unsafe(naked)]
+extern "C" fn begin(_start: *mut c_void) -> *mut c_void {
+    naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 8",
+        ".cfi_def_cfa_offset 16",
+        "call {begin_with}",
+        "add rsp, 8",
+        ".cfi_def_cfa_offset 8",
+        "mov rdi, rdx",
+        "jmp rax",
+        ".cfi_endproc",
+        begin_with = sym begin_with,
+    )
+}

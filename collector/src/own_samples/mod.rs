@@ -1,0 +1,500 @@
+//! Where perf events are forbidden: the program's threads sample themselves, and `/proc` tells of
+//! processes, mappings, and time off CPUs.
+//!
+//! Each look at `/proc` becomes the side-band records that the kernel would have written, so that all
+//! that follows is the same. What it tells is less: of a thread's time off CPUs only the sum since the
+//! last look, unless it slept from one look to the next. A process is known once our library is loaded
+//! in it; the first one always is.
+
+mod proc;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use omp_ring::samples::{SampleReader, SampledThread, TakenSample};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::perf::parse::{Mapping, Side, SideRecord};
+use crate::sys;
+use proc::CpuTimes;
+
+/// How much a running thread's CPU time may lack until the kernel's next timer tick, in nanoseconds.
+const TICK: u64 = 10_000_000;
+
+/// The samples of all threads, and what `/proc` tells.
+pub struct OwnSamples {
+    reader: SampleReader,
+    /// The first process.
+    first: i32,
+    /// Whether other processes are recorded, too.
+    follow: bool,
+    /// CLOCK_MONOTONIC_RAW at the start, in nanoseconds.
+    start: u64,
+    /// The time of the last look, in nanoseconds since the start.
+    looked: u64,
+    processes: FxHashMap<i32, Process>,
+    /// By slot: the thread that it belongs to, and its samples.
+    slots: Vec<Slot>,
+    records: Vec<SideRecord>,
+    /// CPU time of threads that have ended, in nanoseconds.
+    ended_cpu: u64,
+    /// Periods of the timers without a sample.
+    missed: u64,
+    /// How long the last look took.
+    look_took: Duration,
+}
+
+/// The time between looks, from which time off CPUs is known: as short as costs little.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// The time between looks is at least so many times that of a look.
+const LOOKS_SHARE: u32 = 50;
+
+/// A thread's slot in the file of samples.
+#[derive(Default)]
+struct Slot {
+    ids: (i32, i32),
+    since: u64,
+    /// Its thread writes no more.
+    is_over: bool,
+    waiting: VecDeque<TakenSample>,
+}
+
+#[derive(Default)]
+struct Process {
+    mappings: FxHashSet<(u64, u64, u64, Box<[u8]>)>,
+    /// Where its executable begins.
+    executable: Option<u64>,
+    threads: FxHashMap<i32, Thread>,
+}
+
+/// A thread that lives. Times are in nanoseconds since the start.
+struct Thread {
+    cpu_times: Option<CpuTimes>,
+    since: u64,
+    /// The kernel's counts at the last look.
+    counts: proc::Counts,
+    /// Time off CPUs that records have told, preempted or asleep.
+    told: u64,
+    preempted: u64,
+    is_asleep: bool,
+    /// The slot that it has closed.
+    until: Option<u64>,
+}
+
+impl OwnSamples {
+    /// Samples that `reader` reads, of process `first`; `start` is CLOCK_MONOTONIC_RAW at the start.
+    pub fn new(reader: SampleReader, first: i32, follow: bool, start: u64) -> OwnSamples {
+        OwnSamples {
+            reader,
+            first,
+            follow,
+            start,
+            looked: 0,
+            processes: FxHashMap::default(),
+            slots: Vec::new(),
+            records: Vec::new(),
+            ended_cpu: 0,
+            missed: 0,
+            look_took: Duration::ZERO,
+        }
+    }
+
+    /// Looks at all processes, now: `now` is nanoseconds since the start. Returns what happened since
+    /// the last look, in no order.
+    pub fn look(&mut self, now: u64) -> Vec<SideRecord> {
+        let begun = Instant::now();
+        if !self.processes.contains_key(&self.first) {
+            self.begin_process(self.first, 0);
+        }
+        self.take_slots(now);
+        let pids: Vec<i32> = self.processes.keys().copied().collect();
+        for pid in pids {
+            self.look_at(pid, now);
+        }
+        self.looked = now;
+        self.look_took = begun.elapsed();
+        std::mem::take(&mut self.records)
+    }
+
+    /// Reads what the threads have written. Call it after [`OwnSamples::look`]: that tells the mappings.
+    pub fn read(&mut self) {
+        let threads: Vec<SampledThread> = self.reader.threads().collect();
+        for thread in threads {
+            let at = thread.index as usize;
+            if self.slots.len() <= at {
+                self.slots.resize_with(at + 1, Slot::default);
+            }
+            let waiting = &mut self.slots[at].waiting;
+            self.reader.drain(thread.index, |sample| {
+                self.missed += sample.missed;
+                waiting.push_back(sample);
+            });
+        }
+    }
+
+    /// The number of slots that were ever used.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The next sample of a slot that was taken before `until`, with the ids of its process and its
+    /// thread. Its time is nanoseconds since the start.
+    pub fn next(&mut self, slot: usize, until: u64) -> Option<((i32, i32), TakenSample)> {
+        let slot = self.slots.get_mut(slot)?;
+        let time = slot.waiting.front()?.time.saturating_sub(self.start);
+        if time >= until {
+            return None;
+        }
+        let mut sample = slot.waiting.pop_front()?;
+        // No thread has samples from before its begin.
+        sample.time = time.max(slot.since);
+        Some((slot.ids, sample))
+    }
+
+    /// Frees the slots of threads that have ended and whose samples are all taken.
+    pub fn recycle(&mut self) {
+        let threads: Vec<SampledThread> = self.reader.threads().collect();
+        for thread in threads {
+            let (pid, tid) = thread.ids;
+            let is_alive = |process: &Process| process.threads.contains_key(&tid);
+            let lives = self.processes.get(&pid).is_some_and(is_alive);
+            let slot = self.slots.get_mut(thread.index as usize);
+            if let Some(slot) = slot
+                && slot.ids == thread.ids
+                && slot.waiting.is_empty()
+                && (slot.is_over || !lives)
+                && self.reader.recycle(thread.index)
+            {
+                slot.ids = (0, 0);
+            }
+        }
+    }
+
+    /// The longest time between two looks.
+    pub fn longest_round(&self) -> Duration {
+        BETWEEN_LOOKS.max(self.look_took * LOOKS_SHARE)
+    }
+
+    /// Samples that were lost since the last call.
+    pub fn take_lost(&mut self) -> u64 {
+        self.reader.take_lost()
+    }
+
+    /// Periods of CPU time that passed without a sample, because the kernel looks at timers less often.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Threads that could not be sampled.
+    pub fn refused(&self) -> u32 {
+        self.reader.refused()
+    }
+
+    /// CPU time of all threads, in nanoseconds.
+    pub fn cpu_time(&self) -> u64 {
+        let processes = self.processes.values();
+        let threads = processes.flat_map(|process| process.threads.values());
+        self.ended_cpu + threads.map(|thread| thread.counts.on_cpu).sum::<u64>()
+    }
+
+    fn record(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
+        self.records.push(SideRecord {
+            time,
+            pid,
+            tid,
+            cpu: 0,
+            what,
+        });
+    }
+
+    /// A process begins a program. Its first thread goes on, the others end.
+    fn begin_process(&mut self, pid: i32, time: u64) {
+        let name = proc::name(pid).unwrap_or_default();
+        self.record(time, (pid, pid), Side::Comm { exec: true, name });
+        self.record(time, (pid, pid), off_cpu(0, 0));
+        let mut process = self.processes.remove(&pid).unwrap_or_default();
+        let first = process.threads.remove(&pid);
+        let first = first.unwrap_or_else(|| Thread::new((pid, pid), time));
+        let others = process.threads.values();
+        self.ended_cpu += others.map(|thread| thread.counts.on_cpu).sum::<u64>();
+        let process = Process {
+            threads: FxHashMap::from_iter([(pid, first)]),
+            ..Process::default()
+        };
+        self.processes.insert(pid, process);
+    }
+
+    /// Learns of new threads and processes by their slots.
+    fn take_slots(&mut self, now: u64) {
+        let mut threads: Vec<SampledThread> = self.reader.threads().collect();
+        threads.sort_by_key(|thread| thread.since);
+        for thread in threads {
+            let (at, since) = (thread.index as usize, thread.since);
+            let since = since.saturating_sub(self.start);
+            if self.slots.len() <= at {
+                self.slots.resize_with(at + 1, Slot::default);
+            }
+            let slot = &self.slots[at];
+            let is_recorded = self.follow || thread.ids.0 == self.first;
+            if since > now || !is_recorded {
+                continue;
+            }
+            if (slot.ids, slot.since) != (thread.ids, since) {
+                self.begin_thread(thread.ids, since);
+                self.slots[at] = Slot {
+                    ids: thread.ids,
+                    since,
+                    ..Slot::default()
+                };
+            }
+            if let Some(until) = thread.until {
+                let until = until.saturating_sub(self.start).min(now);
+                self.slots[at].is_over = true;
+                let (pid, tid) = thread.ids;
+                let process = self.processes.get_mut(&pid);
+                if let Some(thread) = process.and_then(|process| process.threads.get_mut(&tid)) {
+                    thread.until = Some(until);
+                }
+            }
+        }
+    }
+
+    /// A thread has claimed a slot.
+    fn begin_thread(&mut self, ids: (i32, i32), since: u64) {
+        let (pid, tid) = ids;
+        let is_known = |process: &Process| process.threads.contains_key(&tid);
+        match self.processes.get(&pid) {
+            None => self.fork(pid, tid, since),
+            Some(process) if !is_known(process) => self.add_thread(ids, since),
+            // With a slot before this one, the library was loaded once more: by an `exec`.
+            Some(_) if pid == tid => {
+                let goes_on = |slot: &Slot| slot.ids == ids && !slot.is_over;
+                if self.slots.iter().any(goes_on) {
+                    let of_process = self.slots.iter_mut().filter(|slot| slot.ids.0 == pid);
+                    of_process.for_each(|slot| slot.is_over = true);
+                    self.begin_process(pid, since);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn add_thread(&mut self, ids: (i32, i32), since: u64) {
+        let (pid, tid) = ids;
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.threads.insert(tid, Thread::new(ids, since));
+            self.record(since, ids, Side::Fork { parent: pid });
+            self.record(since, ids, Side::Wakes);
+            self.record(since, ids, off_cpu(0, 0));
+        }
+    }
+
+    /// A process that was not known begins, or begins a program.
+    fn fork(&mut self, pid: i32, tid: i32, time: u64) {
+        let parent = proc::parent(pid).filter(|parent| self.processes.contains_key(parent));
+        let parent = parent.unwrap_or(self.first);
+        self.record(time, (pid, tid), Side::Fork { parent });
+        self.record(time, (pid, tid), Side::Wakes);
+        self.begin_process(pid, time);
+    }
+
+    fn look_at(&mut self, pid: i32, now: u64) {
+        let looked = self.looked;
+        let tids = match proc::threads(pid) {
+            Some(tids) if sys::is_running(pid) => tids,
+            _ => {
+                self.end_threads(pid, now, |_| false);
+                if pid != self.first {
+                    self.processes.remove(&pid);
+                }
+                return;
+            }
+        };
+        self.look_at_mappings(pid, looked);
+        for &tid in &tids {
+            let is_known = |process: &Process| process.threads.contains_key(&tid);
+            if !self.processes.get(&pid).is_some_and(is_known) {
+                self.add_thread((pid, tid), looked);
+            }
+        }
+        self.end_threads(pid, now, |tid| tids.contains(&tid));
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let mut told = Vec::new();
+        for (&tid, thread) in &mut process.threads {
+            thread.look((looked, now), |time, what| told.push((time, tid, what)));
+        }
+        for (time, tid, what) in told {
+            self.record(time, (pid, tid), what);
+        }
+    }
+
+    /// Ends the threads of a process that do not live.
+    fn end_threads(&mut self, pid: i32, now: u64, lives: impl Fn(i32) -> bool) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let gone = process.threads.extract_if(|tid, _| !lives(*tid));
+        let gone: Vec<(i32, Thread)> = gone.collect();
+        for (tid, thread) in gone {
+            self.ended_cpu += thread.counts.on_cpu;
+            let end = thread.until.unwrap_or(now);
+            self.record(end, (pid, tid), Side::Exit);
+        }
+    }
+
+    /// Tells the mappings that are new, as of the last look: code may have run in them since.
+    fn look_at_mappings(&mut self, pid: i32, looked: u64) {
+        let (executable, mappings) = proc::mappings(pid);
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let start = executable.or(process.executable);
+        let is_other = process.executable.is_some_and(|old| Some(old) != start);
+        if is_other {
+            // An `exec` of a program without our library.
+            self.begin_process(pid, looked);
+        }
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        process.executable = start;
+        let since = process.threads.values().map(|thread| thread.since).min();
+        let time = looked.max(since.unwrap_or(0));
+        let new = mappings.into_iter().filter(|mapping| {
+            let Mapping {
+                start,
+                length,
+                offset,
+                path,
+                ..
+            } = mapping;
+            let key = (*start, *length, *offset, path.clone());
+            process.mappings.insert(key)
+        });
+        let new: Vec<Mapping> = new.collect();
+        for mapping in new {
+            self.record(time, (pid, pid), Side::Map(Box::new(mapping)));
+        }
+    }
+}
+
+/// A record of time off CPUs.
+fn off_cpu(blocked: u64, preempted: u64) -> Side {
+    Side::OffCpu { blocked, preempted }
+}
+
+impl Thread {
+    fn new(ids: (i32, i32), since: u64) -> Thread {
+        let cpu_times = CpuTimes::open(ids);
+        let counts = cpu_times.as_ref().and_then(CpuTimes::read);
+        Thread {
+            cpu_times,
+            since,
+            counts: counts.unwrap_or_default(),
+            told: 0,
+            preempted: 0,
+            is_asleep: false,
+            until: None,
+        }
+    }
+
+    /// Compares the kernel's counts with those of the last look, at `looked`.
+    fn look(&mut self, (looked, now): (u64, u64), mut tell: impl FnMut(u64, Side)) {
+        let looked = looked.max(self.since);
+        let Some(counts) = self.cpu_times.as_ref().and_then(CpuTimes::read) else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.counts, counts);
+        let has_run = counts != before;
+        if !has_run && now.saturating_sub(looked) < TICK {
+            // Too short to tell.
+            return;
+        }
+        if self.is_asleep {
+            if !has_run {
+                self.told += now - looked;
+                return;
+            }
+            self.is_asleep = false;
+            tell(looked, Side::Wakes);
+        } else if !has_run {
+            self.is_asleep = true;
+            // Up to the last look it ran for as long as the counts say.
+            self.tell_off_cpu(looked, 0, &mut tell);
+            tell(looked, Side::Sleeps);
+            self.told += now - looked;
+            return;
+        }
+        self.tell_off_cpu(now, TICK, &mut tell);
+    }
+
+    /// Tells time off CPUs up to `time` that is not told yet. The counts may be behind by `slack`.
+    fn tell_off_cpu(&mut self, time: u64, slack: u64, tell: &mut impl FnMut(u64, Side)) {
+        let off_cpu = time
+            .saturating_sub(self.since)
+            .saturating_sub(self.counts.on_cpu + self.told + slack);
+        let preempted = self.counts.preempted.saturating_sub(self.preempted);
+        let preempted = preempted.min(off_cpu);
+        self.preempted += preempted;
+        self.told += off_cpu;
+        tell(time, self::off_cpu(off_cpu - preempted, preempted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn thread() -> Thread {
+        Thread {
+            cpu_times: None,
+            since: 0,
+            counts: proc::Counts::default(),
+            told: 0,
+            preempted: 0,
+            is_asleep: false,
+            until: None,
+        }
+    }
+
+    #[test]
+    fn a_running_thread_is_not_off_a_cpu_between_two_ticks() {
+        let mut thread = thread();
+        let mut told = Vec::new();
+        for look in 1..100 {
+            let now = 20 * look * MS;
+            // The kernel's count is behind by up to 8 ms.
+            thread.counts.on_cpu = now - (look % 3) * 4 * MS;
+            thread.tell_off_cpu(now, TICK, &mut |_, what| told.push(what));
+        }
+        assert!(told.iter().all(|what| *what == off_cpu(0, 0)));
+    }
+
+    #[test]
+    fn the_sum_off_cpus_is_told_once() {
+        let mut thread = thread();
+        let (mut blocked, mut preempted) = (0, 0);
+        for look in 1..=100 {
+            let now = 20 * look * MS;
+            // Half of the time, and a quarter of it waiting for a CPU.
+            thread.counts.on_cpu = now / 2;
+            thread.counts.preempted = now / 4;
+            thread.tell_off_cpu(now, TICK, &mut |time, what| {
+                assert_eq!(time, now);
+                if let Side::OffCpu {
+                    blocked: more,
+                    preempted: ready,
+                } = what
+                {
+                    blocked += more;
+                    preempted += ready;
+                }
+            });
+        }
+        assert_eq!((blocked + preempted, preempted), (990 * MS, 500 * MS));
+    }
+}

@@ -1,0 +1,57 @@
+//! Where samples and the kernel's events come from.
+
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use crate::own_samples::OwnSamples;
+use crate::perf::open::Rings;
+use crate::perf::plan::Plan;
+
+/// Where samples and the kernel's events come from.
+pub enum Source {
+    /// Perf events.
+    Perf(Rings),
+    /// Samples that the program's threads take of themselves, and `/proc`.
+    Own {
+        /// What is recorded.
+        plan: Plan,
+        /// The samples.
+        samples: Box<OwnSamples>,
+    },
+}
+
+impl Source {
+    /// What is recorded.
+    pub fn plan(&self) -> Plan {
+        match self {
+            Source::Perf(rings) => rings.plan,
+            Source::Own { plan, .. } => *plan,
+        }
+    }
+
+    /// The file descriptors to poll: one is readable when its ring is half full.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        match self {
+            Source::Perf(rings) => rings.descriptors().collect(),
+            Source::Own { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether major page faults are counted.
+    pub fn counts_major_faults(&self) -> bool {
+        matches!(self, Source::Perf(rings) if !rings.major_faults.is_empty())
+    }
+
+    /// Whether page faults are counted at all.
+    pub fn counts_faults(&self) -> bool {
+        matches!(self, Source::Perf(_))
+    }
+
+    /// The longest time between two rounds.
+    pub fn longest_round(&self) -> Duration {
+        match self {
+            Source::Perf(_) => Duration::MAX,
+            Source::Own { samples, .. } => samples.longest_round(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Time off CPUs of which only sums are known, not when it was.
+//!
+//! Without switch records a thread counts as on a CPU. Where `/proc` tells how long it was off one
+//! since the last look, that time is taken from the thread states that it was in since then: time
+//! asleep from its waits first, the rest in proportion. That is an inference, marked as such by
+//! [`experiment::header::Sampling::off_cpu_inferred`].
+
+use experiment::state::Scheduling;
+
+use super::account::{Account, key};
+use super::keyed_sums::KeyedSums;
+
+/// What a thread did since the last look, and what is known of it.
+#[derive(Debug, Default)]
+pub(super) struct Untimed {
+    /// By thread state: time that counts as on a CPU.
+    recent: KeyedSums<Recent>,
+    /// Time asleep that is not in the sums yet, in nanoseconds.
+    blocked: u64,
+    /// The same of time preempted.
+    preempted: u64,
+}
+
+/// Time in one thread state.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    /// Nanoseconds.
+    time: u64,
+    is_wait: bool,
+    is_useful: bool,
+}
+
+impl Untimed {
+    /// The thread counts as on a CPU for `nanos` more.
+    pub(super) fn spend(&mut self, thread_state: u32, nanos: u64, is_wait: bool, is_useful: bool) {
+        let recent = self.recent.at(u64::from(thread_state));
+        recent.time += nanos;
+        (recent.is_wait, recent.is_useful) = (is_wait, is_useful);
+    }
+
+    /// So much of the time in one thread state was in another one.
+    pub(super) fn move_time(&mut self, from: u32, to: u32, nanos: u64, is_wait: bool) {
+        let recent = self.recent.at(u64::from(from));
+        recent.time = recent.time.saturating_sub(nanos);
+        self.spend(to, nanos, is_wait, false);
+    }
+}
+
+impl Account {
+    /// The thread was asleep and preempted for so long since the last call, in nanoseconds.
+    pub(super) fn off_cpu(&mut self, blocked: u64, preempted: u64) {
+        let mut untimed = self.untimed.take().unwrap_or_default();
+        untimed.blocked += blocked;
+        untimed.preempted += preempted;
+        let mut recent = Vec::new();
+        untimed.recent.drain(|key, time| recent.push((key as u32, time)));
+        let asleep = Scheduling::Blocked;
+        untimed.blocked -= self.take_off(&mut recent, |it| it.is_wait, untimed.blocked, asleep);
+        untimed.blocked -= self.take_off(&mut recent, |_| true, untimed.blocked, asleep);
+        let ready = Scheduling::Preempted;
+        untimed.preempted -= self.take_off(&mut recent, |_| true, untimed.preempted, ready);
+        self.untimed = Some(untimed);
+    }
+
+    /// Moves up to `nanos` from the time on a CPU in some thread states, in proportion, to time in
+    /// another scheduling state. Returns how much.
+    fn take_off(
+        &mut self,
+        recent: &mut [(u32, Recent)],
+        is_meant: impl Fn(&Recent) -> bool,
+        nanos: u64,
+        scheduling: Scheduling,
+    ) -> u64 {
+        let meant = recent.iter_mut().filter(|(_, recent)| is_meant(recent));
+        let meant: Vec<_> = meant.collect();
+        let total: u64 = meant.iter().map(|(_, recent)| recent.time).sum();
+        let due = nanos.min(total);
+        let mut moved = 0;
+        for (thread_state, recent) in meant {
+            if due == 0 {
+                break;
+            }
+            let product = u128::from(recent.time) * u128::from(due);
+            let share = (product / u128::from(total)) as u64;
+            let on_cpu = self.spent.at(key(*thread_state, Scheduling::Running as u8));
+            // The rest is in the slice before.
+            let share = share.min(on_cpu.time);
+            on_cpu.time -= share;
+            self.spent.at(key(*thread_state, scheduling as u8)).time += share;
+            if recent.is_useful {
+                self.worked = self.worked.saturating_sub(share);
+            }
+            recent.time -= share;
+            moved += share;
+        }
+        moved
+    }
+}
