@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use fixtures::{Compiler, Family, Library, Opt, Program, Run, Truth, WaitPolicy};
 
-use crate::tools;
+use crate::{tools, without_perf};
 
 /// A program with a compiler, a runtime, a number of threads and a wait policy.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Cell {
     pub threads: u32,
     /// `OMP_WAIT_POLICY`.
     pub policy: WaitPolicy,
+    /// Whether perf events are permitted.
+    pub perf: bool,
 }
 
 /// A recorded run, with what the program measured.
@@ -90,7 +92,8 @@ impl Cell {
     /// Its name in tables and files.
     pub fn label(&self) -> String {
         let (program, policy) = (self.program.name, self.policy.value());
-        format!("{program}-{}-{policy}-{}", self.column(), self.threads)
+        let perf = if self.perf { "" } else { "-noperf" };
+        format!("{program}-{}-{policy}-{}{perf}", self.column(), self.threads)
     }
 
     /// The name of its compiler and runtime.
@@ -146,7 +149,11 @@ impl Cell {
         let set = |run: Run, &(name, value): &(&str, &OsStr)| run.env(name, value);
         let run = environment.iter().fold(run, set);
         let collect = tools().collect.as_os_str();
-        let command = run.under(&[collect, "-O".as_ref(), experiment.as_os_str()]);
+        let mut words = vec![collect, "-O".as_ref(), experiment.as_os_str()];
+        if !self.perf {
+            words.insert(0, without_perf().as_os_str());
+        }
+        let command = run.under(&words);
         run.finish(command).map_err(|e| text(&e))?;
         let truths = Truth::load_all(run.truth_path()).map_err(|e| text(&e))?;
         Ok(Recorded { experiment, truths })

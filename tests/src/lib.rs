@@ -20,5 +20,5 @@ pub use check::{check, check_by_stacks};
 pub use outcome::{Outcome, finish, watch};
 pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
-pub use tools::{Tools, tools};
+pub use tools::{Tools, tools, without_perf};
 pub use verdict::{Deviation, Verdict};

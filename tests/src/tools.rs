@@ -63,6 +63,27 @@ pub fn tools() -> &'static Tools {
     })
 }
 
+/// A program that runs the rest of its command line with perf events forbidden, as a container's
+/// filter does. Built on first use.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn without_perf() -> &'static Path {
+    static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
+    LAUNCHER.get_or_init(|| {
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../fixtures/programs/cases/noperf.c"
+        );
+        let launcher = crate::folder().join(format!("noperf-{}", std::process::id()));
+        let mut command = Command::new("gcc");
+        command.args(["-O2", source, "-o"]).arg(&launcher);
+        let status = command.status().expect("these tests need gcc");
+        assert!(status.success(), "{command:?}: {status}");
+        launcher
+    })
+}
+
 impl Tools {
     /// Runs `er_print` and returns what it printed, which must be a success.
     ///

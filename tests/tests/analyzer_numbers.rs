@@ -18,6 +18,7 @@ fn record() -> PathBuf {
         library: None,
         threads: 3,
         policy: WaitPolicy::Passive,
+        perf: true,
     };
     let recorded = cell.record();
     recorded

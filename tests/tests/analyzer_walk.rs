@@ -154,6 +154,7 @@ fn recording() -> PathBuf {
         library: None,
         threads: 2,
         policy: WaitPolicy::Passive,
+        perf: true,
     };
     let recorded = cell.record();
     recorded

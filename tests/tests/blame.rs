@@ -18,6 +18,7 @@ fn check(family: Family, policy: WaitPolicy) {
         library: None,
         threads: 4,
         policy,
+        perf: true,
     };
     let recorded = cell.record().unwrap_or_else(|error| panic!("{error}"));
     let commands = [

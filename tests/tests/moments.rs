@@ -99,6 +99,7 @@ fn check(policy: WaitPolicy) {
         compiler: compiler.clone(),
         threads: 4,
         policy,
+        perf: true,
     };
     let recorded = cell.record().unwrap_or_else(|e| panic!("{e}"));
     let stacks = Stacks::open(&recorded.experiment);

@@ -18,6 +18,7 @@ fn cell(name: &str, compiler: &Compiler) -> Cell {
         library: None,
         threads: 2,
         policy: WaitPolicy::Passive,
+        perf: true,
     }
 }
 

@@ -13,6 +13,7 @@ fn a_loop_around_flush_has_its_own_leaf() {
             library: None,
             threads: 2,
             policy: WaitPolicy::Passive,
+            perf: true,
         };
         let recorded = cell.record().unwrap_or_else(|error| panic!("{error}"));
         let tree = tools().print(&recorded.experiment, &["-calltree"]);

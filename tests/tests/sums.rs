@@ -424,6 +424,7 @@ fn of(program_name: &str, families: &[Family]) {
             compiler: compiler.clone(),
             threads: 3,
             policy: WaitPolicy::Passive,
+            perf: true,
         };
         let run = cell.record().unwrap_or_else(|e| panic!("{e}"));
         let faults = check(&run.experiment);

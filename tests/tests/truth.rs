@@ -157,10 +157,18 @@ fn cells(column: &Column) -> Vec<Cell> {
                 library: column.library,
                 threads,
                 policy,
+                perf: true,
             }));
         }
     }
     cells
+}
+
+/// The part of a column that always runs, where perf events are forbidden: work and waits are known
+/// from events, and what the threads did while off a CPU is inferred.
+fn without_perf(cells: &[Cell]) -> Vec<Cell> {
+    let cells = cells.iter().filter(|cell| runs_always(cell)).cloned();
+    cells.map(|cell| Cell { perf: false, ..cell }).collect()
 }
 
 fn runs_always(cell: &Cell) -> bool {
@@ -212,7 +220,11 @@ fn trials(column: Result<Column, String>, common: bool, verbose: bool) -> Vec<Tr
         let ignored = !(common && runs_always(&cell));
         Trial::test(cell.label(), move || hold(&cell, verbose)).with_ignored_flag(ignored)
     };
-    cells(&column).into_iter().map(trial).collect()
+    let mut all = cells(&column);
+    if common {
+        all.extend(without_perf(&all));
+    }
+    all.into_iter().map(trial).collect()
 }
 
 /// Holds the profile of a cell against its truth; prints all numbers if asked to.

@@ -79,6 +79,8 @@ pub(crate) struct SampleSlot {
     tid: AtomicI32,
     since: AtomicU64,
     until: AtomicU64,
+    /// The thread's CPU time when it closed the slot, in nanoseconds.
+    cpu_time: AtomicU64,
     _head_line: NewLine,
     /// The next position to write; written by the thread.
     head: AtomicU64,
@@ -266,6 +268,7 @@ impl Drop for SampleWriter {
     fn drop(&mut self) {
         let now = ClockSource::MonotonicRaw.now();
         self.slot.until.store(now, Relaxed);
+        self.slot.cpu_time.store(shm::thread_cpu_time(), Relaxed);
         self.slot.state.store(SlotState::Closed as u32, Release);
     }
 }
@@ -279,8 +282,9 @@ pub struct SampledThread {
     pub ids: (i32, i32),
     /// When the thread claimed it: CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub since: u64,
-    /// When the thread closed it; `None` if it has not.
-    pub until: Option<u64>,
+    /// When the thread closed it, and the thread's CPU time by then in nanoseconds; `None` if it has
+    /// not.
+    pub until: Option<(u64, u64)>,
 }
 
 /// A sample as a thread wrote it.
@@ -361,7 +365,8 @@ impl SampleReader {
                 index,
                 ids: (slot.pid.load(Relaxed), slot.tid.load(Relaxed)),
                 since: slot.since.load(Relaxed),
-                until: is_closed.then(|| slot.until.load(Relaxed)),
+                until: is_closed
+                    .then(|| (slot.until.load(Relaxed), slot.cpu_time.load(Relaxed))),
             })
         })
     }
@@ -509,7 +514,8 @@ mod tests {
         assert_eq!((threads[0].ids, threads[0].until), ((10, 11), None));
         drop(writer);
         let threads: Vec<_> = reader.threads().collect();
-        assert!(threads[0].until.is_some_and(|until| until >= threads[0].since));
+        let (until, cpu_time) = threads[0].until.expect("it is closed");
+        assert!(until >= threads[0].since && cpu_time > 0);
         assert!(reader.recycle(0));
         assert_eq!(reader.threads().count(), 0);
         assert!(file.claim((10, 12)).is_some());

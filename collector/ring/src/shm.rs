@@ -297,15 +297,25 @@ pub(crate) fn prefetch_to_write(record: &RecordWords, bytes: usize) {
     let _ = (record, bytes);
 }
 
+/// The calling thread's CPU time in nanoseconds.
+pub(crate) fn thread_cpu_time() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
 #[inline]
 pub(crate) fn monotonic_raw() -> u64 {
+    clock(libc::CLOCK_MONOTONIC_RAW)
+}
+
+#[inline]
+fn clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes the local timespec; this clock exists on every Linux, so it cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    // SAFETY: writes the local timespec; these clocks exist on every Linux, so it cannot fail.
+    unsafe { libc::clock_gettime(id, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -77,8 +77,8 @@ struct Thread {
     told: u64,
     preempted: u64,
     is_asleep: bool,
-    /// The slot that it has closed.
-    until: Option<u64>,
+    /// When it closed its slot, and its CPU time by then.
+    until: Option<(u64, u64)>,
 }
 
 impl OwnSamples {
@@ -197,14 +197,8 @@ impl OwnSamples {
         self.ended_cpu + threads.map(|thread| thread.counts.on_cpu).sum::<u64>()
     }
 
-    fn record(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
-        self.records.push(SideRecord {
-            time,
-            pid,
-            tid,
-            cpu: 0,
-            what,
-        });
+    fn record(&mut self, time: u64, ids: (i32, i32), what: Side) {
+        self.records.push(side_record(time, ids, what));
     }
 
     /// A process begins a program. Its first thread goes on, the others end.
@@ -247,13 +241,13 @@ impl OwnSamples {
                     ..Slot::default()
                 };
             }
-            if let Some(until) = thread.until {
+            if let Some((until, cpu_time)) = thread.until {
                 let until = until.saturating_sub(self.start).min(now);
                 self.slots[at].is_over = true;
                 let (pid, tid) = thread.ids;
                 let process = self.processes.get_mut(&pid);
                 if let Some(thread) = process.and_then(|process| process.threads.get_mut(&tid)) {
-                    thread.until = Some(until);
+                    thread.until = Some((until, cpu_time));
                 }
             }
         }
@@ -337,10 +331,22 @@ impl OwnSamples {
         };
         let gone = process.threads.extract_if(|tid, _| !lives(*tid));
         let gone: Vec<(i32, Thread)> = gone.collect();
-        for (tid, thread) in gone {
+        for (tid, mut thread) in gone {
+            let ids = (pid, tid);
+            let end = match thread.until {
+                Some((until, cpu_time)) => {
+                    thread.counts.on_cpu = thread.counts.on_cpu.max(cpu_time);
+                    if !thread.is_asleep {
+                        thread.tell_off_cpu(until, 0, &mut |time, what| {
+                            self.records.push(side_record(time, ids, what));
+                        });
+                    }
+                    until
+                }
+                None => now,
+            };
             self.ended_cpu += thread.counts.on_cpu;
-            let end = thread.until.unwrap_or(now);
-            self.record(end, (pid, tid), Side::Exit);
+            self.record(end, ids, Side::Exit);
         }
     }
 
@@ -377,6 +383,16 @@ impl OwnSamples {
         for mapping in new {
             self.record(time, (pid, pid), Side::Map(Box::new(mapping)));
         }
+    }
+}
+
+fn side_record(time: u64, (pid, tid): (i32, i32), what: Side) -> SideRecord {
+    SideRecord {
+        time,
+        pid,
+        tid,
+        cpu: 0,
+        what,
     }
 }
 
