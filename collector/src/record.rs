@@ -70,7 +70,11 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
     let arena_path = arena.as_ref().map(Consumer::path);
-    let prepared = prepare(request, library.zip(arena_path.as_deref()), signals.inherited())?;
+    let prepared = prepare(
+        request,
+        library.zip(arena_path.as_deref()),
+        signals.inherited(),
+    )?;
     let Prepared {
         held,
         environment,
@@ -143,7 +147,7 @@ fn prepare(
             return Ok(Prepared {
                 held,
                 environment,
-                source: Source::Perf(rings),
+                source: Source::Perf(Box::new(rings)),
                 notes,
                 start: clock::raw_now(),
             });
@@ -154,9 +158,14 @@ fn prepare(
     };
     // It ends without running the program.
     drop(held);
-    let period_ns = request.period_us.map_or(0, |period| (period * 1000.0) as u64);
-    let reader = SampleReader::create(period_ns, sys::file_size_limit())
-        .map_err(|error| other(format!("{impossible}; nor is there memory for samples: {error}")))?;
+    let period_ns = request
+        .period_us
+        .map_or(0, |period| (period * 1000.0) as u64);
+    let reader = SampleReader::create(period_ns, sys::file_size_limit()).map_err(|error| {
+        other(format!(
+            "{impossible}; nor is there memory for samples: {error}"
+        ))
+    })?;
     let (held, environment) = hold(Some(&reader.path()))?;
     let start = clock::raw_now();
     let samples = OwnSamples::new(reader, held.pid, request.follow, start);
@@ -277,7 +286,11 @@ pub fn dry_run(request: &Request) -> Result<(), RecordError> {
     // A child that is never released shows which events can be opened.
     let arena_path = arena.as_ref().map(Consumer::path);
     let library = found.as_deref().ok();
-    let prepared = prepare(request, library.zip(arena_path.as_deref()), signals.inherited())?;
+    let prepared = prepare(
+        request,
+        library.zip(arena_path.as_deref()),
+        signals.inherited(),
+    )?;
     say(format!("would make {}", directory.display()));
     say(describe(&prepared.source.plan(), library));
     prepared.notes.iter().for_each(say);

@@ -99,7 +99,11 @@ impl Session {
     }
 
     /// Records round by round until the program has ended.
-    fn record_rounds(&mut self, source: &mut Source, signals: &mut Signals) -> io::Result<RoundsEnd> {
+    fn record_rounds(
+        &mut self,
+        source: &mut Source,
+        signals: &mut Signals,
+    ) -> io::Result<RoundsEnd> {
         let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
             .into_iter()
             .chain(source.descriptors())

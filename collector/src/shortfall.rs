@@ -31,6 +31,9 @@ pub struct Shortfall {
     pub passed_over: u64,
     /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
+    /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
+    /// that could not.
+    pub own_samples: Option<(u64, u64, u32)>,
     /// Runtimes that sent no events.
     pub silent: Vec<Silent>,
 }
@@ -54,6 +57,11 @@ impl Shortfall {
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
+            own_samples: header.sampling.off_cpu_inferred.then_some((
+                merge.counts.samples,
+                merge.counts.missed_periods,
+                merge.counts.unsampled,
+            )),
             silent,
         }
     }
@@ -91,6 +99,22 @@ impl Shortfall {
                  choose a longer period with -p",
                 counted(self.throttled, "time", "times")
             ));
+        }
+        if let Some((taken, missed, refused)) = self.own_samples {
+            if missed > taken / 10 {
+                notes.push(format!(
+                    "one sample for {:.1} periods of CPU time: the kernel looks at timers less often \
+                     than they were asked to fire",
+                    (taken + missed) as f64 / taken.max(1) as f64
+                ));
+            }
+            if refused > 0 {
+                notes.push(format!(
+                    "{} could not be sampled: there are too many threads, or the kernel permits no \
+                     more timers (ulimit -i)",
+                    counted(u64::from(refused), "thread", "threads")
+                ));
+            }
         }
         if self.refused > 0 {
             notes.push(format!(

@@ -10,7 +10,7 @@ use crate::perf::plan::Plan;
 /// Where samples and the kernel's events come from.
 pub enum Source {
     /// Perf events.
-    Perf(Rings),
+    Perf(Box<Rings>),
     /// Samples that the program's threads take of themselves, and `/proc`.
     Own {
         /// What is recorded.

@@ -79,6 +79,7 @@ impl Builder {
                 stack_bytes: 16_384,
                 kernel_frames: true,
                 switches: true,
+                off_cpu_inferred: false,
                 switch_stacks: true,
                 minor_faults: true,
                 major_faults: true,

@@ -93,7 +93,11 @@ impl Cell {
     pub fn label(&self) -> String {
         let (program, policy) = (self.program.name, self.policy.value());
         let perf = if self.perf { "" } else { "-noperf" };
-        format!("{program}-{}-{policy}-{}{perf}", self.column(), self.threads)
+        format!(
+            "{program}-{}-{policy}-{}{perf}",
+            self.column(),
+            self.threads
+        )
     }
 
     /// The name of its compiler and runtime.

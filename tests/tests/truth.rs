@@ -168,7 +168,12 @@ fn cells(column: &Column) -> Vec<Cell> {
 /// from events, and what the threads did while off a CPU is inferred.
 fn without_perf(cells: &[Cell]) -> Vec<Cell> {
     let cells = cells.iter().filter(|cell| runs_always(cell)).cloned();
-    cells.map(|cell| Cell { perf: false, ..cell }).collect()
+    cells
+        .map(|cell| Cell {
+            perf: false,
+            ..cell
+        })
+        .collect()
 }
 
 fn runs_always(cell: &Cell) -> bool {

@@ -178,7 +178,8 @@ impl SampleFile {
                     .compare_exchange(free, claiming, Acquire, Relaxed)
                     .is_ok()
         })?;
-        let ring = shm::open(self.path.get()).and_then(|file| self.headers.map_ring(&file, index as u32));
+        let ring =
+            shm::open(self.path.get()).and_then(|file| self.headers.map_ring(&file, index as u32));
         let Ok(ring) = ring else {
             slot.state.store(free, Release);
             return None;
@@ -365,8 +366,7 @@ impl SampleReader {
                 index,
                 ids: (slot.pid.load(Relaxed), slot.tid.load(Relaxed)),
                 since: slot.since.load(Relaxed),
-                until: is_closed
-                    .then(|| (slot.until.load(Relaxed), slot.cpu_time.load(Relaxed))),
+                until: is_closed.then(|| (slot.until.load(Relaxed), slot.cpu_time.load(Relaxed))),
             })
         })
     }
@@ -422,7 +422,11 @@ impl SampleReader {
 
     /// The number of samples that were lost since the last call.
     pub fn take_lost(&mut self) -> u64 {
-        let dropped = self.headers.slots().iter().map(|slot| slot.dropped.load(Relaxed));
+        let dropped = self
+            .headers
+            .slots()
+            .iter()
+            .map(|slot| slot.dropped.load(Relaxed));
         let mut lost = std::mem::take(&mut self.invalid);
         for (counted, dropped) in self.counted.iter_mut().zip(dropped) {
             lost += dropped.wrapping_sub(*counted);

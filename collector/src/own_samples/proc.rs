@@ -118,7 +118,10 @@ mod tests {
     fn a_line_of_maps_becomes_a_mapping() {
         let line = b"7f01a000-7f01c000 r-xp 00002000 fe:00 1234    /opt/my lib/a.so (deleted)";
         let found = mapping(line).expect("a mapping");
-        assert_eq!((found.start, found.length, found.offset), (0x7f01_a000, 0x2000, 0x2000));
+        assert_eq!(
+            (found.start, found.length, found.offset),
+            (0x7f01_a000, 0x2000, 0x2000)
+        );
         assert_eq!(&*found.path, b"/opt/my lib/a.so");
         let jit = mapping(b"7f01a000-7f01c000 rwxp 00000000 00:00 0 ").expect("a mapping");
         assert_eq!(&*jit.path, b"//anon");

@@ -204,7 +204,15 @@ fn sampling(header: &Header) -> Vec<Line> {
         }
     };
     lines.push(permitted("Kernel frames", sampling.kernel_frames));
-    lines.push(permitted("Context switches", sampling.switches));
+    lines.push(if sampling.off_cpu_inferred {
+        Line::warning(
+            "  Context switches: not permitted; time off CPUs by sums from /proc, what a thread did \
+             meanwhile inferred"
+                .to_owned(),
+        )
+    } else {
+        permitted("Context switches", sampling.switches)
+    });
     let taken = counted(sampling.switch_samples, "stack", "stacks");
     lines.push(if sampling.switch_stacks {
         Line::plain(format!("  Stacks at context switches: {taken} taken"))

@@ -278,7 +278,12 @@ impl Account {
         if let Some(untimed) = &mut self.untimed
             && self.activity.scheduling == Scheduling::Running as u8
         {
-            let Activity { thread_state, is_wait, useful, .. } = self.activity;
+            let Activity {
+                thread_state,
+                is_wait,
+                useful,
+                ..
+            } = self.activity;
             untimed.spend(thread_state, more, is_wait, useful);
         }
         let spent = self.spent.at(self.activity.key());

@@ -2,8 +2,9 @@
 //!
 //! Without switch records a thread counts as on a CPU. Where `/proc` tells how long it was off one
 //! since the last look, that time is taken from the thread states that it was in since then: time
-//! asleep from its waits first, the rest in proportion. That is an inference, marked as such by
-//! [`experiment::header::Sampling::off_cpu_inferred`].
+//! asleep from its waits first, the rest in proportion. A thread that sleeps in its waits also waits
+//! for a CPU at their ends, so then time without a CPU is taken from them first, too. That is an
+//! inference, marked as such by [`experiment::header::Sampling::off_cpu_inferred`].
 
 use experiment::state::Scheduling;
 
@@ -53,11 +54,18 @@ impl Account {
         untimed.blocked += blocked;
         untimed.preempted += preempted;
         let mut recent = Vec::new();
-        untimed.recent.drain(|key, time| recent.push((key as u32, time)));
+        untimed
+            .recent
+            .drain(|key, time| recent.push((key as u32, time)));
         let asleep = Scheduling::Blocked;
-        untimed.blocked -= self.take_off(&mut recent, |it| it.is_wait, untimed.blocked, asleep);
+        let slept = self.take_off(&mut recent, |it| it.is_wait, untimed.blocked, asleep);
+        untimed.blocked -= slept;
         untimed.blocked -= self.take_off(&mut recent, |_| true, untimed.blocked, asleep);
         let ready = Scheduling::Preempted;
+        if slept > 0 {
+            let in_waits = self.take_off(&mut recent, |it| it.is_wait, untimed.preempted, ready);
+            untimed.preempted -= in_waits;
+        }
         untimed.preempted -= self.take_off(&mut recent, |_| true, untimed.preempted, ready);
         self.untimed = Some(untimed);
     }

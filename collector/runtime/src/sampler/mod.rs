@@ -257,11 +257,7 @@ struct TimerInfo {
 }
 
 /// The handler. Nothing here allocates, locks, or calls the program.
-unsafe extern "C" fn on_timer(
-    number: c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut c_void,
-) {
+unsafe extern "C" fn on_timer(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a signal's description, which lives as long as the handler runs.
     let timer = unsafe { &*info.cast::<TimerInfo>() };
     let index = timer.value.sival_ptr.addr();

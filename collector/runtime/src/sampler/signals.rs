@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 use super::SIGNAL;
 use crate::loader::Scope;
 
-type Sigaction =
-    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type Signal = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 pub(super) type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
@@ -149,10 +148,7 @@ unsafe extern "C" fn sigaction(
 /// # Safety
 /// That of signal(2).
 #[unsafe(no_mangle)]
-unsafe extern "C" fn signal(
-    number: c_int,
-    handler: libc::sighandler_t,
-) -> libc::sighandler_t {
+unsafe extern "C" fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
     if number != SIGNAL || !INSTALLED.load(Acquire) {
         return match real_signal() {
             // SAFETY: the caller's arguments.

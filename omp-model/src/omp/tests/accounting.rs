@@ -419,9 +419,9 @@ fn time_off_cpus_without_switches_is_taken_from_waits_first() {
     assert_eq!(total(&rows, 0), 1000);
     let rows = rows.sums;
     let time = |state, scheduling| {
-        let of = rows.iter().filter(|row| {
-            (row.thread_state, row.scheduling) == (ThreadStateId(state), scheduling)
-        });
+        let of = rows
+            .iter()
+            .filter(|row| (row.thread_state, row.scheduling) == (ThreadStateId(state), scheduling));
         of.map(|row| row.time.0).sum::<u64>()
     };
     let of = |state| Scheduling::ALL.map(|scheduling| time(state, scheduling));
