@@ -20,6 +20,7 @@ use recording::perf::open::Rings;
 use recording::perf::parse::{Side, SideRecord};
 use recording::perf::plan::Plan;
 use recording::processes::{LoadObjects, Processes};
+use recording::source::Source;
 
 const PID: i32 = 100;
 const REGIONS: u64 = 4000;
@@ -108,7 +109,7 @@ fn main() {
         tid: PID + 1,
         what: fork,
     });
-    let mut rings = Rings {
+    let mut source = Source::Perf(Box::new(Rings {
         plan: Plan::wished(None, true, 2),
         notes: Vec::new(),
         samples: Vec::new(),
@@ -116,7 +117,7 @@ fn main() {
         switch_stacks: Vec::new(),
         major_faults: Vec::new(),
         unshared: None,
-    };
+    }));
 
     let (mut records, mut seconds, mut time) = (0, 0.0, 1000);
     for _ in 0..BATCHES {
@@ -125,7 +126,7 @@ fn main() {
             time += 1000;
         }
         let start = Instant::now();
-        merge.last_round(&mut rings);
+        merge.last_round(&mut source);
         seconds += start.elapsed().as_secs_f64();
     }
     assert_eq!(merge.openmp.taken, records, "nothing was dropped");

@@ -80,7 +80,18 @@ impl Shortfall {
                 named(&self.went_on)
             ));
         }
-        for Unrecorded { pid, name } in &self.unrecorded {
+        let are_forbidden = self.own_samples.is_none();
+        if !are_forbidden && !self.unrecorded.is_empty() {
+            notes.push(format!(
+                "{} over before their load objects could be seen: their functions have no names",
+                counted(
+                    self.unrecorded.len() as u64,
+                    "process was",
+                    "processes were"
+                )
+            ));
+        }
+        for Unrecorded { pid, name } in self.unrecorded.iter().filter(|_| are_forbidden) {
             notes.push(format!(
                 "{name} (process {pid}) was not recorded from its start on: it is set-user-id, \
                  set-group-id, has capabilities or may not be read, and the kernel lets nobody look \
@@ -166,7 +177,8 @@ impl Shortfall {
                 "{processes} went on and {were} not recorded to the end"
             ));
         }
-        for Unrecorded { pid, name } in &self.unrecorded {
+        let are_forbidden = self.own_samples.is_none();
+        for Unrecorded { pid, name } in self.unrecorded.iter().filter(|_| are_forbidden) {
             parts.push(format!(
                 "{name} ({pid}) could not be recorded: it is set-user-id, set-group-id or has \
                  capabilities"

@@ -77,6 +77,8 @@ pub(crate) struct SampleSlot {
     state: AtomicU32,
     pid: AtomicI32,
     tid: AtomicI32,
+    /// 1 if the thread began the process's program, 0 if that was running.
+    begins: AtomicU32,
     since: AtomicU64,
     until: AtomicU64,
     /// The thread's CPU time when it closed the slot, in nanoseconds.
@@ -167,9 +169,9 @@ impl SampleFile {
         header.map_or(0, |header| header.period_ns.load(Relaxed))
     }
 
-    /// Claims a slot for thread `tid` of process `pid`. `None` if there is no room. Dropping the value
-    /// closes the slot.
-    pub fn claim(&'static self, (pid, tid): (i32, i32)) -> Option<SampleWriter> {
+    /// Claims a slot for thread `tid` of process `pid`, which `begins` a program or is a thread of one
+    /// that runs. `None` if there is no room. Dropping the value closes the slot.
+    pub fn claim(&'static self, (pid, tid): (i32, i32), begins: bool) -> Option<SampleWriter> {
         let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
         let (index, slot) = self.headers.slots().iter().enumerate().find(|(_, slot)| {
             slot.state.load(Relaxed) == free
@@ -186,6 +188,7 @@ impl SampleFile {
         };
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
+        slot.begins.store(u32::from(begins), Relaxed);
         slot.since.store(ClockSource::MonotonicRaw.now(), Relaxed);
         slot.until.store(0, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
@@ -281,6 +284,8 @@ pub struct SampledThread {
     pub index: u32,
     /// Process id and thread id.
     pub ids: (i32, i32),
+    /// Whether the thread has begun a program: the process has called `exec`.
+    pub begins: bool,
     /// When the thread claimed it: CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub since: u64,
     /// When the thread closed it, and the thread's CPU time by then in nanoseconds; `None` if it has
@@ -365,6 +370,7 @@ impl SampleReader {
             Some(SampledThread {
                 index,
                 ids: (slot.pid.load(Relaxed), slot.tid.load(Relaxed)),
+                begins: slot.begins.load(Relaxed) != 0,
                 since: slot.since.load(Relaxed),
                 until: is_closed.then(|| (slot.until.load(Relaxed), slot.cpu_time.load(Relaxed))),
             })
@@ -492,7 +498,7 @@ mod tests {
     fn samples_arrive_as_they_were_taken() {
         let (mut reader, file) = pair();
         assert_eq!(file.period_ns(), 997_000);
-        let mut writer = file.claim((10, 11)).expect("a slot");
+        let mut writer = file.claim((10, 11), true).expect("a slot");
         // More than the ring holds at once, in pieces.
         let mut taken = 0;
         for round in 0..200 {
@@ -516,19 +522,20 @@ mod tests {
         assert_eq!((taken, reader.take_lost()), (1000, 0));
         let threads: Vec<_> = reader.threads().collect();
         assert_eq!((threads[0].ids, threads[0].until), ((10, 11), None));
+        assert!(threads[0].begins);
         drop(writer);
         let threads: Vec<_> = reader.threads().collect();
         let (until, cpu_time) = threads[0].until.expect("it is closed");
         assert!(until >= threads[0].since && cpu_time > 0);
         assert!(reader.recycle(0));
         assert_eq!(reader.threads().count(), 0);
-        assert!(file.claim((10, 12)).is_some());
+        assert!(file.claim((10, 12), false).is_some());
     }
 
     #[test]
     fn a_full_ring_drops_samples_and_counts_them() {
         let (mut reader, file) = pair();
-        let mut writer = file.claim((1, 1)).expect("a slot");
+        let mut writer = file.claim((1, 1), false).expect("a slot");
         for _ in 0..100 {
             writer.write((0, 1), &registers(0), |each| while each(7) {});
         }
@@ -546,7 +553,7 @@ mod tests {
     #[test]
     fn invalid_contents_are_a_loss_and_nothing_else() {
         let (mut reader, file) = pair();
-        let writer = file.claim((1, 1)).expect("a slot");
+        let writer = file.claim((1, 1), false).expect("a slot");
         for (head, first) in [(50, 0), (50, 51), (50, u64::MAX), (u64::MAX, 3), (7, 20)] {
             let slot = &reader.headers.slots()[0];
             let tail = slot.tail.load(Relaxed);

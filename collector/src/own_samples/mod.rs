@@ -61,6 +61,8 @@ struct Slot {
 
 #[derive(Default)]
 struct Process {
+    /// When its program began.
+    since: u64,
     mappings: FxHashSet<(u64, u64, u64, Box<[u8]>)>,
     /// Where its executable begins.
     executable: Option<u64>,
@@ -212,10 +214,13 @@ impl OwnSamples {
         let others = process.threads.values();
         self.ended_cpu += others.map(|thread| thread.counts.on_cpu).sum::<u64>();
         let process = Process {
+            since: time,
             threads: FxHashMap::from_iter([(pid, first)]),
             ..Process::default()
         };
         self.processes.insert(pid, process);
+        let of_process = self.slots.iter_mut().filter(|slot| slot.ids.0 == pid);
+        of_process.for_each(|slot| slot.is_over = true);
     }
 
     /// Learns of new threads and processes by their slots.
@@ -234,7 +239,7 @@ impl OwnSamples {
                 continue;
             }
             if (slot.ids, slot.since) != (thread.ids, since) {
-                self.begin_thread(thread.ids, since);
+                self.begin_thread(&thread, since);
                 self.slots[at] = Slot {
                     ids: thread.ids,
                     since,
@@ -254,22 +259,18 @@ impl OwnSamples {
     }
 
     /// A thread has claimed a slot.
-    fn begin_thread(&mut self, ids: (i32, i32), since: u64) {
-        let (pid, tid) = ids;
-        let is_known = |process: &Process| process.threads.contains_key(&tid);
-        match self.processes.get(&pid) {
-            None => self.fork(pid, tid, since),
-            Some(process) if !is_known(process) => self.add_thread(ids, since),
-            // With a slot before this one, the library was loaded once more: by an `exec`.
-            Some(_) if pid == tid => {
-                let goes_on = |slot: &Slot| slot.ids == ids && !slot.is_over;
-                if self.slots.iter().any(goes_on) {
-                    let of_process = self.slots.iter_mut().filter(|slot| slot.ids.0 == pid);
-                    of_process.for_each(|slot| slot.is_over = true);
-                    self.begin_process(pid, since);
-                }
-            }
-            Some(_) => {}
+    fn begin_thread(&mut self, thread: &SampledThread, since: u64) {
+        let (pid, tid) = thread.ids;
+        if !self.processes.contains_key(&pid) {
+            self.fork(pid, tid, since);
+        }
+        let is_first_program = pid == self.first && self.slots.iter().all(|slot| slot.ids.0 != pid);
+        if thread.begins && !is_first_program {
+            self.begin_process(pid, since);
+        }
+        let process = self.processes.get(&pid);
+        if process.is_some_and(|process| !process.threads.contains_key(&tid)) {
+            self.add_thread(thread.ids, since);
         }
     }
 
@@ -283,13 +284,23 @@ impl OwnSamples {
         }
     }
 
-    /// A process that was not known begins, or begins a program.
+    /// A process that was not known has been forked, and has the mappings of its parent.
     fn fork(&mut self, pid: i32, tid: i32, time: u64) {
         let parent = proc::parent(pid).filter(|parent| self.processes.contains_key(parent));
         let parent = parent.unwrap_or(self.first);
         self.record(time, (pid, tid), Side::Fork { parent });
         self.record(time, (pid, tid), Side::Wakes);
-        self.begin_process(pid, time);
+        self.record(time, (pid, tid), off_cpu(0, 0));
+        let parent = self.processes.get(&parent);
+        let process = Process {
+            since: time,
+            mappings: parent
+                .map(|parent| parent.mappings.clone())
+                .unwrap_or_default(),
+            executable: parent.and_then(|parent| parent.executable),
+            threads: FxHashMap::from_iter([(tid, Thread::new((pid, tid), time))]),
+        };
+        self.processes.insert(pid, process);
     }
 
     fn look_at(&mut self, pid: i32, now: u64) {
@@ -366,8 +377,7 @@ impl OwnSamples {
             return;
         };
         process.executable = start;
-        let since = process.threads.values().map(|thread| thread.since).min();
-        let time = looked.max(since.unwrap_or(0));
+        let time = looked.max(process.since);
         let new = mappings.into_iter().filter(|mapping| {
             let Mapping {
                 start,

@@ -1,9 +1,5 @@
 //! Programs on which Parallax was wrong, each with a check of what is right.
 //!
-//! A case that fails today is marked as an expected failure, with the number of the issue that
-//! mends it. A test fails when an unmarked case fails, and when a marked one passes: the change
-//! that mends a case removes its mark.
-//!
 //! Checks compare names, lines and counts with the source, and times with what the program measured
 //! in the same run. `OMP_WAIT_POLICY` and the number of threads are always set.
 #![allow(clippy::unwrap_used)]
@@ -201,9 +197,9 @@ cases! {
     nonsense_in_rings_clang: nonsense_in_rings(Clang);
 
     // Machines that do not permit perf events.
-    noperf_gcc: noperf(Gcc).fails(18);
-    noperf_clang: noperf(Clang).fails(18);
-    noperf_unknown_gcc: noperf(Gcc).with(&[("PXERR", "38")]).fails(18);
+    noperf_gcc: noperf(Gcc);
+    noperf_clang: noperf(Clang);
+    noperf_unknown_gcc: noperf(Gcc).with(&[("PXERR", "38")]);
 }
 
 const fn thread_exits(family: fixtures::Family, mode: &'static [&'static str]) -> Case {

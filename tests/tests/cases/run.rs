@@ -28,7 +28,6 @@ pub(crate) struct Case {
     launcher: &'static [&'static str],
     options: &'static [&'static str],
     check: fn(&Run) -> Result<(), String>,
-    fails: Option<u32>,
 }
 
 /// A row: a program, its compiler and environment, and the check of its runs. The check's error
@@ -50,7 +49,6 @@ pub(crate) const fn case(
         launcher: &[],
         options: &[],
         check,
-        fails: None,
     }
 }
 
@@ -85,29 +83,16 @@ impl Case {
         Case { options, ..self }
     }
 
-    /// Marks an expected failure, with the number of the issue that mends it.
-    pub(crate) const fn fails(self, issue: u32) -> Case {
-        let fails = Some(issue);
-        Case { fails, ..self }
-    }
-
     /// Runs the case.
     ///
     /// # Panics
-    /// When it fails without a mark, or passes with one.
+    /// When it fails.
     pub(crate) fn run(&self, name: &str) {
         let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
         let run = Run::new(self, name);
         let found = (self.check)(&run);
-        match (found, self.fails) {
-            (Ok(()), Some(issue)) => {
-                panic!("{name} passes: remove the mark `.fails({issue})` from its row")
-            }
-            (Err(found), None) => panic!("{name}: {found}\n(in {})", run.place.display()),
-            (Err(found), Some(issue)) => {
-                println!("{name} fails as expected (issue {issue}): {found}");
-            }
-            (Ok(()), None) => {}
+        if let Err(found) = found {
+            panic!("{name}: {found}\n(in {})", run.place.display());
         }
         fs::remove_dir_all(&run.place).expect("the test made it");
     }

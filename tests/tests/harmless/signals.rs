@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use end_to_end::{finish, reports, tools, without_perf};
+
 use crate::{collect, command, is_readable, place, program, text};
 
 /// A program under collect that counts its signals.
@@ -176,5 +178,29 @@ fn an_alarm_of_the_caller_s_ends_the_program() {
     let place = place("alarm");
     let script = "exec perl -e 'alarm 1; exec @ARGV' $C -O run.er sleep 20";
     assert_eq!(crate::shell(script, &place).status, 128 + 14);
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn a_program_notices_nothing_of_threads_that_sample_themselves() {
+    let place = place("own-samples");
+    let signalled = program("signalled", &[]);
+    let words = [text(&signalled), "40"];
+    let bare = finish(command(&words));
+    assert_eq!(bare.status, 7, "{}", bare.stdout);
+    let experiment = place.join("run.er");
+    let collect = text(&tools().collect).to_owned();
+    let recorded = [text(without_perf()), &collect, "-O", text(&experiment)];
+    let recorded = finish(command(&[&recorded[..], &words].concat()));
+    assert_eq!(
+        (recorded.status, &recorded.stdout),
+        (7, &bare.stdout),
+        "{}",
+        recorded.stderr
+    );
+    // It was sampled while it counted.
+    let header = &reports(&experiment, "user", &["-header"])[0]["header"];
+    let samples = header["sampling"]["samples"].as_u64();
+    assert!(samples.is_some_and(|samples| samples > 100), "{header}");
     fs::remove_dir_all(place).unwrap();
 }

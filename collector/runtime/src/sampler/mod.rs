@@ -87,12 +87,17 @@ fn begin_process(file: SampleFile) {
     KEY.store(key, Relaxed);
     let is_first = FILE.set(file).is_ok();
     if is_first && signals::install(on_timer) {
-        begin_thread();
+        begin(true);
     }
 }
 
 /// Begins to sample the calling thread, if the process is sampled and the thread is not yet.
 pub(crate) fn begin_thread() {
+    begin(false);
+}
+
+/// As [`begin_thread`]; `begins_program` tells that the thread has just loaded the library.
+fn begin(begins_program: bool) {
     let Some(file) = FILE.get() else {
         return;
     };
@@ -103,7 +108,7 @@ pub(crate) fn begin_thread() {
     }
     let (pid, tid) = process::numbers();
     let sampled = file
-        .claim((pid, tid))
+        .claim((pid, tid), begins_program)
         .and_then(|writer| Sampled::begin(writer, file.period_ns(), tid == pid));
     match sampled {
         // SAFETY: the key was made by `begin_process`; its destructor takes this value.

@@ -1,7 +1,8 @@
 //! The signal of the timers, and the program's own use of it.
 //!
 //! While the process is sampled, the handler in place is ours. What the program sets for the signal is
-//! kept, told when it asks, and called for signals that do not come from our timers.
+//! kept, told when it asks, and called for signals that do not come from our timers. No thread blocks
+//! the signal: one that is blocked waits until the thread asks for any signal (`sigwait`).
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -13,12 +14,15 @@ use super::SIGNAL;
 use crate::loader::Scope;
 
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+type Sigmask = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
 type Signal = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 pub(super) type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// The C library's functions; 0 until they are looked up.
 static SIGACTION: AtomicUsize = AtomicUsize::new(0);
 static SIGNAL_FUNCTION: AtomicUsize = AtomicUsize::new(0);
+static SIGPROCMASK: AtomicUsize = AtomicUsize::new(0);
+static PTHREAD_SIGMASK: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether our handler is in place.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
@@ -30,6 +34,8 @@ static FLAGS: AtomicI32 = AtomicI32::new(0);
 pub(super) fn resolve() {
     real_sigaction();
     real_signal();
+    real_mask(&SIGPROCMASK, c"sigprocmask");
+    real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask");
 }
 
 fn found(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
@@ -53,6 +59,12 @@ fn real_signal() -> Option<Signal> {
     let function = found(&SIGNAL_FUNCTION, c"signal");
     // SAFETY: the address of the C library's function of this name, or 0.
     (function != 0).then(|| unsafe { transmute::<usize, Signal>(function) })
+}
+
+fn real_mask(place: &AtomicUsize, name: &std::ffi::CStr) -> Option<Sigmask> {
+    let function = found(place, name);
+    // SAFETY: the address of the C library's function of one of these names, or 0.
+    (function != 0).then(|| unsafe { transmute::<usize, Sigmask>(function) })
 }
 
 /// Installs our handler. It runs on the thread's alternate stack if there is one: the program may have
@@ -108,6 +120,59 @@ pub(super) unsafe fn forward(number: c_int, info: *mut libc::siginfo_t, context:
             transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(number);
         }
     }
+}
+
+/// Changes the calling thread's mask by the C library's function, but does not block our signal.
+///
+/// # Safety
+/// That of sigprocmask(2).
+unsafe fn mask(
+    real: Option<Sigmask>,
+    how: c_int,
+    new: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    let Some(real) = real else {
+        return libc::EINVAL;
+    };
+    // SAFETY: the caller's arguments, or a changed copy of the set on the stack.
+    unsafe {
+        if new.is_null() || how == libc::SIG_UNBLOCK || !INSTALLED.load(Acquire) {
+            return real(how, new, old);
+        }
+        let mut set = *new;
+        libc::sigdelset(&raw mut set, SIGNAL);
+        real(how, &raw const set, old)
+    }
+}
+
+/// As the C library's, but does not block our signal.
+///
+/// # Safety
+/// That of sigprocmask(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    new: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    // SAFETY: the caller's arguments.
+    unsafe { mask(real_mask(&SIGPROCMASK, c"sigprocmask"), how, new, old) }
+}
+
+/// As [`sigprocmask`].
+///
+/// # Safety
+/// That of pthread_sigmask(3).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    new: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    let real = real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask");
+    // SAFETY: the caller's arguments.
+    unsafe { mask(real, how, new, old) }
 }
 
 /// What the program sets for our signal is kept; all else is forwarded.
