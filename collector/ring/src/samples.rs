@@ -506,7 +506,7 @@ mod tests {
                 let first = round * 5 + number;
                 writer.write((3, number as u32), &registers(first), |each| {
                     let mut words = (0..first % 700).map(|word| first ^ word);
-                    words.all(|word| each(word));
+                    words.all(&mut *each);
                 });
             }
             reader.drain(0, |sample| {
