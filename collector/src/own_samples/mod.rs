@@ -47,7 +47,7 @@ pub struct OwnSamples {
 /// The time between looks, from which time off CPUs is known: as short as costs little.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// The time between looks is at least so many times that of a look.
-const LOOKS_SHARE: u32 = 50;
+const LOOKS_SHARE: u32 = 20;
 
 /// A thread's slot in the file of samples.
 #[derive(Default)]
