@@ -11,7 +11,7 @@
 //! | [`source`] | one or the other |
 //! | [`processes`], [`history`], [`objects`], [`runtimes`] | processes, threads, load objects, and the OpenMP runtimes among them |
 //! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
-//! | [`truncated`], [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
+//! | [`truncated`], `deep`, [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`registered`], [`contexts`], [`clock`] | the program's OpenMP records, runtimes and calling contexts, and their clock |
 //! | [`merge`], [`streams`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
@@ -24,6 +24,7 @@ pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
+mod deep;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

@@ -29,6 +29,13 @@ pub struct Memories {
 impl Memories {
     /// The memory of a process as it is now; `None` if it is gone or may not be read.
     pub fn of(&mut self, pid: i32) -> Option<Memory<'_>> {
+        let file = self.file(pid)?;
+        let pages = RefCell::new(Vec::new());
+        Some(Memory { file, pages })
+    }
+
+    /// The file of a process's memory; `None` if the process is gone or may not be read.
+    pub fn file(&mut self, pid: i32) -> Option<&File> {
         if self.files.len() >= MOST_FILES && !self.files.contains_key(&pid) {
             self.files.clear();
         }
@@ -43,9 +50,7 @@ impl Memories {
             let file = File::open(format!("/proc/{pid}/mem")).ok()?;
             self.files.insert(pid, file);
         }
-        let file = self.files.get(&pid)?;
-        let pages = RefCell::new(Vec::new());
-        Some(Memory { file, pages })
+        self.files.get(&pid)
     }
 }
 
@@ -53,6 +58,13 @@ impl Memories {
 pub struct Memory<'a> {
     file: &'a File,
     pages: RefCell<Vec<(u64, Box<[u8; PAGE as usize]>)>>,
+}
+
+impl Memory<'_> {
+    /// Whether no more pages are read.
+    pub fn is_spent(&self) -> bool {
+        self.pages.borrow().len() >= MOST_PAGES
+    }
 }
 
 impl StackMemory for Memory<'_> {

@@ -91,7 +91,7 @@ impl Stacks {
         let (program, objects) = processes.program_at(numbers.0, time)?;
         let regs = sleepers::registers(numbers)?;
         let piece = Piece {
-            pid: numbers.0,
+            ids: numbers,
             regs: &regs,
             stack: &[],
         };
@@ -129,7 +129,7 @@ impl Stacks {
             return MachineStack::without_user(tables);
         }
         let piece = Piece {
-            pid: sample.pid,
+            ids: (sample.pid, sample.tid),
             regs: &user.regs,
             stack: user.stack,
         };
@@ -142,7 +142,19 @@ impl Stacks {
             Ending::Cut(reason) => Some(cut_of(reason)),
         };
         let mut truncated = unwound.edge.and_then(Truncated::at);
-        let outer = outer_of(tables, unwound.ending);
+        let outer = if cut_by == Some(Cut::TooDeep) {
+            let outermost = self.unwinder.outermost(space, &mut self.cache, &piece);
+            let outermost: Vec<u64> = outermost
+                .unwrap_or_default()
+                .iter()
+                .map(|at| call_of(*at))
+                .collect();
+            let callers = program.stack(tables, objects, (StackId::EMPTY, &outermost));
+            let entry = StackEntry::Cut(Cut::TooDeep);
+            tables.stack(Stack { callers, entry })
+        } else {
+            outer_of(tables, unwound.ending)
+        };
         for address in self.addresses.iter_mut().skip(1) {
             *address = call_of(*address);
         }
@@ -234,7 +246,9 @@ pub fn description(reason: Cut) -> &'static str {
         Cut::NoUnwindInfo => "code without unwind information",
         Cut::NoModule => "code outside every load object",
         Cut::BadStack => "stack contradicts the unwind information",
-        Cut::TooDeep => "too many frames",
+        Cut::TooDeep => {
+            "too many frames: the innermost are kept, and the outermost where they could be found"
+        }
         Cut::NoUserStack => "no user stack",
     }
 }

@@ -6,12 +6,13 @@ use std::cell::Cell;
 
 use unwinder::{AddressSpace, CutReason, Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
+use crate::deep::DeepStacks;
 use crate::memory::{self, Memories};
 
 /// The registers of a thread, and the piece of its stack that was copied with a sample.
 pub struct Piece<'a> {
-    /// Its process.
-    pub pid: i32,
+    /// Its process and its own id.
+    pub ids: (i32, i32),
     /// Its registers.
     pub regs: &'a Regs,
     /// The stack from the stack pointer up, as far as it was copied.
@@ -66,6 +67,7 @@ pub struct Activation {
 pub struct Unwinder {
     memories: Memories,
     whole: Vec<u64>,
+    deep: DeepStacks,
 }
 
 /// Memory of which nothing can be read. Notes the first address requested.
@@ -109,7 +111,15 @@ impl Unwinder {
         let activation = space
             .function_at(outermost.wrapping_sub(u64::from(inner > 1)))
             .map(|function| Activation { function, slot });
-        let is_whole = self.read(space, cache, piece, found);
+        let read = self.read(space, cache, piece, found);
+        let is_whole = read == Some(Ending::Complete);
+        if read == Some(Ending::Cut(CutReason::TooDeep)) {
+            std::mem::swap(found, &mut self.whole);
+            return UnwoundStack {
+                ending: Ending::Cut(CutReason::TooDeep),
+                edge: None,
+            };
+        }
         let trust = match (&**found, self.whole.get(inner)) {
             ([_], _) => Trust::Likely,
             ([.., outermost], Some(caller)) if is_whole => {
@@ -144,30 +154,51 @@ impl Unwinder {
         piece: &Piece<'_>,
         found: &mut Vec<u64>,
     ) -> Option<Ending> {
-        let memory = self.memories.of(piece.pid)?;
+        let memory = self.memories.of(piece.ids.0)?;
         Some(space.unwind(cache, piece.regs, &piece.bytes(&memory), found))
     }
 
-    /// Unwinds from the thread's memory as it is now into `whole`; whether that succeeds and the
-    /// memory is unchanged.
+    /// The outermost return addresses of a stack that is too deep, inner ones first, from the thread's
+    /// memory as it is now, if they can be found.
+    pub fn outermost(
+        &mut self,
+        space: &AddressSpace,
+        cache: &mut UnwindCache,
+        piece: &Piece<'_>,
+    ) -> Option<&[u64]> {
+        let memory = self.memories.file(piece.ids.0)?;
+        let regs = piece.regs;
+        self.deep.outermost((space, cache), piece.ids, regs, memory)
+    }
+
+    /// Unwinds from the thread's memory as it is now into `whole`. Returns how that ended if the memory
+    /// is unchanged.
     fn read(
         &mut self,
         space: &AddressSpace,
         cache: &mut UnwindCache,
         piece: &Piece<'_>,
         found: &[u64],
-    ) -> bool {
-        let Some(memory) = self.memories.of(piece.pid) else {
-            return false;
-        };
+    ) -> Option<Ending> {
+        let memory = self.memories.of(piece.ids.0)?;
         let bytes = piece.bytes(&memory);
         self.whole.clear();
-        memory::is_unchanged(&memory, &bytes, found)
-            && space.unwind(cache, piece.regs, &bytes, &mut self.whole) == Ending::Complete
-            && match (found, &*self.whole) {
-                // The slot of a function that has returned holds anything by now.
-                ([leaf], [_, caller, ..]) => space.may_call(*caller, *leaf),
-                _ => true,
+        if !memory::is_unchanged(&memory, &bytes, found) {
+            return None;
+        }
+        let ending = space.unwind(cache, piece.regs, &bytes, &mut self.whole);
+        // With memory that is read page by page up to a limit, a stack of large frames ends there.
+        let ending = match ending {
+            Ending::Cut(CutReason::DumpTooSmall) if memory.is_spent() => {
+                Ending::Cut(CutReason::TooDeep)
             }
+            ending => ending,
+        };
+        let is_possible = match (found, &*self.whole) {
+            // The slot of a function that has returned holds anything by now.
+            ([leaf], [_, caller, ..]) => space.may_call(*caller, *leaf),
+            _ => true,
+        };
+        is_possible.then_some(ending)
     }
 }

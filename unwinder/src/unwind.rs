@@ -1,5 +1,6 @@
 //! Stacks from registers and stack bytes.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
@@ -94,8 +95,11 @@ pub enum CutReason {
     TooDeep,
 }
 
-/// Most frames of a stack. About as many of the smallest frames fit in 64 KiB.
-pub const MAX_FRAMES: usize = 4096;
+/// Most frames of a stack from its leaf on. About as many of the smallest frames fit in 32 KiB.
+pub const MAX_FRAMES: usize = 2000;
+
+/// Most frames that are walked over to the outermost ones.
+const MAX_DEPTH: usize = 1 << 20;
 
 const ENTRIES: usize = 1024;
 
@@ -214,11 +218,19 @@ impl AddressSpace {
     ) -> Ending {
         cache.refresh(self.generation());
         let from = out.len();
-        match self.walk(cache, regs, stack, out, false) {
+        let most = from + MAX_FRAMES;
+        let keep = |out: &mut Vec<u64>, regs: &Regs| {
+            let has_room = out.len() < most;
+            if has_room {
+                out.push(regs.ip());
+            }
+            has_room
+        };
+        match self.walk(cache, regs, stack, |regs| keep(out, regs), false) {
             Stop::Ended(ending) => ending,
             Stop::LacksRegister => {
                 out.truncate(from);
-                match self.walk(cache, regs, stack, out, true) {
+                match self.walk(cache, regs, stack, |regs| keep(out, regs), true) {
                     Stop::Ended(ending) => ending,
                     Stop::LacksRegister => {
                         let at = out.last().copied().unwrap_or_default();
@@ -229,23 +241,57 @@ impl AddressSpace {
         }
     }
 
-    /// Walks to the end of the stack, or to a frame that needs a register which framehop does not
-    /// restore. With `all_registers`, framehop is not used, and every frame restores all registers.
+    /// Walks over all frames of a deep stack. Returns the `most` outermost return addresses, inner ones
+    /// first, and the stack pointer in the frame of the first. `None` if the stack does not reach the
+    /// thread's first function within a million frames.
+    pub fn outermost(
+        &self,
+        cache: &mut UnwindCache,
+        regs: &Regs,
+        stack: &StackBytes<'_>,
+        most: usize,
+    ) -> Option<(u64, Vec<u64>)> {
+        cache.refresh(self.generation());
+        let mut depth = 0;
+        let mut last = VecDeque::with_capacity(most + 1);
+        let stop = self.walk(
+            cache,
+            regs,
+            stack,
+            |regs| {
+                last.push_back((regs.sp(), regs.ip()));
+                if last.len() > most {
+                    last.pop_front();
+                }
+                depth += 1;
+                depth < MAX_DEPTH
+            },
+            false,
+        );
+        let Stop::Ended(Ending::Complete) = stop else {
+            return None;
+        };
+        let (sp, _) = *last.front()?;
+        Some((sp, last.into_iter().map(|(_, ip)| ip).collect()))
+    }
+
+    /// Walks to the end of the stack, to a frame that needs a register which framehop does not restore,
+    /// or until `keep` refuses a frame's registers. With `all_registers`, framehop is not used, and every
+    /// frame restores all registers.
     fn walk(
         &self,
         cache: &mut UnwindCache,
         regs: &Regs,
         stack: &StackBytes<'_>,
-        out: &mut Vec<u64>,
+        mut keep: impl FnMut(&Regs) -> bool,
         all_registers: bool,
     ) -> Stop {
-        let most = out.len() + MAX_FRAMES;
         let mut frame = Frame {
             regs: *regs,
             is_interrupted: true,
             other_stack: false,
         };
-        out.push(frame.regs.ip());
+        keep(&frame.regs);
         loop {
             // A leaf may keep its return address in a register, and have nothing on the stack
             // (glibc's vfork). Every other frame has at least that address there.
@@ -254,8 +300,8 @@ impl AddressSpace {
                 Ok(()) if frame.regs.sp() < least && !frame.is_interrupted => {
                     return CutReason::BadStack.into();
                 }
-                Ok(()) if out.len() == most => return CutReason::TooDeep.into(),
-                Ok(()) => out.push(frame.regs.ip()),
+                Ok(()) if keep(&frame.regs) => {}
+                Ok(()) => return CutReason::TooDeep.into(),
                 Err(stop) => return stop,
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
 use experiment::symbols::FunctionId;
-use experiment::tables::Interner;
+use experiment::tables::{Cut, Interner};
 use rustc_hash::FxHashMap;
 
 use super::frames::{Facts, Role};
@@ -220,6 +220,9 @@ impl DisplayStacks<'_> {
 
     /// Restores the functions that left the stack by jumps between node `at` and its caller.
     fn with_jumps_to(&mut self, path: PathId, walk: &Walk, at: usize) -> PathId {
+        if walk.omitted == Some(at + 1) {
+            return self.push(path, Callee::Cut(Cut::TooDeep), FrameId::NONE);
+        }
         match walk.nodes.get(at + 1) {
             Some(outer) if outer.role == Role::Code => {
                 self.with_jumps(path, outer.frame, walk.nodes[at].frame)

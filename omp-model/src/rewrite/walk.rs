@@ -50,6 +50,9 @@ pub(super) struct Walk {
     pub(super) nodes: Vec<WalkFrame>,
     /// Why the stack ends before the thread's first function, if it does.
     pub(super) cut: Option<Cut>,
+    /// The node between which and its callee frames are missing, if the stack was too deep for all of
+    /// them.
+    pub(super) omitted: Option<usize>,
     pub(super) leaf: Leaf,
 }
 
@@ -68,6 +71,9 @@ impl Walk {
                 break;
             };
             match row.entry {
+                StackEntry::Cut(_) if row.callers != StackId::EMPTY => {
+                    walk.omitted = Some(walk.nodes.len());
+                }
                 StackEntry::Cut(cut) => walk.cut = Some(cut),
                 StackEntry::Frame(frame) => {
                     if let Some(role) = facts.role(frame) {
