@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use experiment::header::Rank;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The checked command line.
@@ -33,6 +35,9 @@ pub struct Destination {
     pub name: Option<PathBuf>,
     /// `-O`: replaces an experiment of this name.
     pub replace: bool,
+    /// The rank that is recorded, if a launcher started this process: its experiment has a name of its
+    /// own.
+    pub rank: Option<Rank>,
 }
 
 /// `-p hi`, in microseconds. None of the named periods divides a second: samples of a program that
@@ -115,7 +120,15 @@ pub fn command() -> Command {
         .about("Records the run of a program as an experiment for er_print")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .override_usage("collect [OPTIONS] PROGRAM [ARGUMENTS]...")
+        .override_usage(
+            "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...",
+        )
+        .after_help(
+            "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
+             rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
+             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.",
+        )
         .arg(
             path("output", 'o')
                 .value_name("DIR")
@@ -130,6 +143,7 @@ pub fn command() -> Command {
         .arg(
             path("directory", 'd')
                 .value_name("DIR")
+                .overrides_with("directory")
                 .help("Where the experiment goes"),
         )
         .arg(
@@ -211,6 +225,7 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
             directory: path("directory"),
             name: path("output").or_else(|| path("replace")),
             replace,
+            rank: None,
         },
         period_us: period_us(period)?,
         comments: matches

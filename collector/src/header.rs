@@ -37,11 +37,12 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         directory: std::env::current_dir()
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default(),
+        rank: request.target.rank.clone(),
         comments: request.comments.clone(),
         host,
         system,
         cpu_model: cpu_model(),
-        cpus: sys::allowed_cpus(),
+        cpus: sys::allowed_cpus().len() as u32,
         numa_nodes: numa_nodes(),
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),

@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
+//! | [`rank`], [`launcher`] | MPI ranks and their experiments; command lines of `mpirun` and `srun` |
 //! | [`launch`] | starts the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`], [`objects`], [`runtimes`] | processes, threads, load objects, and the OpenMP runtimes among them |
@@ -28,6 +29,7 @@ pub mod header;
 pub mod history;
 pub mod last_stack;
 pub mod launch;
+pub mod launcher;
 pub mod library;
 pub mod memory;
 pub mod merge;
@@ -38,6 +40,7 @@ pub mod openmp;
 pub mod perf;
 pub mod processes;
 pub mod progress;
+pub mod rank;
 pub mod record;
 pub mod registered;
 pub mod runtimes;

@@ -50,11 +50,12 @@ fn other(what: impl ToString) -> RecordError {
     RecordError::Other(what.to_string())
 }
 
-/// Runs the program and records it. Returns its exit status.
+/// Runs the program and records it. Returns its exit status. `local_ranks` is the number of recordings
+/// that run on this machine at the same time, for ranks of one program.
 ///
 /// # Errors
 /// [`RecordError`] if the program did not run. No experiment is left then.
-pub fn record(request: &Request) -> Result<i32, RecordError> {
+pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError> {
     // Reports an unusable name before anything starts. The directory is created when all else is
     // ready.
     experiment::choose(&request.target).map_err(other)?;
@@ -71,7 +72,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     // After the fork, so that the program keeps the priority that its user gave it.
     sys::raise_priority();
     let pid = held.pid;
-    let plan = wished(request);
+    let plan = wished(request, local_ranks);
     let rings = Rings::open(pid, plan, situation()).map_err(other)?;
 
     let start = clock::raw_now();
@@ -151,8 +152,8 @@ fn arena() -> Result<Consumer, String> {
         .map_err(|error| format!("the shared memory for OpenMP events cannot be made: {error}"))
 }
 
-fn wished(request: &Request) -> Plan {
-    let cpus = sys::allowed_cpus() as usize;
+fn wished(request: &Request, local_ranks: usize) -> Plan {
+    let cpus = sys::allowed_cpus().len() * local_ranks;
     Plan::wished(request.period_us, request.follow, cpus)
 }
 
@@ -191,14 +192,14 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
 ///
 /// # Errors
 /// [`RecordError`].
-pub fn dry_run(request: &Request) -> Result<(), RecordError> {
+pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let (found, _) = library_and_arena();
     // A child that is never released shows which events can be opened.
     let held = launch::hold(&request.command, &[], signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let rings = Rings::open(held.pid, wished(request), situation()).map_err(other)?;
+    let rings = Rings::open(held.pid, wished(request, local_ranks), situation()).map_err(other)?;
     say(format!("would make {}", directory.display()));
     say(describe(&rings.plan, found.as_deref().ok()));
     rings.notes.iter().for_each(say);

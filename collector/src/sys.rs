@@ -91,15 +91,19 @@ pub fn file_size_limit() -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
-/// Number of CPUs that this process may run on.
-pub fn allowed_cpus() -> u32 {
-    // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed.
+/// The CPUs that this process may run on, by number.
+pub fn allowed_cpus() -> Vec<u32> {
+    // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed. Its numbers
+    // are below CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return 1;
+            return vec![0];
         }
-        libc::CPU_COUNT(&set) as u32
+        let all = 0..libc::CPU_SETSIZE as usize;
+        all.filter(|cpu| libc::CPU_ISSET(*cpu, &set))
+            .map(|cpu| cpu as u32)
+            .collect()
     }
 }
 

@@ -77,6 +77,8 @@ impl Rings {
     /// the kernel accepts it.
     pub fn open(pid: i32, mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
+        let own = crate::sys::allowed_cpus();
+        let cpus: Vec<(u32, bool)> = cpus.iter().map(|cpu| (*cpu, own.contains(cpu))).collect();
         let mut notes = Vec::new();
         loop {
             match Rings::attempt(pid, &plan, &cpus) {
@@ -93,7 +95,7 @@ impl Rings {
         }
     }
 
-    fn attempt(pid: i32, plan: &Plan, cpus: &[u32]) -> Result<Rings, Refusal> {
+    fn attempt(pid: i32, plan: &Plan, cpus: &[(u32, bool)]) -> Result<Rings, Refusal> {
         let open_each = |wanted, content| -> Result<Vec<Ring>, Refusal> {
             let cpus = if wanted { cpus } else { &[] };
             let mut rings = Vec::with_capacity(cpus.len());
@@ -131,9 +133,15 @@ impl Rings {
 }
 
 impl Ring {
-    fn open(pid: i32, cpu: u32, plan: &Plan, content: Content) -> Result<Ring, Refusal> {
+    /// `is_allowed` tells whether the program may run on this CPU at its start.
+    fn open(
+        pid: i32,
+        (cpu, is_allowed): (u32, bool),
+        plan: &Plan,
+        content: Content,
+    ) -> Result<Ring, Refusal> {
         let target = (Proc(pid as u32), Cpu(cpu));
-        let sizes = plan.rings();
+        let sizes = plan.rings(is_allowed);
         let (stage, exponent) = match content {
             Content::Samples => (Stage::Samples, sizes.samples),
             Content::SideBand => (Stage::SideBand, sizes.side_band),
@@ -302,7 +310,7 @@ fn online_cpus() -> Vec<u32> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(listed.trim());
     if cpus.is_empty() {
-        (0..crate::sys::allowed_cpus()).collect()
+        crate::sys::allowed_cpus()
     } else {
         cpus
     }

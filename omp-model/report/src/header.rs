@@ -145,6 +145,10 @@ fn target(experiment: &Experiment) -> Vec<Line> {
         "Target command: '{}'",
         header.command.join(" ")
     ))];
+    lines.extend(header.rank.iter().map(|rank| {
+        let size = rank.size.map(|size| format!(" of {size}"));
+        Line::plain(format!("Rank {}{}", rank.number, size.unwrap_or_default()))
+    }));
     let processes = experiment.tables.processes.iter();
     lines.extend(processes.map(|process| {
         Line::plain(format!(
