@@ -159,7 +159,9 @@ pub fn command() -> Command {
             Arg::new("follow")
                 .short('F')
                 .value_name("on|off")
-                .help("Whether child processes are recorded too [default: on]"),
+                .help(
+                    "Whether child processes are recorded too, until they end [default: on]",
+                ),
         )
         .arg(
             Arg::new("comment")

@@ -152,6 +152,20 @@ impl Merge {
         self.counts.completed_by_memory + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
+    /// Processes other than the first that run now, as far as the last round has read: process id and
+    /// name. One that began too late for the merge has no name yet.
+    pub fn other_processes(&self) -> Vec<(i32, String)> {
+        let mut others = self.processes.still_running(&self.tables, self.merged_to);
+        for record in &self.side_band {
+            let is_new = matches!(record.what, Side::Fork { parent } if parent != record.pid);
+            let is_known = others.iter().any(|(pid, _)| *pid == record.pid);
+            if is_new && !is_known && sys::is_running(record.pid) {
+                others.push((record.pid, "?".to_owned()));
+            }
+        }
+        others
+    }
+
     /// Does a round over all rings.
     pub fn round(&mut self, rings: &mut Rings) {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);

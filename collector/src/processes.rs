@@ -171,8 +171,8 @@ struct Process {
     threads: Vec<ThreadId>,
     /// Value of [`Processes::changes`] at its last `exec`.
     since: u64,
-    /// It has called `exec` and mapped nothing since.
-    is_bare: bool,
+    /// The time of its `exec`, if it has mapped nothing since.
+    bare_since: Option<u64>,
 }
 
 /// An OpenMP runtime that a process has mapped.
@@ -390,10 +390,15 @@ impl Processes {
             .collect()
     }
 
-    /// Processes other than the first that still run: process id and name.
-    pub fn still_running(&self, tables: &Tables) -> Vec<(i32, String)> {
+    /// Processes other than the first that still run and can be recorded at time `now`: process id and
+    /// name.
+    pub fn still_running(&self, tables: &Tables, now: u64) -> Vec<(i32, String)> {
+        /// A program maps its own file at once. If not, its events have been removed.
+        const MAPPING_NS: u64 = 200_000_000;
         let all = self.processes.iter().zip(&tables.processes).skip(1);
-        all.filter(|(process, _)| !process.threads.is_empty() && sys::is_running(process.pid))
+        let is_removed = |it: &Process| it.bare_since.is_some_and(|since| since + MAPPING_NS < now);
+        let is_recorded = |it: &Process| !it.threads.is_empty() && !is_removed(it);
+        all.filter(|(process, _)| is_recorded(process) && sys::is_running(process.pid))
             .map(|(process, row)| (process.pid, row.name.clone()))
             .collect()
     }
@@ -428,7 +433,7 @@ impl Processes {
         let Some(id) = self.pids.get(&pid).map(|history| *history.at(time)) else {
             return;
         };
-        if std::mem::take(&mut self.processes[id.index()].is_bare) {
+        if self.processes[id.index()].bare_since.take().is_some() {
             self.unrecorded.push(Unrecorded {
                 pid,
                 name: tables.processes[id.index()].name.clone(),
@@ -472,7 +477,7 @@ impl Processes {
             stale: false,
             threads: Vec::new(),
             since: self.changes,
-            is_bare: false,
+            bare_since: None,
         });
         change(&mut self.pids, pid, time, id);
         id
@@ -537,7 +542,7 @@ impl Processes {
         entry.program.change(time, program);
         entry.stale = true;
         entry.since = self.changes;
-        entry.is_bare = true;
+        entry.bare_since = Some(time);
         tables.processes[process.index()].executable.clear();
         let new = known.is_none().then(|| self.birth(tables, pid, tid, time));
         (gone, new)
@@ -550,7 +555,7 @@ impl Processes {
         self.changes += 1;
         let image = self.objects.image(pid, path, build_id.as_ref());
         let entry = &mut self.processes[process.index()];
-        entry.is_bare = false;
+        entry.bare_since = None;
         let (since, program) = (entry.since, entry.program.at_mut(time));
         if self.objects.is_collector(path) {
             self.with_library.insert((pid, since));

@@ -15,7 +15,7 @@ use crate::perf::open::Rings;
 use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
-use crate::shortfall::Shortfall;
+use crate::shortfall::{Shortfall, named};
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
 use crate::{clock, header};
@@ -34,12 +34,17 @@ pub struct Session {
     headed: Instant,
     /// Whether the library records OpenMP events, or why not.
     library: Result<(), String>,
+    /// How the program has ended. Processes that it started may be recorded on.
     ended: Option<Ended>,
+    /// A signal told to end.
+    is_told_to_end: bool,
+    /// The user knows that other processes are recorded on.
+    is_announced: bool,
 }
 
 /// Why the rounds have ended.
 enum RoundsEnd {
-    /// The program has ended.
+    /// The program has ended, and all that it started, or the user wanted no more.
     Program(Ended),
     /// The experiment cannot be written any further.
     Write(ExperimentError),
@@ -63,6 +68,8 @@ impl Session {
             headed: Instant::now(),
             library,
             ended: None,
+            is_told_to_end: false,
+            is_announced: false,
         }
     }
 
@@ -71,7 +78,8 @@ impl Session {
         self.ended
     }
 
-    /// Records until the program has ended, and finishes the experiment.
+    /// Records until the program and all processes that it started have ended, and finishes the
+    /// experiment. A signal after the program's end ends the recording.
     ///
     /// # Errors
     /// If the program's rings or its end cannot be waited for.
@@ -83,13 +91,12 @@ impl Session {
     ) -> io::Result<Ended> {
         match self.record_rounds(&mut rings, signals)? {
             RoundsEnd::Program(ended) => {
-                self.ended = Some(ended);
                 self.end(rings, ended, verbose);
                 Ok(ended)
             }
             RoundsEnd::Write(error) => {
                 self.stop(rings, &error);
-                let ended = wait(self.pid, signals);
+                let ended = self.ended.unwrap_or_else(|| wait(self.pid, signals));
                 self.ended = Some(ended);
                 self.header.exit_status = Some(ended.status());
                 self.writer.stop(&self.header);
@@ -98,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Records round by round until the program has ended.
+    /// Records round by round until the end.
     fn record_rounds(&mut self, rings: &mut Rings, signals: &mut Signals) -> io::Result<RoundsEnd> {
         let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
             .into_iter()
@@ -116,22 +123,29 @@ impl Session {
             // A ring reports a hang-up from the end of its last thread on.
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
-            for signal in arrived.for_program {
-                sys::send(self.pid, signal);
-            }
-            if arrived.child || polled.len() <= 1 {
-                // Reaping the process removes its CPU time.
-                let cpu_time = sys::cpu_time(self.pid);
-                if let Some(ended) = sys::try_wait(self.pid)? {
-                    if let Some(cpu_time) = cpu_time {
-                        self.merge.ended(cpu_time);
-                    }
-                    return Ok(RoundsEnd::Program(ended));
+            self.is_told_to_end |= arrived.ending;
+            let is_last = polled.len() <= 1;
+            if self.ended.is_none() {
+                for signal in arrived.for_program {
+                    sys::send(self.pid, signal);
                 }
+                if arrived.child || is_last {
+                    self.look_for_end()?;
+                }
+            }
+            if let Some(ended) = self.ended
+                && (is_last || self.is_told_to_end || !rings.plan.follow)
+            {
+                return Ok(RoundsEnd::Program(ended));
             }
             let truncated = self.merge.truncated_stacks();
             self.merge.round(rings);
             let truncated = truncated < self.merge.truncated_stacks();
+            if let Some(ended) = self.ended
+                && !self.others_run()
+            {
+                return Ok(RoundsEnd::Program(ended));
+            }
             due = Instant::now() + wait_after(truncated, begun.elapsed());
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
@@ -141,6 +155,41 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Notes the program's end, if it has ended.
+    fn look_for_end(&mut self) -> io::Result<()> {
+        // Reaping the process removes its CPU time.
+        let cpu_time = sys::cpu_time(self.pid);
+        self.ended = sys::try_wait(self.pid)?;
+        if let Some(ended) = self.ended {
+            if let Some(cpu_time) = cpu_time {
+                self.merge.ended(cpu_time);
+            }
+            self.header.exit_status = Some(ended.status());
+        }
+        Ok(())
+    }
+
+    /// Whether processes that the program started run on, after its end. Says so once.
+    fn others_run(&mut self) -> bool {
+        let others = self.merge.other_processes();
+        if others.is_empty() {
+            return false;
+        }
+        if !std::mem::replace(&mut self.is_announced, true) {
+            let (processes, they) = match others.as_slice() {
+                [_] => ("a process", "it ends"),
+                _ => ("processes", "they end"),
+            };
+            say(format!(
+                "the program has ended and left {processes} that {} recorded until {they} or you \
+                 press Ctrl-C: {} (with -F off only the program is recorded)",
+                if others.len() == 1 { "is" } else { "are" },
+                named(&others)
+            ));
+        }
+        true
     }
 
     /// Writes the header again from time to time, so that a killed recording tells what it lost.

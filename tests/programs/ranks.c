@@ -14,7 +14,7 @@ static double cpu(void) {
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-__attribute__((noinline)) static double spin(double seconds) {
+__attribute__((noinline, noclone)) static double spin(double seconds) {
     double begin = cpu();
     double now = begin;
     volatile double x = 0;
