@@ -22,6 +22,8 @@ pub struct Request {
     pub verbose: bool,
     /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
+    /// `-P`: the running process to record instead of a program.
+    pub attach: Option<i32>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -51,7 +53,7 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 13] = [
+const LATER: [(char, &str); 12] = [
     ('h', "hardware counters"),
     ('t', "a limit of time"),
     ('y', "pausing by a signal"),
@@ -59,7 +61,6 @@ const LATER: [(char, &str); 13] = [
     ('S', "periodic sample points"),
     ('A', "archiving"),
     ('L', "a limit of size"),
-    ('P', "attaching to a process"),
     ('r', "data races and deadlocks"),
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
@@ -122,7 +123,8 @@ pub fn command() -> Command {
         .disable_version_flag(true)
         .override_usage(
             "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
-             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...",
+             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             collect [OPTIONS] -P PID",
         )
         .after_help(
             "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
@@ -171,6 +173,16 @@ pub fn command() -> Command {
                 .allow_hyphen_values(true)
                 .help("A comment for the experiment's header"),
         )
+        .arg(
+            Arg::new("attach")
+                .short('P')
+                .value_name("PID")
+                .value_parser(value_parser!(i32).range(1..))
+                .help(
+                    "Record a running process, until it ends or Ctrl-C, which does not end it; \
+                     OpenMP states come from stacks",
+                ),
+        )
         .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
         .arg(flag("verbose", 'v').help("Say more on standard error"))
         .arg(flag("version", 'V').help("Print the version"))
@@ -192,14 +204,22 @@ pub fn command() -> Command {
 }
 
 fn request(matches: &ArgMatches) -> Result<Request, String> {
-    let path = |id| matches.get_one::<PathBuf>(id).cloned();
-    let replace = matches.contains_id("replace");
     let command: Vec<OsString> = matches
         .get_many("command")
         .into_iter()
         .flatten()
         .cloned()
         .collect();
+    let attach = matches.get_one::<i32>("attach").copied();
+    if attach.is_some() {
+        return match command.first() {
+            None => checked(matches, attach, command),
+            Some(program) => Err(format!(
+                "-P records a running process: leave {} away",
+                program.to_string_lossy()
+            )),
+        };
+    }
     if command.is_empty() {
         return Err("no program to run was given; `collect --help` lists the options".into());
     }
@@ -209,6 +229,17 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
             "unknown option {word}; `collect --help` lists the options"
         ));
     }
+    checked(matches, attach, command)
+}
+
+/// The request with this process or command.
+fn checked(
+    matches: &ArgMatches,
+    attach: Option<i32>,
+    command: Vec<OsString>,
+) -> Result<Request, String> {
+    let path = |id| matches.get_one::<PathBuf>(id).cloned();
+    let replace = matches.contains_id("replace");
     let follow = match matches.get_one::<String>("follow").map(String::as_str) {
         None | Some("on" | "all") => true,
         Some("off") => false,
@@ -239,6 +270,7 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
         follow,
+        attach,
         command,
     })
 }
@@ -332,6 +364,15 @@ mod tests {
         }
         let said = run("collect -F =foo a").expect_err("a filter");
         assert!(said.contains("not supported yet"), "{said}");
+    }
+
+    #[test]
+    fn a_running_process_stands_for_the_program() {
+        let request = record("collect -P 12 -o e.er");
+        assert_eq!((request.attach, request.command.len()), (Some(12), 0));
+        for wrong in ["-P 0", "-P x", "-P -3", "-P 12 a"] {
+            assert!(run(&format!("collect {wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub struct Silent {
 pub fn close_runtimes(
     header: &mut Header,
     merge: &Merge,
-    library: Result<(), &str>,
+    library: Result<(), &Cause>,
 ) -> Vec<Silent> {
     let mapped = &merge.processes.mapped;
     let silent: Vec<Silent> = silent_runtimes(&merge.tables, header, mapped)
@@ -193,11 +193,11 @@ fn silent_runtimes<'a>(
         .collect()
 }
 
-fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &str>) -> Silent {
+fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &Cause>) -> Silent {
     let mut mapped = merge.processes.mapped.iter().filter(|it| it.path == path);
     let is_linked = mapped.clone().any(|it| it.linked);
     let cause = match (library, mapped.next()) {
-        (Err(reason), _) => Some(Cause::NoLibrary(reason.to_owned())),
+        (Err(cause), _) => Some(cause.clone()),
         (Ok(()), Some(first)) if !is_linked => Some(cause_in(merge, first)),
         (Ok(()), _) => None,
     };

@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
+//! | [`attach`] | a process that runs already: its threads, mappings and environment |
 //! | [`rank`], [`launcher`] | MPI ranks and their experiments; command lines of `mpirun` and `srun` |
 //! | [`launch`] | starts the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
@@ -19,6 +20,7 @@
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod attach;
 pub mod cli;
 pub mod clock;
 pub mod completion;

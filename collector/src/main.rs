@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::exit;
 
 use recording::launcher::{self, Launch};
+use recording::record::RecordError;
 use recording::say::say;
 use recording::{cli, rank, record};
 
@@ -28,6 +29,9 @@ fn main() {
     let placed = rank::own();
     request.target.rank = placed.as_ref().map(|placed| placed.rank.clone());
     let local_ranks = placed.map_or(1, |placed| placed.local);
+    if let Some(pid) = request.attach {
+        finish(record::attach(&request, pid));
+    }
     let result = match launcher::become_launcher(&request, &words) {
         Ok(Launch::NoLauncher) if request.dry_run => {
             record::dry_run(&request, local_ranks).map(|()| 0)
@@ -36,6 +40,11 @@ fn main() {
         Ok(Launch::DryRun) => Ok(0),
         Err(error) => Err(error),
     };
+    finish(result);
+}
+
+/// Exits with the status of the recording.
+fn finish(result: Result<i32, RecordError>) -> ! {
     match result {
         Ok(status) => exit(status),
         Err(error) => {

@@ -220,7 +220,50 @@ impl Merge {
         self.processes.forget_before(cutoff.min(self.merged_to));
     }
 
+    /// Begins with a process that runs already. `found` are its name, mappings and threads, at time 0.
+    /// Comes before the first round, some switches after the events were enabled: a thread's first switch
+    /// tells whether it was on a CPU.
+    pub fn begin_with(&mut self, rings: &mut Rings, mut found: Vec<SideRecord>) {
+        self.read_side_band(rings);
+        let is_new = |tid: i32| {
+            let mut records = self.side_band.iter().filter(|record| record.tid == tid);
+            records.any(|record| matches!(record.what, Side::Fork { .. }))
+        };
+        found.retain(|record| !matches!(record.what, Side::Found { .. }) || !is_new(record.tid));
+        for record in &mut found {
+            let Side::Found { scheduling } = &mut record.what else {
+                continue;
+            };
+            let mut switches = self.side_band.iter().filter(|it| it.tid == record.tid);
+            let was_on_cpu = switches.find_map(|it| match it.what {
+                Side::SwitchIn => Some(false),
+                Side::SwitchOut { .. } => Some(true),
+                _ => None,
+            });
+            *scheduling = match (was_on_cpu, *scheduling) {
+                (Some(true), _) => Scheduling::Running,
+                (Some(false), Scheduling::Running) => Scheduling::Preempted,
+                (_, looked_up) => looked_up,
+            };
+        }
+        self.side_band.splice(0..0, found);
+    }
+
     fn take_side_band(&mut self, rings: &mut Rings, cutoff: u64) {
+        self.read_side_band(rings);
+        let due = self
+            .side_band
+            .partition_point(|record| record.time < cutoff);
+        for record in self.side_band.drain(..due) {
+            self.processes
+                .apply(&mut self.tables, record, &mut |event| {
+                    self.events.push_back(event);
+                });
+        }
+    }
+
+    /// Reads the rings of the side band, and sorts the records.
+    fn read_side_band(&mut self, rings: &mut Rings) {
         let minor = rings.side_band.iter_mut().map(|ring| (ring, false));
         let major = rings.major_faults.iter_mut().map(|ring| (ring, true));
         for (ring, is_major) in minor.chain(major) {
@@ -240,15 +283,6 @@ impl Merge {
         }
         // Each CPU's records are sorted already. The sort is stable, and fast for such runs.
         self.side_band.sort_by_key(|record| record.time);
-        let due = self
-            .side_band
-            .partition_point(|record| record.time < cutoff);
-        for record in self.side_band.drain(..due) {
-            self.processes
-                .apply(&mut self.tables, record, &mut |event| {
-                    self.events.push_back(event);
-                });
-        }
     }
 
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
@@ -452,7 +486,9 @@ impl Merge {
                 self.sleepers.set_sampled(event.thread)
             }
             // The side band is ahead of the merge: the thread may have ended already.
-            What::SwitchOut(Scheduling::Blocked) if self.processes.is_alive(event.thread) => {
+            What::SwitchOut(Scheduling::Blocked) | What::Birth(Scheduling::Blocked)
+                if self.processes.is_alive(event.thread) =>
+            {
                 let sleep = Sleep {
                     since: now,
                     thread_state: self.machine.thread_state_of(event.thread),
@@ -572,6 +608,7 @@ impl Merge {
 
     /// Takes the kernel's CPU time of the first process, which has ended, in nanoseconds.
     pub fn ended(&mut self, cpu_time: u64) {
+        let cpu_time = cpu_time.saturating_sub(self.processes.cpu_time_before);
         self.on_cpu.take_last_cpu_time(ProcessId(0), cpu_time);
     }
 

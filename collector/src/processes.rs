@@ -233,6 +233,8 @@ pub struct Processes {
     pub passed_over: u64,
     /// What the kernel counts for each thread.
     pub usage: Usage,
+    /// CPU time that the first process had when the recording began, in nanoseconds.
+    pub cpu_time_before: u64,
 }
 
 impl Processes {
@@ -253,6 +255,7 @@ impl Processes {
             unrecorded: Vec::new(),
             passed_over: 0,
             usage: Usage::default(),
+            cpu_time_before: 0,
         }
     }
 
@@ -300,6 +303,10 @@ impl Processes {
                 let thread = self.birth(tables, pid, tid, time);
                 // The thread is runnable from now on, but does not run yet.
                 emit_event(thread, What::Birth(Scheduling::Preempted));
+            }
+            Side::Found { scheduling } => {
+                let thread = self.birth(tables, pid, tid, time);
+                emit_event(thread, What::Birth(scheduling));
             }
             Side::Exit => {
                 if let Some(thread) = self.thread_at(tid, time) {
@@ -381,13 +388,20 @@ impl Processes {
         self.process_of[thread.index()]
     }
 
-    /// The CPU time of each living process by the kernel's accounting, in nanoseconds.
+    /// The CPU time of each living process since the recording began, by the kernel's accounting, in
+    /// nanoseconds.
     pub fn cpu_times(&self) -> Vec<(ProcessId, u64)> {
         let all = (0..).map(ProcessId).zip(&self.processes);
         let living = all.filter(|(_, process)| !process.threads.is_empty());
-        living
-            .filter_map(|(id, process)| Some((id, sys::cpu_time(process.pid)?)))
-            .collect()
+        let time = |(id, process): (ProcessId, &Process)| {
+            let before = if id == ProcessId(0) {
+                self.cpu_time_before
+            } else {
+                0
+            };
+            Some((id, sys::cpu_time(process.pid)?.saturating_sub(before)))
+        };
+        living.filter_map(time).collect()
     }
 
     /// Processes other than the first that still run and can be recorded at time `now`: process id and

@@ -1,15 +1,19 @@
 //! A recording, from the launch of the program to the last row.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
+use crate::attach::Target;
 use crate::cli::Request;
 use crate::clock::{self, Line, Pair};
 use crate::launch::{self, ExecError};
 use crate::merge::Merge;
+use crate::no_events::Cause;
 use crate::openmp::OpenMp;
 use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
@@ -73,7 +77,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     sys::raise_priority();
     let pid = held.pid;
     let plan = wished(request, local_ranks);
-    let rings = Rings::open(pid, plan, situation()).map_err(other)?;
+    let rings = Rings::open(&[pid], plan, situation()).map_err(other)?;
 
     let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
@@ -88,19 +92,110 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
         return Err(RecordError::Program { program, cause });
     }
     made.keep();
-    let mut creating = b"Creating experiment directory ".to_vec();
-    creating.extend(writer.directory().as_os_str().as_bytes());
-    creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
-    print_line(creating);
+    print_creating(writer.directory(), pid);
 
     let objects = LoadObjects::new(library.map(Path::to_owned));
     let processes = Processes::new(objects, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
+    let mut session = Session::new(
+        pid,
+        merge,
+        writer,
+        header,
+        found.map(|_| ()).map_err(Cause::NoLibrary),
+    );
     let ended = run_session(&mut session, rings, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))
         .status())
+}
+
+/// Records a process that runs already, until it ends or a signal arrives. Returns the status of success:
+/// that of the process is not known to a process that is not its parent.
+///
+/// # Errors
+/// [`RecordError`] if the process cannot be recorded. No experiment is left then.
+pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
+    let target = Target::of(pid).map_err(other)?;
+    experiment::choose(&request.target).map_err(other)?;
+    let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
+    sys::raise_file_limit();
+    sys::raise_priority();
+    let (rings, note) = open_on_threads(request, &target)?;
+
+    let start = clock::raw_now();
+    let mut header = header::initial(request, &target.environment, start);
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    header.command = target.command.iter().map(text).collect();
+    header.directory.clone_from(&target.directory);
+    header.attached = true;
+    header.notes = rings.notes.clone();
+    header
+        .notes
+        .extend(target.notes.iter().cloned().chain(note));
+    header.sampling = header::sampling(&rings.plan, &Default::default(), (0, 0));
+    if request.dry_run {
+        let directory = experiment::choose(&request.target).map_err(other)?;
+        say(format!("would make {}", directory.display()));
+        say(describe(&rings.plan, None));
+        header.notes.iter().for_each(say);
+        return Ok(0);
+    }
+    let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
+    if request.verbose {
+        say(describe(&rings.plan, None));
+    }
+    made.keep();
+    print_creating(writer.directory(), pid);
+
+    let objects = LoadObjects::new(None);
+    let mut processes = Processes::new(objects, !request.follow);
+    processes.cpu_time_before = sys::cpu_time(pid).unwrap_or(0);
+    rings.enable().map_err(other)?;
+    let found = target.records();
+    let first_pair = Pair::read(clock::RAW);
+    let mut merge = Merge::new(processes, OpenMp::new(None, Line::new(first_pair)), start);
+    let mut rings = rings;
+    std::thread::sleep(FIRST_SWITCHES);
+    merge.begin_with(&mut rings, found);
+    let library = Err(Cause::Attached);
+    let mut session = Session::new(pid, merge, writer, header, library);
+    let ended = run_session(&mut session, rings, &mut signals, request.verbose);
+    Ok(ended.map_or(1, Ended::status))
+}
+
+/// The time in which most threads that do not sleep are switched in or out once.
+const FIRST_SWITCHES: Duration = Duration::from_millis(20);
+
+/// Opens the events of all threads of a process that runs. A thread that another one makes meanwhile may
+/// inherit some of them: then all are opened anew. Also returns a note if such a thread remained.
+fn open_on_threads(
+    request: &Request,
+    target: &Target,
+) -> Result<(Rings, Option<String>), RecordError> {
+    /// A program that makes threads faster than this is recorded without some of them.
+    const TRIES: usize = 20;
+    let plan = wished(request, 1);
+    for _ in 1..TRIES {
+        let tids = target.threads();
+        let rings = Rings::open(&tids, plan, situation()).map_err(other)?;
+        let is_new = |tid: &i32| tids.binary_search(tid).is_err();
+        if !target.threads().iter().any(is_new) {
+            return Ok((rings, None));
+        }
+    }
+    let rings = Rings::open(&target.threads(), plan, situation()).map_err(other)?;
+    let note = "the process made threads all the time: a thread that began while its events were being \
+                opened may be recorded in part, or not at all";
+    Ok((rings, Some(note.to_owned())))
+}
+
+/// Prints the experiment's name as gprofng does.
+fn print_creating(directory: &Path, pid: i32) {
+    let mut creating = b"Creating experiment directory ".to_vec();
+    creating.extend(directory.as_os_str().as_bytes());
+    creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
+    print_line(creating);
 }
 
 /// Records until the program has ended. Returns how it ended, if that is known: the program runs, and
@@ -199,7 +294,8 @@ pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError>
     // A child that is never released shows which events can be opened.
     let held = launch::hold(&request.command, &[], signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let rings = Rings::open(held.pid, wished(request, local_ranks), situation()).map_err(other)?;
+    let rings =
+        Rings::open(&[held.pid], wished(request, local_ranks), situation()).map_err(other)?;
     say(format!("would make {}", directory.display()));
     say(describe(&rings.plan, found.as_deref().ok()));
     rings.notes.iter().for_each(say);

@@ -11,6 +11,7 @@ use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
 use crate::merge::Merge;
+use crate::no_events::Cause;
 use crate::perf::open::Rings;
 use crate::progress::WithProgress;
 use crate::say::say;
@@ -27,13 +28,15 @@ const HEADER_INTERVAL: Duration = Duration::from_secs(1);
 /// A running recording.
 pub struct Session {
     pid: i32,
+    /// The process ran already, and goes on after the recording.
+    is_attached: bool,
     merge: Merge,
     writer: Writer,
     header: Header,
     flushed: Instant,
     headed: Instant,
     /// Whether the library records OpenMP events, or why not.
-    library: Result<(), String>,
+    library: Result<(), Cause>,
     /// How the program has ended. Processes that it started may be recorded on.
     ended: Option<Ended>,
     /// A signal told to end.
@@ -57,10 +60,11 @@ impl Session {
         merge: Merge,
         writer: Writer,
         header: Header,
-        library: Result<(), String>,
+        library: Result<(), Cause>,
     ) -> Self {
         Session {
             pid,
+            is_attached: library == Err(Cause::Attached),
             merge,
             writer,
             header,
@@ -96,9 +100,13 @@ impl Session {
             }
             RoundsEnd::Write(error) => {
                 self.stop(rings, &error);
-                let ended = self.ended.unwrap_or_else(|| wait(self.pid, signals));
+                let ended = match self.ended {
+                    Some(ended) => ended,
+                    None if self.is_attached => Ended::Unknown,
+                    None => wait(self.pid, signals),
+                };
                 self.ended = Some(ended);
-                self.header.exit_status = Some(ended.status());
+                self.header.exit_status = known_status(ended);
                 self.writer.stop(&self.header);
                 Ok(ended)
             }
@@ -124,13 +132,18 @@ impl Session {
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
             self.is_told_to_end |= arrived.ending;
-            let is_last = polled.len() <= 1;
+            // Each thread of an attached process has events of its own, and one of them is polled.
+            let is_last = polled.len() <= 1 && !self.is_attached;
             if self.ended.is_none() {
-                for signal in arrived.for_program {
-                    sys::send(self.pid, signal);
-                }
-                if arrived.child || is_last {
-                    self.look_for_end()?;
+                if self.is_attached {
+                    self.look_at_attached();
+                } else {
+                    for signal in arrived.for_program {
+                        sys::send(self.pid, signal);
+                    }
+                    if arrived.child || is_last {
+                        self.look_for_end()?;
+                    }
                 }
             }
             if let Some(ended) = self.ended
@@ -166,9 +179,16 @@ impl Session {
             if let Some(cpu_time) = cpu_time {
                 self.merge.ended(cpu_time);
             }
-            self.header.exit_status = Some(ended.status());
+            self.header.exit_status = known_status(ended);
         }
         Ok(())
+    }
+
+    /// Notes the end of an attached process, or of its recording.
+    fn look_at_attached(&mut self) {
+        if self.is_told_to_end || !sys::is_running(self.pid) {
+            self.ended = Some(Ended::Unknown);
+        }
     }
 
     /// Whether processes that the program started run on, after its end. Says so once.
@@ -264,13 +284,13 @@ impl Session {
 
         let header = &mut self.header;
         header.duration_ns = end.0;
-        header.exit_status = Some(ended.status());
+        header.exit_status = known_status(ended);
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;
         header.sampling.minor_faults = is_whole;
         header.sampling.major_faults = is_whole && has_major;
-        let library = self.library.as_ref().copied().map_err(String::as_str);
+        let library = self.library.as_ref().copied();
         let silent = header::close_runtimes(header, &self.merge, library);
         let shortfall = Shortfall::of(header, &self.merge, silent);
         header.notes.extend(shortfall.notes());
@@ -338,6 +358,11 @@ impl Session {
         ));
         notes.iter().for_each(say);
     }
+}
+
+/// The status for the header.
+fn known_status(ended: Ended) -> Option<i32> {
+    (ended != Ended::Unknown).then(|| ended.status())
 }
 
 /// Waits for the program, of which nothing more is recorded.

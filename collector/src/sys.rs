@@ -7,6 +7,8 @@ use std::os::fd::RawFd;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
+    /// It was no child of ours, so its status is not known.
+    Unknown,
     /// It exited with this status.
     Exited(i32),
     /// This signal killed it.
@@ -17,6 +19,7 @@ impl Ended {
     /// The status as a shell reports it: that of the process, or 128 plus the signal's number.
     pub fn status(self) -> i32 {
         match self {
+            Ended::Unknown => 0,
             Ended::Exited(status) => status,
             Ended::Killed(signal) => 128 + signal,
         }
@@ -93,6 +96,26 @@ pub fn file_size_limit() -> Option<u64> {
         limit.rlim_cur
     };
     (limit != libc::RLIM_INFINITY).then_some(limit)
+}
+
+/// Lets a perf event write to the ring of another one on the same CPU.
+pub(crate) fn write_to_ring_of(event: RawFd, ring: RawFd) -> io::Result<()> {
+    /// PERF_EVENT_IOC_SET_OUTPUT of `include/uapi/linux/perf_event.h`.
+    const SET_OUTPUT: libc::c_ulong = 0x2405;
+    // SAFETY: the call takes two descriptors and touches no memory.
+    check(unsafe { libc::ioctl(event, SET_OUTPUT, ring) }).map(|_| ())
+}
+
+/// Raises the limit of open files as far as the user may.
+pub(crate) fn raise_file_limit() {
+    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it, and setrlimit reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
 }
 
 /// The CPUs that this process may run on, by number.

@@ -221,9 +221,10 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
 fn without_remedy(errno: i32) -> Option<Impossible> {
     let reason = match errno {
         libc::EMFILE | libc::ENFILE => {
-            "too few open files are allowed for three events on each CPU: raise the limit with \
-             `ulimit -n`"
+            "too few open files are allowed for four events on each CPU, with -P of each thread: \
+             raise the limit with `ulimit -n`"
         }
+        libc::ESRCH => "the process has ended",
         libc::ENOSYS => "this kernel was built without perf events",
         _ => return None,
     };

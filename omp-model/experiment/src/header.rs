@@ -19,6 +19,8 @@ pub struct Header {
     pub directory: String,
     /// Its rank, if a launcher of MPI or Slurm started it.
     pub rank: Option<Rank>,
+    /// Whether the target ran already when the recording began (`-P`).
+    pub attached: bool,
     /// `-C` comments.
     pub comments: Vec<String>,
     /// Name of the host.
