@@ -221,8 +221,8 @@ impl Merge {
     }
 
     /// Begins with a process that runs already. `found` are its name, mappings and threads, at time 0.
-    /// Comes before the first round, some switches after the events were enabled: a thread's first switch
-    /// tells whether it was on a CPU.
+    /// Comes before the first round, and some switches after the events were enabled: a thread's first
+    /// switch tells whether it was on a CPU. What happened before the start counts as of time 0.
     pub fn begin_with(&mut self, rings: &mut Rings, mut found: Vec<SideRecord>) {
         self.read_side_band(rings);
         let is_new = |tid: i32| {

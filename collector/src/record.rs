@@ -121,9 +121,11 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     sys::raise_file_limit();
     sys::raise_priority();
-    let (rings, note) = open_on_threads(request, &target)?;
+    let (mut rings, note) = open_on_threads(request, &target)?;
 
-    let start = clock::raw_now();
+    let start = rings.enable().map_err(other)?;
+    let cpu_time_before = sys::cpu_time(pid).unwrap_or(0);
+    let found = target.records();
     let mut header = header::initial(request, &target.environment, start);
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     header.command = target.command.iter().map(text).collect();
@@ -150,12 +152,9 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
 
     let objects = LoadObjects::new(None);
     let mut processes = Processes::new(objects, !request.follow);
-    processes.cpu_time_before = sys::cpu_time(pid).unwrap_or(0);
-    rings.enable().map_err(other)?;
-    let found = target.records();
+    processes.cpu_time_before = cpu_time_before;
     let first_pair = Pair::read(clock::RAW);
     let mut merge = Merge::new(processes, OpenMp::new(None, Line::new(first_pair)), start);
-    let mut rings = rings;
     std::thread::sleep(FIRST_SWITCHES);
     merge.begin_with(&mut rings, found);
     let library = Err(Cause::Attached);

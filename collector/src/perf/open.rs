@@ -27,7 +27,7 @@ use perf_event_open::sample::Sampler;
 
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
-use crate::sys;
+use crate::{clock, sys};
 
 /// Approximate number of switch-out samples that one CPU takes in a second. A stack at each of the
 /// 80,000 switches of sleeping OpenMP waits would be 1.3 GB/s. The kernel adapts the period of a
@@ -53,7 +53,7 @@ pub struct Ring {
     cpu: u16,
     counter: Counter,
     /// The same event on other threads, of a process that ran already. They write to the same ring.
-    others: Vec<Counter>,
+    _others: Vec<Counter>,
     sampler: Sampler,
     /// The first sample at or after the time limit of the last [`Ring::drain`].
     held: Vec<u8>,
@@ -128,20 +128,17 @@ impl Rings {
         })
     }
 
-    /// Enables all events, of threads whose `exec` does not.
+    /// Enables all events, of threads whose `exec` does not. Returns the time from which on all of them
+    /// record; earlier samples are dropped.
     ///
     /// # Errors
     /// That of the kernel.
-    pub fn enable(&self) -> io::Result<()> {
-        let all = [
-            &self.side_band,
-            &self.samples,
-            &self.switch_stacks,
-            &self.major_faults,
-        ];
-        let rings = all.into_iter().flatten();
-        let mut counters = rings.flat_map(|ring| ring.others.iter().chain([&ring.counter]));
-        counters.try_for_each(Counter::enable)
+    pub fn enable(&mut self) -> io::Result<u64> {
+        Counter::enable_all()?;
+        for ring in self.samples.iter_mut().chain(&mut self.switch_stacks) {
+            let _ = ring.drain(u64::MAX, |_| {});
+        }
+        Ok(clock::raw_now())
     }
 
     /// The file descriptors to poll. One is readable when its ring is half full.
@@ -209,7 +206,7 @@ impl Ring {
         Ok(Ring {
             cpu: cpu as u16,
             counter,
-            others,
+            _others: others,
             sampler,
             held: Vec::new(),
         })
