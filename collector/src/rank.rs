@@ -152,6 +152,16 @@ pub fn name(name: &Path, rank: &Rank) -> PathBuf {
     PathBuf::from(text)
 }
 
+/// The experiment `name` of a rank that the launch does not have, left by an earlier and larger one.
+pub fn left_over(folder: &Path, experiment: &Path, rank: &Rank) -> Option<PathBuf> {
+    let beyond = Rank {
+        number: rank.size?,
+        ..rank.clone()
+    };
+    let path = folder.join(name(experiment, &beyond));
+    path.exists().then_some(path)
+}
+
 /// The numbers N and K of an experiment with the name `test.N.er` or `test.N.rK.er`.
 fn numbers(name: &OsString) -> Option<(u64, Option<u32>)> {
     let inner = name.to_str()?.strip_prefix("test.")?.strip_suffix(".er")?;
@@ -254,6 +264,20 @@ mod tests {
         };
         assert_eq!(name(Path::new("exp.er"), &rank(0)), Path::new("exp.r0.er"));
         assert_eq!(name(Path::new("a.b/e"), &rank(12)), Path::new("a.b/e.r12"));
+    }
+
+    #[test]
+    fn an_experiment_of_an_earlier_and_larger_launch_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let rank = Rank {
+            size: Some(2),
+            ..Rank::default()
+        };
+        let found = || left_over(folder.path(), Path::new("e.er"), &rank);
+        fs::create_dir(folder.path().join("e.r1.er")).unwrap();
+        assert_eq!(found(), None);
+        fs::create_dir(folder.path().join("e.r2.er")).unwrap();
+        assert_eq!(found(), Some(folder.path().join("e.r2.er")));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
 use crate::attach::Target;
-use crate::cli::Request;
+use crate::cli::{Destination, Request};
 use crate::clock::{self, Line, Pair};
 use crate::launch::{self, ExecError};
 use crate::merge::Merge;
@@ -22,7 +22,7 @@ use crate::say::{print_line, say};
 use crate::session::{self, Session};
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::{experiment, header, library};
+use crate::{experiment, header, library, rank};
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +93,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     }
     made.keep();
     print_creating(writer.directory(), pid);
+    warn_of_larger_launch(request);
 
     let objects = LoadObjects::new(library.map(Path::to_owned));
     let processes = Processes::new(objects, !request.follow);
@@ -187,6 +188,28 @@ fn open_on_threads(
     let note = "the process made threads all the time: a thread that began while its events were being \
                 opened may be recorded in part, or not at all";
     Ok((rings, Some(note.to_owned())))
+}
+
+/// Says once if experiments of an earlier launch with more ranks stand beside those that are replaced.
+fn warn_of_larger_launch(request: &Request) {
+    let Destination {
+        directory,
+        name: Some(name),
+        rank: Some(rank),
+        ..
+    } = &request.target
+    else {
+        return;
+    };
+    let folder = directory.clone().unwrap_or_default();
+    if rank.number == 0
+        && let Some(path) = rank::left_over(&folder, name, rank)
+    {
+        say(format!(
+            "{} is of an earlier launch with more ranks: remove what does not belong to this one",
+            path.display()
+        ));
+    }
 }
 
 /// Prints the experiment's name as gprofng does.

@@ -113,8 +113,22 @@ fn each_rank_has_an_experiment_named_after_it_with_its_own_work() {
         place.check("exp", &inside.stdout, 2);
         let before = place.shell("$C -O exp.er $M -n 3 ./ranks");
         assert_eq!(before.status, 0);
+        assert!(
+            !before.stderr.contains("earlier launch"),
+            "{}",
+            before.stderr
+        );
         assert_eq!(place.experiments(), ["exp.r0.er", "exp.r1.er", "exp.r2.er"]);
         place.check("exp", &before.stdout, 3);
+        // What a larger launch left beside them is said.
+        let smaller = place.shell("$M -n 2 $C -O exp.er ./ranks");
+        let said = "exp.r2.er is of an earlier launch with more ranks";
+        assert_eq!(
+            smaller.stderr.matches(said).count(),
+            1,
+            "{}",
+            smaller.stderr
+        );
     }
 }
 
