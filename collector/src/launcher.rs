@@ -149,7 +149,11 @@ pub fn become_launcher(request: &Request, words: &[OsString]) -> Result<Launch, 
     let folder = std::env::current_dir().map_err(other)?.join(folder);
     let mut collect = vec![std::env::current_exe().map_err(other)?.into_os_string()];
     let options = &words[1..words.len() - request.command.len()];
-    collect.extend_from_slice(options.strip_suffix(&["--".into()]).unwrap_or(options));
+    let options = options.strip_suffix(&["--".into()]).unwrap_or(options);
+    // What a dry run shows is what would run without it.
+    let is_shown = |word: &&OsString| !request.dry_run || *word != "-n";
+    let options = options.iter().filter(is_shown);
+    collect.extend(options.cloned());
     collect.extend(["-d".into(), folder.clone().into_os_string()]);
     if request.target.name.is_none() {
         // Chosen once for all ranks.
