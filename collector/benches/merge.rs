@@ -116,7 +116,7 @@ fn main() {
         side_band: Vec::new(),
         switch_stacks: Vec::new(),
         major_faults: Vec::new(),
-        unshared: None,
+        unshared: Vec::new(),
     }));
 
     let (mut records, mut seconds, mut time) = (0, 0.0, 1000);

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use experiment::header::Rank;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The checked command line.
@@ -20,6 +22,8 @@ pub struct Request {
     pub verbose: bool,
     /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
+    /// `-P`: the running process to record instead of a program.
+    pub attach: Option<i32>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -33,6 +37,9 @@ pub struct Destination {
     pub name: Option<PathBuf>,
     /// `-O`: replaces an experiment of this name.
     pub replace: bool,
+    /// The rank that is recorded, if a launcher started this process: its experiment has a name of its
+    /// own.
+    pub rank: Option<Rank>,
 }
 
 /// `-p hi`, in microseconds. None of the named periods divides a second: samples of a program that
@@ -46,7 +53,7 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 13] = [
+const LATER: [(char, &str); 12] = [
     ('h', "hardware counters"),
     ('t', "a limit of time"),
     ('y', "pausing by a signal"),
@@ -54,7 +61,6 @@ const LATER: [(char, &str); 13] = [
     ('S', "periodic sample points"),
     ('A', "archiving"),
     ('L', "a limit of size"),
-    ('P', "attaching to a process"),
     ('r', "data races and deadlocks"),
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
@@ -115,7 +121,16 @@ pub fn command() -> Command {
         .about("Records the run of a program as an experiment for er_print")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .override_usage("collect [OPTIONS] PROGRAM [ARGUMENTS]...")
+        .override_usage(
+            "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             collect [OPTIONS] -P PID",
+        )
+        .after_help(
+            "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
+             rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
+             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.",
+        )
         .arg(
             path("output", 'o')
                 .value_name("DIR")
@@ -130,6 +145,7 @@ pub fn command() -> Command {
         .arg(
             path("directory", 'd')
                 .value_name("DIR")
+                .overrides_with("directory")
                 .help("Where the experiment goes"),
         )
         .arg(
@@ -145,7 +161,9 @@ pub fn command() -> Command {
             Arg::new("follow")
                 .short('F')
                 .value_name("on|off")
-                .help("Whether child processes are recorded too [default: on]"),
+                .help(
+                    "Whether child processes are recorded too, until they end [default: on]",
+                ),
         )
         .arg(
             Arg::new("comment")
@@ -154,6 +172,16 @@ pub fn command() -> Command {
                 .action(ArgAction::Append)
                 .allow_hyphen_values(true)
                 .help("A comment for the experiment's header"),
+        )
+        .arg(
+            Arg::new("attach")
+                .short('P')
+                .value_name("PID")
+                .value_parser(value_parser!(i32).range(1..))
+                .help(
+                    "Record a running process, until it ends or Ctrl-C, which does not end it; \
+                     OpenMP states come from stacks",
+                ),
         )
         .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
         .arg(flag("verbose", 'v').help("Say more on standard error"))
@@ -176,14 +204,22 @@ pub fn command() -> Command {
 }
 
 fn request(matches: &ArgMatches) -> Result<Request, String> {
-    let path = |id| matches.get_one::<PathBuf>(id).cloned();
-    let replace = matches.contains_id("replace");
     let command: Vec<OsString> = matches
         .get_many("command")
         .into_iter()
         .flatten()
         .cloned()
         .collect();
+    let attach = matches.get_one::<i32>("attach").copied();
+    if attach.is_some() {
+        return match command.first() {
+            None => checked(matches, attach, command),
+            Some(program) => Err(format!(
+                "-P records a running process: leave {} away",
+                program.to_string_lossy()
+            )),
+        };
+    }
     if command.is_empty() {
         return Err("no program to run was given; `collect --help` lists the options".into());
     }
@@ -193,6 +229,17 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
             "unknown option {word}; `collect --help` lists the options"
         ));
     }
+    checked(matches, attach, command)
+}
+
+/// The request with this process or command.
+fn checked(
+    matches: &ArgMatches,
+    attach: Option<i32>,
+    command: Vec<OsString>,
+) -> Result<Request, String> {
+    let path = |id| matches.get_one::<PathBuf>(id).cloned();
+    let replace = matches.contains_id("replace");
     let follow = match matches.get_one::<String>("follow").map(String::as_str) {
         None | Some("on" | "all") => true,
         Some("off") => false,
@@ -211,6 +258,7 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
             directory: path("directory"),
             name: path("output").or_else(|| path("replace")),
             replace,
+            rank: None,
         },
         period_us: period_us(period)?,
         comments: matches
@@ -222,6 +270,7 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
         follow,
+        attach,
         command,
     })
 }
@@ -315,6 +364,15 @@ mod tests {
         }
         let said = run("collect -F =foo a").expect_err("a filter");
         assert!(said.contains("not supported yet"), "{said}");
+    }
+
+    #[test]
+    fn a_running_process_stands_for_the_program() {
+        let request = record("collect -P 12 -o e.er");
+        assert_eq!((request.attach, request.command.len()), (Some(12), 0));
+        for wrong in ["-P 0", "-P x", "-P -3", "-P 12 a"] {
+            assert!(run(&format!("collect {wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

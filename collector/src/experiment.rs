@@ -7,6 +7,7 @@ use experiment::header::Header;
 use experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
 
 use crate::cli::Destination;
+use crate::rank;
 use crate::say::say;
 
 /// Returns the directory for the experiment.
@@ -21,10 +22,14 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
             folder.display()
         ));
     }
+    let rank = target.rank.as_ref();
     let Some(name) = &target.name else {
-        return Ok(folder.join(next_free(&folder)));
+        return Ok(folder.join(rank::next_free(&folder, rank)));
     };
-    let directory = folder.join(name);
+    let directory = folder.join(match rank {
+        Some(rank) => rank::name(name, rank),
+        None => name.clone(),
+    });
     match fs::symlink_metadata(&directory) {
         Err(_) => Ok(directory),
         Ok(_) if !target.replace => Err(format!(
@@ -148,32 +153,6 @@ fn restore(directory: &Path, replaced: Option<&Path>) {
             old.display()
         ));
     }
-}
-
-/// `test.N.er`, with N one above the highest number in use.
-fn next_free(folder: &Path) -> String {
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let highest = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            name.to_str()?
-                .strip_prefix("test.")?
-                .strip_suffix(".er")?
-                .parse::<u64>()
-                .ok()
-        })
-        .max();
-    format!(
-        "test.{}.er",
-        highest.map_or(1, |number| number.saturating_add(1))
-    )
 }
 
 /// Whether a directory holds an experiment's files and nothing else. Files that a user put there

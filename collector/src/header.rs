@@ -37,11 +37,12 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         directory: std::env::current_dir()
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default(),
+        rank: request.target.rank.clone(),
         comments: request.comments.clone(),
         host,
         system,
         cpu_model: cpu_model(),
-        cpus: sys::allowed_cpus(),
+        cpus: sys::allowed_cpus().len() as u32,
         numa_nodes: numa_nodes(),
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),
@@ -145,7 +146,7 @@ pub struct Silent {
 pub fn close_runtimes(
     header: &mut Header,
     merge: &Merge,
-    library: Result<(), &str>,
+    library: Result<(), &Cause>,
 ) -> Vec<Silent> {
     let mapped = &merge.processes.mapped;
     let silent: Vec<Silent> = silent_runtimes(&merge.tables, header, mapped)
@@ -193,11 +194,11 @@ fn silent_runtimes<'a>(
         .collect()
 }
 
-fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &str>) -> Silent {
+fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &Cause>) -> Silent {
     let mut mapped = merge.processes.mapped.iter().filter(|it| it.path == path);
     let is_linked = mapped.clone().any(|it| it.linked);
     let cause = match (library, mapped.next()) {
-        (Err(reason), _) => Some(Cause::NoLibrary(reason.to_owned())),
+        (Err(cause), _) => Some(cause.clone()),
         (Ok(()), Some(first)) if !is_linked => Some(cause_in(merge, first)),
         (Ok(()), _) => None,
     };

@@ -5,9 +5,11 @@
 //! | [`cli`] | the command line |
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
+//! | [`attach`] | a process that runs already: its threads, mappings and environment |
+//! | [`rank`], [`launcher`] | MPI ranks and their experiments; command lines of `mpirun` and `srun` |
 //! | [`launch`] | starts the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
-//! | [`own_samples`] | what takes their place where they are forbidden |
+//! | [`own_samples`], `proc` | what takes their place where they are forbidden: samples by the program's threads, and `/proc` |
 //! | [`source`] | one or the other |
 //! | [`processes`], [`history`], [`objects`], [`runtimes`] | processes, threads, load objects, and the OpenMP runtimes among them |
 //! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
@@ -20,6 +22,7 @@
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod attach;
 pub mod cli;
 pub mod clock;
 pub mod completion;
@@ -31,6 +34,7 @@ pub mod header;
 pub mod history;
 pub mod last_stack;
 pub mod launch;
+pub mod launcher;
 pub mod library;
 pub mod memory;
 pub mod merge;
@@ -40,8 +44,10 @@ pub mod on_cpu;
 pub mod openmp;
 pub mod own_samples;
 pub mod perf;
+mod proc;
 pub mod processes;
 pub mod progress;
+pub mod rank;
 pub mod record;
 pub mod registered;
 pub mod runtimes;

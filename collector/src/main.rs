@@ -1,16 +1,20 @@
 //! `collect`: runs a program and records an experiment.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::exit;
 
+use recording::launcher::{self, Launch};
+use recording::record::RecordError;
 use recording::say::say;
-use recording::{cli, record};
+use recording::{cli, rank, record};
 
 /// The exit status after a usage error, as of other tools.
 const USAGE: i32 = 2;
 
 fn main() {
-    let request = match cli::parse(std::env::args_os()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let mut request = match cli::parse(words.clone()) {
         Ok(cli::Invocation::Record(request)) => request,
         Ok(cli::Invocation::Print(text)) => {
             // An error means that the reader has closed the pipe.
@@ -22,11 +26,25 @@ fn main() {
             exit(USAGE);
         }
     };
-    let result = if request.dry_run {
-        record::dry_run(&request).map(|()| 0)
-    } else {
-        record::record(&request)
+    let placed = rank::own();
+    request.target.rank = placed.as_ref().map(|placed| placed.rank.clone());
+    let local_ranks = placed.map_or(1, |placed| placed.local);
+    if let Some(pid) = request.attach {
+        finish(record::attach(&request, pid));
+    }
+    let result = match launcher::become_launcher(&request, &words) {
+        Ok(Launch::NoLauncher) if request.dry_run => {
+            record::dry_run(&request, local_ranks).map(|()| 0)
+        }
+        Ok(Launch::NoLauncher) => record::record(&request, local_ranks),
+        Ok(Launch::DryRun) => Ok(0),
+        Err(error) => Err(error),
     };
+    finish(result);
+}
+
+/// Exits with the status of the recording.
+fn finish(result: Result<i32, RecordError>) -> ! {
     match result {
         Ok(status) => exit(status),
         Err(error) => {

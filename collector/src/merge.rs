@@ -161,6 +161,20 @@ impl Merge {
         self.counts.completed_by_memory + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
+    /// Processes other than the first that run now, as far as the last round has read: process id and
+    /// name. One that began too late for the merge has no name yet.
+    pub fn other_processes(&self) -> Vec<(i32, String)> {
+        let mut others = self.processes.still_running(&self.tables, self.merged_to);
+        for record in &self.side_band {
+            let is_new = matches!(record.what, Side::Fork { parent } if parent != record.pid);
+            let is_known = others.iter().any(|(pid, _)| *pid == record.pid);
+            if is_new && !is_known && sys::is_running(record.pid) {
+                others.push((record.pid, "?".to_owned()));
+            }
+        }
+        others
+    }
+
     /// Does a round over all rings.
     pub fn round(&mut self, source: &mut Source) {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);
@@ -177,7 +191,7 @@ impl Merge {
         self.openmp.tie_clocks();
         let reads_sleepers = match source {
             Source::Perf(rings) => {
-                self.take_side_band(rings);
+                self.read_side_band(rings);
                 self.apply_side_band(cutoff);
                 self.take_rings(rings, until);
                 !rings.switch_stacks.is_empty()
@@ -220,7 +234,38 @@ impl Merge {
         self.processes.forget_before(cutoff.min(self.merged_to));
     }
 
-    fn take_side_band(&mut self, rings: &mut Rings) {
+    /// Begins with a process that runs already. `found` are its name, mappings and threads, at time 0.
+    /// Comes before the first round, and some switches after the events were enabled: a thread's first
+    /// switch tells whether it was on a CPU. What happened before the start counts as of time 0.
+    pub fn begin_with(&mut self, rings: &mut Rings, mut found: Vec<SideRecord>) {
+        self.read_side_band(rings);
+        self.side_band.sort_by_key(|record| record.time);
+        let is_new = |tid: i32| {
+            let mut records = self.side_band.iter().filter(|record| record.tid == tid);
+            records.any(|record| matches!(record.what, Side::Fork { .. }))
+        };
+        found.retain(|record| !matches!(record.what, Side::Found { .. }) || !is_new(record.tid));
+        for record in &mut found {
+            let Side::Found { scheduling } = &mut record.what else {
+                continue;
+            };
+            let mut switches = self.side_band.iter().filter(|it| it.tid == record.tid);
+            let was_on_cpu = switches.find_map(|it| match it.what {
+                Side::SwitchIn => Some(false),
+                Side::SwitchOut { .. } => Some(true),
+                _ => None,
+            });
+            *scheduling = match (was_on_cpu, *scheduling) {
+                (Some(true), _) => Scheduling::Running,
+                (Some(false), Scheduling::Running) => Scheduling::Preempted,
+                (_, looked_up) => looked_up,
+            };
+        }
+        self.side_band.splice(0..0, found);
+    }
+
+    /// Reads the rings of the side band.
+    fn read_side_band(&mut self, rings: &mut Rings) {
         let minor = rings.side_band.iter_mut().map(|ring| (ring, false));
         let major = rings.major_faults.iter_mut().map(|ring| (ring, true));
         for (ring, is_major) in minor.chain(major) {
@@ -501,7 +546,9 @@ impl Merge {
                 self.sleepers.set_sampled(event.thread)
             }
             // The side band is ahead of the merge: the thread may have ended already.
-            What::SwitchOut(Scheduling::Blocked) if self.processes.is_alive(event.thread) => {
+            What::SwitchOut(Scheduling::Blocked) | What::Birth(Scheduling::Blocked)
+                if self.processes.is_alive(event.thread) =>
+            {
                 let sleep = Sleep {
                     since: now,
                     thread_state: self.machine.thread_state_of(event.thread),
@@ -623,6 +670,7 @@ impl Merge {
 
     /// Takes the kernel's CPU time of the first process, which has ended, in nanoseconds.
     pub fn ended(&mut self, cpu_time: u64) {
+        let cpu_time = cpu_time.saturating_sub(self.processes.cpu_time_before);
         self.on_cpu.take_last_cpu_time(ProcessId(0), cpu_time);
     }
 

@@ -95,6 +95,8 @@ fn name_library(variables: &[u8], library: &Path) -> bool {
 pub enum Cause {
     /// There was no library to load, or no arena: why.
     NoLibrary(String),
+    /// The process ran already when the recording began.
+    Attached,
     /// Its records were invalid.
     GivenUp,
     /// The program has an OMPT tool of its own.
@@ -144,6 +146,10 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::NoLibrary(reason) => f.write_str(reason),
+            Cause::Attached => f.write_str(
+                "collect was attached to it (-P) and loads nothing into a process that runs; start \
+                 the program with collect to have its regions and waits measured",
+            ),
             Cause::GivenUp => f.write_str("they made no sense"),
             Cause::OtherTool(path) => write!(
                 f,

@@ -171,8 +171,8 @@ struct Process {
     threads: Vec<ThreadId>,
     /// Value of [`Processes::changes`] at its last `exec`.
     since: u64,
-    /// It has called `exec` and mapped nothing since.
-    is_bare: bool,
+    /// The time of its `exec`, if it has mapped nothing since.
+    bare_since: Option<u64>,
 }
 
 /// An OpenMP runtime that a process has mapped.
@@ -233,6 +233,8 @@ pub struct Processes {
     pub passed_over: u64,
     /// What the kernel counts for each thread.
     pub usage: Usage,
+    /// CPU time that the first process had when the recording began, in nanoseconds.
+    pub cpu_time_before: u64,
 }
 
 impl Processes {
@@ -253,6 +255,7 @@ impl Processes {
             unrecorded: Vec::new(),
             passed_over: 0,
             usage: Usage::default(),
+            cpu_time_before: 0,
         }
     }
 
@@ -305,6 +308,10 @@ impl Processes {
                 let thread = self.birth(tables, pid, tid, time);
                 // The thread is runnable from now on, but does not run yet.
                 emit_event(thread, What::Birth(Scheduling::Preempted));
+            }
+            Side::Found { scheduling } => {
+                let thread = self.birth(tables, pid, tid, time);
+                emit_event(thread, What::Birth(scheduling));
             }
             Side::Exit => {
                 if let Some(thread) = self.thread_at(tid, time) {
@@ -386,19 +393,31 @@ impl Processes {
         self.process_of[thread.index()]
     }
 
-    /// The CPU time of each living process by the kernel's accounting, in nanoseconds.
+    /// The CPU time of each living process since the recording began, by the kernel's accounting, in
+    /// nanoseconds.
     pub fn cpu_times(&self) -> Vec<(ProcessId, u64)> {
         let all = (0..).map(ProcessId).zip(&self.processes);
         let living = all.filter(|(_, process)| !process.threads.is_empty());
-        living
-            .filter_map(|(id, process)| Some((id, sys::cpu_time(process.pid)?)))
-            .collect()
+        let time = |(id, process): (ProcessId, &Process)| {
+            let before = if id == ProcessId(0) {
+                self.cpu_time_before
+            } else {
+                0
+            };
+            Some((id, sys::cpu_time(process.pid)?.saturating_sub(before)))
+        };
+        living.filter_map(time).collect()
     }
 
-    /// Processes other than the first that still run: process id and name.
-    pub fn still_running(&self, tables: &Tables) -> Vec<(i32, String)> {
+    /// Processes other than the first that still run and can be recorded at time `now`: process id and
+    /// name.
+    pub fn still_running(&self, tables: &Tables, now: u64) -> Vec<(i32, String)> {
+        /// A program maps its own file at once. If not, its events have been removed.
+        const MAPPING_NS: u64 = 200_000_000;
         let all = self.processes.iter().zip(&tables.processes).skip(1);
-        all.filter(|(process, _)| !process.threads.is_empty() && sys::is_running(process.pid))
+        let is_removed = |it: &Process| it.bare_since.is_some_and(|since| since + MAPPING_NS < now);
+        let is_recorded = |it: &Process| !it.threads.is_empty() && !is_removed(it);
+        all.filter(|(process, _)| is_recorded(process) && sys::is_running(process.pid))
             .map(|(process, row)| (process.pid, row.name.clone()))
             .collect()
     }
@@ -433,7 +452,7 @@ impl Processes {
         let Some(id) = self.pids.get(&pid).map(|history| *history.at(time)) else {
             return;
         };
-        if std::mem::take(&mut self.processes[id.index()].is_bare) {
+        if self.processes[id.index()].bare_since.take().is_some() {
             self.unrecorded.push(Unrecorded {
                 pid,
                 name: tables.processes[id.index()].name.clone(),
@@ -477,7 +496,7 @@ impl Processes {
             stale: false,
             threads: Vec::new(),
             since: self.changes,
-            is_bare: false,
+            bare_since: None,
         });
         change(&mut self.pids, pid, time, id);
         id
@@ -542,7 +561,7 @@ impl Processes {
         entry.program.change(time, program);
         entry.stale = true;
         entry.since = self.changes;
-        entry.is_bare = true;
+        entry.bare_since = Some(time);
         tables.processes[process.index()].executable.clear();
         let new = known.is_none().then(|| self.birth(tables, pid, tid, time));
         (gone, new)
@@ -555,7 +574,7 @@ impl Processes {
         self.changes += 1;
         let image = self.objects.image(pid, path, build_id.as_ref());
         let entry = &mut self.processes[process.index()];
-        entry.is_bare = false;
+        entry.bare_since = None;
         let (since, program) = (entry.since, entry.program.at_mut(time));
         if self.objects.is_collector(path) {
             self.with_library.insert((pid, since));

@@ -4,14 +4,17 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::samples::SampleReader;
 
-use crate::cli::Request;
+use crate::attach::Target;
+use crate::cli::{Destination, Request};
 use crate::clock::{self, Line, Pair};
 use crate::launch::{self, ExecError, Held};
 use crate::merge::Merge;
+use crate::no_events::Cause;
 use crate::openmp::OpenMp;
 use crate::own_samples::OwnSamples;
 use crate::perf::open::Rings;
@@ -22,7 +25,7 @@ use crate::session::{self, Session};
 use crate::signals::{Inherited, Signals};
 use crate::source::Source;
 use crate::sys::{self, Ended};
-use crate::{experiment, header, library};
+use crate::{experiment, header, library, rank};
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +57,12 @@ fn other(what: impl ToString) -> RecordError {
     RecordError::Other(what.to_string())
 }
 
-/// Runs the program and records it. Returns its exit status.
+/// Runs the program and records it. Returns its exit status. `local_ranks` is the number of recordings
+/// that run on this machine at the same time, for ranks of one program.
 ///
 /// # Errors
 /// [`RecordError`] if the program did not run. No experiment is left then.
-pub fn record(request: &Request) -> Result<i32, RecordError> {
+pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError> {
     // Reports an unusable name before anything starts. The directory is created when all else is
     // ready.
     experiment::choose(&request.target).map_err(other)?;
@@ -74,6 +78,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
         request,
         library.zip(arena_path.as_deref()),
         signals.inherited(),
+        local_ranks,
     )?;
     let Prepared {
         held,
@@ -101,15 +106,19 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
         return Err(RecordError::Program { program, cause });
     }
     made.keep();
-    let mut creating = b"Creating experiment directory ".to_vec();
-    creating.extend(writer.directory().as_os_str().as_bytes());
-    creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
-    print_line(creating);
+    print_creating(writer.directory(), pid);
+    warn_of_larger_launch(request);
 
     let objects = LoadObjects::new(library.map(Path::to_owned));
     let processes = Processes::new(objects, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
+    let mut session = Session::new(
+        pid,
+        merge,
+        writer,
+        header,
+        found.map(|_| ()).map_err(Cause::NoLibrary),
+    );
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))
@@ -132,6 +141,7 @@ fn prepare(
     request: &Request,
     library_and_arena: Option<(&Path, &str)>,
     inherited: Inherited,
+    local_ranks: usize,
 ) -> Result<Prepared, RecordError> {
     let hold = |samples: Option<&str>| {
         let environment = library::environment(library_and_arena, samples);
@@ -140,8 +150,8 @@ fn prepare(
         Ok((held, environment))
     };
     let (held, environment) = hold(None)?;
-    let plan = wished(request);
-    let impossible = match Rings::open(held.pid, plan, situation()) {
+    let plan = wished(request, local_ranks);
+    let impossible = match Rings::open(&[held.pid], plan, situation()) {
         Ok(mut rings) => {
             let notes = std::mem::take(&mut rings.notes);
             return Ok(Prepared {
@@ -184,6 +194,120 @@ fn prepare(
 /// What a recording without perf events lacks.
 const WITHOUT_PERF: &str = "Until then the program's threads sample themselves, without kernel frames \
                             and page faults, and what they did while off a CPU is inferred";
+
+/// Records a process that runs already, until it ends or a signal arrives. Returns the status of success:
+/// that of the process is not known to a process that is not its parent.
+///
+/// # Errors
+/// [`RecordError`] if the process cannot be recorded. No experiment is left then.
+pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
+    let target = Target::of(pid).map_err(other)?;
+    experiment::choose(&request.target).map_err(other)?;
+    let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
+    sys::raise_file_limit();
+    sys::raise_priority();
+    let (mut rings, note) = open_on_threads(request, &target)?;
+
+    let start = rings.enable().map_err(other)?;
+    let cpu_time_before = sys::cpu_time(pid).unwrap_or(0);
+    let found = target.records();
+    let mut header = header::initial(request, &target.environment, start);
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    header.command = target.command.iter().map(text).collect();
+    header.directory.clone_from(&target.directory);
+    header.attached = true;
+    header.notes = rings.notes.clone();
+    header
+        .notes
+        .extend(target.notes.iter().cloned().chain(note));
+    header.sampling = header::sampling(&rings.plan, &Default::default(), (0, 0));
+    if request.dry_run {
+        let directory = experiment::choose(&request.target).map_err(other)?;
+        say(format!("would make {}", directory.display()));
+        say(describe(&rings.plan, None));
+        header.notes.iter().for_each(say);
+        return Ok(0);
+    }
+    let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
+    if request.verbose {
+        say(describe(&rings.plan, None));
+    }
+    made.keep();
+    print_creating(writer.directory(), pid);
+
+    let objects = LoadObjects::new(None);
+    let mut processes = Processes::new(objects, !request.follow);
+    processes.cpu_time_before = cpu_time_before;
+    let first_pair = Pair::read(clock::RAW);
+    let mut merge = Merge::new(processes, OpenMp::new(None, Line::new(first_pair)), start);
+    std::thread::sleep(FIRST_SWITCHES);
+    merge.begin_with(&mut rings, found);
+    let library = Err(Cause::Attached);
+    let mut session = Session::new(pid, merge, writer, header, library);
+    let ended = run_session(
+        &mut session,
+        Source::Perf(Box::new(rings)),
+        &mut signals,
+        request.verbose,
+    );
+    Ok(ended.map_or(1, Ended::status))
+}
+
+/// The time in which most threads that do not sleep are switched in or out once.
+const FIRST_SWITCHES: Duration = Duration::from_millis(20);
+
+/// Opens the events of all threads of a process that runs. A thread that another one makes meanwhile may
+/// inherit some of them: then all are opened anew. Also returns a note if such a thread remained.
+fn open_on_threads(
+    request: &Request,
+    target: &Target,
+) -> Result<(Rings, Option<String>), RecordError> {
+    /// A program that makes threads faster than this is recorded without some of them.
+    const TRIES: usize = 20;
+    let plan = wished(request, 1);
+    for _ in 1..TRIES {
+        let tids = target.threads();
+        let rings = Rings::open(&tids, plan, situation()).map_err(other)?;
+        let is_new = |tid: &i32| tids.binary_search(tid).is_err();
+        if !target.threads().iter().any(is_new) {
+            return Ok((rings, None));
+        }
+    }
+    let rings = Rings::open(&target.threads(), plan, situation()).map_err(other)?;
+    let note = "the process made threads all the time: a thread that began while its events were being \
+                opened may be recorded in part, or not at all";
+    Ok((rings, Some(note.to_owned())))
+}
+
+/// Says once if experiments of an earlier launch with more ranks stand beside those that are replaced.
+fn warn_of_larger_launch(request: &Request) {
+    let Destination {
+        directory,
+        name: Some(name),
+        rank: Some(rank),
+        ..
+    } = &request.target
+    else {
+        return;
+    };
+    let folder = directory.clone().unwrap_or_default();
+    if rank.number == 0
+        && let Some(path) = rank::left_over(&folder, name, rank)
+    {
+        say(format!(
+            "{} is of an earlier launch with more ranks: remove what does not belong to this one",
+            path.display()
+        ));
+    }
+}
+
+/// Prints the experiment's name as gprofng does.
+fn print_creating(directory: &Path, pid: i32) {
+    let mut creating = b"Creating experiment directory ".to_vec();
+    creating.extend(directory.as_os_str().as_bytes());
+    creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
+    print_line(creating);
+}
 
 /// Records until the program has ended. Returns how it ended, if that is known: the program runs, and
 /// its end must be awaited even if the recording fails.
@@ -234,8 +358,8 @@ fn arena() -> Result<Consumer, String> {
         .map_err(|error| format!("the shared memory for OpenMP events cannot be made: {error}"))
 }
 
-fn wished(request: &Request) -> Plan {
-    let cpus = sys::allowed_cpus() as usize;
+fn wished(request: &Request, local_ranks: usize) -> Plan {
+    let cpus = sys::allowed_cpus().len() * local_ranks;
     Plan::wished(request.period_us, request.follow, cpus)
 }
 
@@ -279,7 +403,7 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
 ///
 /// # Errors
 /// [`RecordError`].
-pub fn dry_run(request: &Request) -> Result<(), RecordError> {
+pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let (found, arena) = library_and_arena();
@@ -290,6 +414,7 @@ pub fn dry_run(request: &Request) -> Result<(), RecordError> {
         request,
         library.zip(arena_path.as_deref()),
         signals.inherited(),
+        local_ranks,
     )?;
     say(format!("would make {}", directory.display()));
     say(describe(&prepared.source.plan(), library));

@@ -11,10 +11,11 @@ use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
 use crate::merge::Merge;
+use crate::no_events::Cause;
 use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
-use crate::shortfall::Shortfall;
+use crate::shortfall::{Shortfall, named};
 use crate::signals::Signals;
 use crate::source::Source;
 use crate::sys::{self, Ended};
@@ -27,19 +28,26 @@ const HEADER_INTERVAL: Duration = Duration::from_secs(1);
 /// A running recording.
 pub struct Session {
     pid: i32,
+    /// The process ran already, and goes on after the recording.
+    is_attached: bool,
     merge: Merge,
     writer: Writer,
     header: Header,
     flushed: Instant,
     headed: Instant,
     /// Whether the library records OpenMP events, or why not.
-    library: Result<(), String>,
+    library: Result<(), Cause>,
+    /// How the program has ended. Processes that it started may be recorded on.
     ended: Option<Ended>,
+    /// A signal told to end.
+    is_told_to_end: bool,
+    /// The user knows that other processes are recorded on.
+    is_announced: bool,
 }
 
 /// Why the rounds have ended.
 enum RoundsEnd {
-    /// The program has ended.
+    /// The program has ended, and all that it started, or the user wanted no more.
     Program(Ended),
     /// The experiment cannot be written any further.
     Write(ExperimentError),
@@ -52,10 +60,11 @@ impl Session {
         merge: Merge,
         writer: Writer,
         header: Header,
-        library: Result<(), String>,
+        library: Result<(), Cause>,
     ) -> Self {
         Session {
             pid,
+            is_attached: library == Err(Cause::Attached),
             merge,
             writer,
             header,
@@ -63,6 +72,8 @@ impl Session {
             headed: Instant::now(),
             library,
             ended: None,
+            is_told_to_end: false,
+            is_announced: false,
         }
     }
 
@@ -71,7 +82,8 @@ impl Session {
         self.ended
     }
 
-    /// Records until the program has ended, and finishes the experiment.
+    /// Records until the program and all processes that it started have ended, and finishes the
+    /// experiment. A signal after the program's end ends the recording.
     ///
     /// # Errors
     /// If the program's rings or its end cannot be waited for.
@@ -83,22 +95,25 @@ impl Session {
     ) -> io::Result<Ended> {
         match self.record_rounds(&mut source, signals)? {
             RoundsEnd::Program(ended) => {
-                self.ended = Some(ended);
                 self.end(source, ended, verbose);
                 Ok(ended)
             }
             RoundsEnd::Write(error) => {
                 self.stop(source, &error);
-                let ended = wait(self.pid, signals);
+                let ended = match self.ended {
+                    Some(ended) => ended,
+                    None if self.is_attached => Ended::Unknown,
+                    None => wait(self.pid, signals),
+                };
                 self.ended = Some(ended);
-                self.header.exit_status = Some(ended.status());
+                self.header.exit_status = known_status(ended);
                 self.writer.stop(&self.header);
                 Ok(ended)
             }
         }
     }
 
-    /// Records round by round until the program has ended.
+    /// Records round by round until the end.
     fn record_rounds(
         &mut self,
         source: &mut Source,
@@ -109,6 +124,7 @@ impl Session {
             .chain(source.descriptors())
             .map(sys::readable)
             .collect();
+        let has_rings = polled.len() > 1;
         let begun = Instant::now();
         let mut due = begun + SHORTEST_ROUND;
         loop {
@@ -120,22 +136,34 @@ impl Session {
             // A ring reports a hang-up from the end of its last thread on.
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
-            for signal in arrived.for_program {
-                sys::send(self.pid, signal);
-            }
-            if arrived.child || polled.len() <= 1 {
-                // Reaping the process removes its CPU time.
-                let cpu_time = sys::cpu_time(self.pid);
-                if let Some(ended) = sys::try_wait(self.pid)? {
-                    if let Some(cpu_time) = cpu_time {
-                        self.merge.ended(cpu_time);
+            self.is_told_to_end |= arrived.ending;
+            // Each thread of an attached process has events of its own, and one of them is polled.
+            let is_last = has_rings && polled.len() <= 1 && !self.is_attached;
+            if self.ended.is_none() {
+                if self.is_attached {
+                    self.look_at_attached();
+                } else {
+                    for signal in arrived.for_program {
+                        sys::send(self.pid, signal);
                     }
-                    return Ok(RoundsEnd::Program(ended));
+                    if arrived.child || is_last {
+                        self.look_for_end()?;
+                    }
                 }
+            }
+            if let Some(ended) = self.ended
+                && (is_last || self.is_told_to_end || !source.plan().follow)
+            {
+                return Ok(RoundsEnd::Program(ended));
             }
             let truncated = self.merge.truncated_stacks();
             self.merge.round(source);
             let truncated = truncated < self.merge.truncated_stacks();
+            if let Some(ended) = self.ended
+                && !self.others_run()
+            {
+                return Ok(RoundsEnd::Program(ended));
+            }
             let longest = source.longest_round();
             due = Instant::now() + wait_after(truncated, begun.elapsed()).min(longest);
             let waiting = self.merge.samples_waiting();
@@ -146,6 +174,48 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Notes the program's end, if it has ended.
+    fn look_for_end(&mut self) -> io::Result<()> {
+        // Reaping the process removes its CPU time.
+        let cpu_time = sys::cpu_time(self.pid);
+        self.ended = sys::try_wait(self.pid)?;
+        if let Some(ended) = self.ended {
+            if let Some(cpu_time) = cpu_time {
+                self.merge.ended(cpu_time);
+            }
+            self.header.exit_status = known_status(ended);
+        }
+        Ok(())
+    }
+
+    /// Notes the end of an attached process, or of its recording.
+    fn look_at_attached(&mut self) {
+        if self.is_told_to_end || !sys::is_running(self.pid) {
+            self.ended = Some(Ended::Unknown);
+        }
+    }
+
+    /// Whether processes that the program started run on, after its end. Says so once.
+    fn others_run(&mut self) -> bool {
+        let others = self.merge.other_processes();
+        if others.is_empty() {
+            return false;
+        }
+        if !std::mem::replace(&mut self.is_announced, true) {
+            let (processes, they) = match others.as_slice() {
+                [_] => ("a process", "it ends"),
+                _ => ("processes", "they end"),
+            };
+            say(format!(
+                "the program has ended and left {processes} that {} recorded until {they} or you \
+                 press Ctrl-C: {} (with -F off only the program is recorded)",
+                if others.len() == 1 { "is" } else { "are" },
+                named(&others)
+            ));
+        }
+        true
     }
 
     /// Writes the header again from time to time, so that a killed recording tells what it lost.
@@ -220,13 +290,13 @@ impl Session {
 
         let header = &mut self.header;
         header.duration_ns = end.0;
-        header.exit_status = Some(ended.status());
+        header.exit_status = known_status(ended);
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;
         header.sampling.minor_faults = is_whole && has_minor;
         header.sampling.major_faults = is_whole && has_major;
-        let library = self.library.as_ref().copied().map_err(String::as_str);
+        let library = self.library.as_ref().copied();
         let silent = header::close_runtimes(header, &self.merge, library);
         let shortfall = Shortfall::of(header, &self.merge, silent);
         header.notes.extend(shortfall.notes());
@@ -294,6 +364,11 @@ impl Session {
         ));
         notes.iter().for_each(say);
     }
+}
+
+/// The status for the header.
+fn known_status(ended: Ended) -> Option<i32> {
+    (ended != Ended::Unknown).then(|| ended.status())
 }
 
 /// Waits for the program, of which nothing more is recorded.

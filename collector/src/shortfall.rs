@@ -23,7 +23,7 @@ pub struct Shortfall {
     pub given_up: u64,
     /// Number of threads that had no ring for their OpenMP records.
     pub refused: u32,
-    /// Processes still alive when the program had ended: process id and name.
+    /// Processes still alive when the recording ended: process id and name.
     pub went_on: Vec<(i32, String)>,
     /// Processes that the kernel does not permit to record.
     pub unrecorded: Vec<Unrecorded>,
@@ -53,7 +53,7 @@ impl Shortfall {
                 0 => merge.openmp.refused(),
                 _ => 0,
             },
-            went_on: processes.still_running(&merge.tables),
+            went_on: processes.still_running(&merge.tables, merge.merged_to()),
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
@@ -76,7 +76,7 @@ impl Shortfall {
                 _ => ("they", "were"),
             };
             notes.push(format!(
-                "{} went on after the program had ended; {they} {were} recorded until then",
+                "{} went on after the recording had ended; {they} {were} recorded until then",
                 named(&self.went_on)
             ));
         }
@@ -200,7 +200,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Process names, shortened to a few.
-fn named(processes: &[(i32, String)]) -> String {
+pub(crate) fn named(processes: &[(i32, String)]) -> String {
     const MOST: usize = 3;
     let name = |(pid, name): &(i32, String)| format!("{name} ({pid})");
     let shown: Vec<String> = processes.iter().take(MOST).map(name).collect();

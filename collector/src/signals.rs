@@ -24,6 +24,9 @@ const SENDING: Duration = Duration::from_millis(10);
 /// `collect`.
 const JOB_CONTROL: [libc::c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGCONT];
 
+/// Signals by which a user, a terminal or a batch system ends a command.
+const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGHUP];
+
 /// The blocked signals of this process, read from a signalfd.
 #[derive(Debug)]
 pub struct Signals {
@@ -47,6 +50,8 @@ pub struct Arrived {
     pub child: bool,
     /// Signals to forward to the program: their senders did not send them to it.
     pub for_program: Vec<libc::c_int>,
+    /// One of [`ENDING`] arrived, whoever sent it: the user wants an end.
+    pub ending: bool,
 }
 
 impl Signals {
@@ -138,6 +143,7 @@ impl Signals {
             let is_own = info.ssi_pid == std::process::id();
             let is_sent = info.ssi_code <= libc::SI_USER && !is_own;
             let is_directed = is_sent || signal == libc::SIGALRM;
+            arrived.ending |= ENDING.contains(&signal);
             if signal == libc::SIGCHLD {
                 arrived.child = true;
             } else if is_directed && !arrived.for_program.contains(&signal) {

@@ -7,6 +7,8 @@ use std::os::fd::RawFd;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
+    /// It was no child of ours, so its status is not known.
+    Unknown,
     /// It exited with this status.
     Exited(i32),
     /// This signal killed it.
@@ -17,6 +19,7 @@ impl Ended {
     /// The status as a shell reports it: that of the process, or 128 plus the signal's number.
     pub fn status(self) -> i32 {
         match self {
+            Ended::Unknown => 0,
             Ended::Exited(status) => status,
             Ended::Killed(signal) => 128 + signal,
         }
@@ -34,14 +37,18 @@ pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Whether a process lives, and is not just waiting to be reaped.
+/// Whether a thread of a process lives. A process that only waits to be reaped has none.
 pub fn is_running(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before it may hold anything (proc(5)).
-    let state = stat
-        .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.any(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The name before it may hold anything (proc(5)).
+        let state = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    })
 }
 
 /// Sends a signal. An error means that the process has ended, and is ignored.
@@ -91,15 +98,39 @@ pub fn file_size_limit() -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
-/// Number of CPUs that this process may run on.
-pub fn allowed_cpus() -> u32 {
-    // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed.
+/// Lets a perf event write to the ring of another one on the same CPU.
+pub(crate) fn write_to_ring_of(event: RawFd, ring: RawFd) -> io::Result<()> {
+    /// PERF_EVENT_IOC_SET_OUTPUT of `include/uapi/linux/perf_event.h`.
+    const SET_OUTPUT: libc::c_ulong = 0x2405;
+    // SAFETY: the call takes two descriptors and touches no memory.
+    check(unsafe { libc::ioctl(event, SET_OUTPUT, ring) }).map(|_| ())
+}
+
+/// Raises the limit of open files as far as the user may.
+pub(crate) fn raise_file_limit() {
+    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it, and setrlimit reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+/// The CPUs that this process may run on, by number.
+pub fn allowed_cpus() -> Vec<u32> {
+    // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed. Its numbers
+    // are below CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return 1;
+            return vec![0];
         }
-        libc::CPU_COUNT(&set) as u32
+        let all = 0..libc::CPU_SETSIZE as usize;
+        all.filter(|cpu| libc::CPU_ISSET(*cpu, &set))
+            .map(|cpu| cpu as u32)
+            .collect()
     }
 }
 

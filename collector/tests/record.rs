@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
 
 use experiment::Experiment;
@@ -454,6 +454,59 @@ fn default_names_count_on_and_a_dry_run_makes_nothing() {
     assert!(!inner.join("test.8.er").exists());
     collect(&["-d", "names", "true"]);
     assert!(inner.join("test.8.er").exists());
+}
+
+/// Starts `collect true` with these variables.
+fn in_environment(place: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Child {
+    let place = folder().join(place);
+    std::fs::create_dir_all(&place).expect("our folder");
+    Command::new(env!("CARGO_BIN_EXE_collect"))
+        .args(arguments)
+        .arg("true")
+        .envs(variables.iter().copied())
+        .current_dir(place)
+        .spawn()
+        .expect("collect runs")
+}
+
+#[test]
+fn tasks_of_srun_are_ranks_and_the_shell_of_sbatch_is_none() {
+    let job = [
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_PROCID", "0"),
+        ("SLURM_NTASKS", "4"),
+    ];
+    let step = [
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_PROCID", "3"),
+        ("SLURM_STEP_NUM_TASKS", "4"),
+    ];
+    for variables in [&job[..], &step] {
+        let mut running = in_environment("slurm", &["-o", "exp.er"], variables);
+        assert!(running.wait().expect("it ends").success());
+    }
+    assert_eq!(open("slurm/exp.er").header.rank, None);
+    let rank = open("slurm/exp.r3.er").header.rank.expect("a rank");
+    assert_eq!((rank.number, rank.size), (3, Some(4)));
+}
+
+#[test]
+fn sixteen_ranks_that_start_at_once_take_the_same_number() {
+    std::fs::create_dir_all(folder().join("ranks/test.3.r20.er")).expect("our folder");
+    for round in 4..=6 {
+        let ranks = (0..16).map(|rank| rank.to_string());
+        let running: Vec<Child> = ranks
+            .map(|rank| in_environment("ranks", &[], &[("PMI_RANK", &rank), ("PMI_SIZE", "16")]))
+            .collect();
+        for mut rank in running {
+            assert!(rank.wait().expect("it ends").success());
+        }
+        for rank in 0..16 {
+            let experiment = open(&format!("ranks/test.{round}.r{rank}.er"));
+            assert_eq!(experiment.header.rank.expect("a rank").number, rank);
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Manager {
     update: Option<&'static [&'static str]>,
     clang: &'static [&'static str],
     gfortran: &'static str,
+    /// Open MPI, and MPICH where it can be installed beside it.
+    mpi: &'static [&'static str],
     cxx: &'static str,
 }
 
@@ -27,6 +29,7 @@ const MANAGERS: &[Manager] = &[
         update: Some(&["update"]),
         clang: &["clang", "libomp-dev"],
         gfortran: "gfortran",
+        mpi: &["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev"],
         cxx: "g++",
     },
     Manager {
@@ -35,6 +38,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-gfortran",
+        mpi: &["openmpi-devel", "mpich-devel"],
         cxx: "gcc-c++",
     },
     Manager {
@@ -43,6 +47,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-fortran",
+        mpi: &["openmpi4-devel", "mpich-devel"],
         cxx: "gcc-c++",
     },
     Manager {
@@ -51,6 +56,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "openmp"],
         gfortran: "gcc-fortran",
+        mpi: &["openmpi"],
         cxx: "gcc",
     },
 ];
@@ -154,6 +160,23 @@ pub(crate) fn gfortran(for_what: &str) -> Outcome {
 pub(crate) fn cxx(for_what: &str) -> Outcome {
     let package = manager().map_or("g++", |m| m.cxx);
     program("g++", package, for_what)
+}
+
+/// An implementation of MPI, installed if need be.
+pub(crate) fn mpi(for_what: &str) -> Outcome {
+    if !fixtures::mpi().is_empty() {
+        return Ok(());
+    }
+    let packages = manager().map_or(&["openmpi"][..], |m| m.mpi);
+    let packages: Vec<String> = packages.iter().map(|&p| p.to_owned()).collect();
+    install(&packages, for_what)?;
+    if fixtures::mpi().is_empty() {
+        let packages = packages.join(", ");
+        return Err(format!(
+            "{packages} are installed, and still there is no mpicc with its mpirun"
+        ));
+    }
+    Ok(())
 }
 
 /// A program of a package, or a file of it by its whole path, installed if need be.

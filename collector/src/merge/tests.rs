@@ -12,6 +12,7 @@ use std::ffi::CString;
 use super::*;
 use crate::clock::{Line, Pair};
 use crate::perf::parse::Side;
+use crate::perf::plan::Plan;
 use crate::processes::LoadObjects;
 
 fn merge() -> Merge {
@@ -142,6 +143,66 @@ fn lifetimes_are_accounted_by_scheduling_state() {
     assert_eq!(accounted(1, Scheduling::Blocked), 400);
     assert_eq!(merge.tables.threads[1].death, Some(Nanos(800)));
     assert_eq!(merge.on_cpu(), (900 + 150, 0));
+}
+
+#[test]
+fn a_thread_that_was_there_is_on_or_off_its_cpu_as_its_first_switch_tells() {
+    let mut merge = merge();
+    let mut rings = Rings {
+        plan: Plan::wished(None, true, 2),
+        notes: Vec::new(),
+        samples: Vec::new(),
+        side_band: Vec::new(),
+        switch_stacks: Vec::new(),
+        major_faults: Vec::new(),
+        unshared: Vec::new(),
+    };
+    let record = |time, tid, what| SideRecord {
+        time,
+        pid: 10,
+        tid,
+        cpu: 0,
+        what,
+    };
+    let out = |preempted| Side::SwitchOut { preempted };
+    let found = |tid, scheduling| record(0, tid, Side::Found { scheduling });
+    for (time, tid, what) in [
+        (100, 10, out(false)),
+        (200, 11, Side::SwitchIn),
+        (250, 12, Side::SwitchIn),
+        (300, 14, Side::Fork { parent: 10 }),
+    ] {
+        merge.side_band(record(time, tid, what));
+    }
+    let looked_up = vec![
+        found(10, Scheduling::Blocked),
+        found(11, Scheduling::Running),
+        found(12, Scheduling::Blocked),
+        found(13, Scheduling::Running),
+        // Its fork tells when it began.
+        found(14, Scheduling::Running),
+    ];
+    merge.begin_with(&mut rings, looked_up);
+    merge.round_until(&mut Source::Perf(Box::new(rings)), u64::MAX);
+    merge.close(Nanos(1000));
+    let rows = merge.take_rows(Some(Nanos(1000)));
+    let mut sums: Vec<_> = rows
+        .sums
+        .iter()
+        .map(|it| (it.thread.0, it.scheduling, it.time.0))
+        .collect();
+    sums.sort_unstable_by_key(|(thread, scheduling, _)| (*thread, *scheduling as u8));
+    let expected = [
+        (0, Scheduling::Running, 100),
+        (0, Scheduling::Blocked, 900),
+        (1, Scheduling::Running, 800),
+        (1, Scheduling::Preempted, 200),
+        (2, Scheduling::Running, 750),
+        (2, Scheduling::Blocked, 250),
+        (3, Scheduling::Running, 1000),
+        (4, Scheduling::Preempted, 700),
+    ];
+    assert_eq!(sums, expected);
 }
 
 #[test]

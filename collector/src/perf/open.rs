@@ -3,7 +3,9 @@
 //! Each CPU has up to four events, each with a ring of its own: clock samples, side-band records,
 //! switch-out samples and major page faults. A flood of samples can therefore never cost a mapping or a
 //! switch record. The event of the side band samples minor page faults. All events are attached to the
-//! first process. Its threads and children inherit them. They are enabled at its `exec`.
+//! first process. Its threads and children inherit them. They are enabled at its `exec`. On a process that
+//! runs already, each thread gets events of its own, which write to the same rings; they are enabled
+//! together.
 //!
 //! Each CPU alone writes to its rings, as the kernel needs it: it orders writers of one CPU only. So no
 //! event has `inherit_stat`. With it a thread that ends writes its counts to the rings of all CPUs,
@@ -25,6 +27,7 @@ use perf_event_open::sample::Sampler;
 
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
+use crate::{clock, sys};
 
 /// Approximate number of switch-out samples that one CPU takes in a second. A stack at each of the
 /// 80,000 switches of sleeping OpenMP waits would be 1.3 GB/s. The kernel adapts the period of a
@@ -49,6 +52,8 @@ pub enum Content {
 pub struct Ring {
     cpu: u16,
     counter: Counter,
+    /// The same event on other threads, of a process that ran already. They write to the same ring.
+    _others: Vec<Counter>,
     sampler: Sampler,
     /// The first sample at or after the time limit of the last [`Ring::drain`].
     held: Vec<u8>,
@@ -68,18 +73,21 @@ pub struct Rings {
     pub switch_stacks: Vec<Ring>,
     /// Major page faults, one ring per CPU; empty where not permitted.
     pub major_faults: Vec<Ring>,
-    /// Keeps the first thread's events with it ([`unshared`]); `None` where not permitted.
-    pub unshared: Option<Counter>,
+    /// Keep the events of threads that are not inherited with them ([`unshared`]); none where not
+    /// permitted.
+    pub unshared: Vec<Counter>,
 }
 
 impl Rings {
-    /// Opens all events on process `pid`, which waits before its `exec`. Steps `plan` down until
-    /// the kernel accepts it.
-    pub fn open(pid: i32, mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
+    /// Opens all events on these threads: a process that waits before its `exec`, which enables them, or
+    /// all threads of one that runs. Steps `plan` down until the kernel accepts it.
+    pub fn open(tids: &[i32], mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
+        let own = sys::allowed_cpus();
+        let cpus: Vec<(u32, bool)> = cpus.iter().map(|cpu| (*cpu, own.contains(cpu))).collect();
         let mut notes = Vec::new();
         loop {
-            match Rings::attempt(pid, &plan, &cpus) {
+            match Rings::attempt(tids, &plan, &cpus) {
                 Ok(mut rings) => {
                     rings.notes = notes;
                     return Ok(rings);
@@ -93,12 +101,12 @@ impl Rings {
         }
     }
 
-    fn attempt(pid: i32, plan: &Plan, cpus: &[u32]) -> Result<Rings, Refusal> {
+    fn attempt(tids: &[i32], plan: &Plan, cpus: &[(u32, bool)]) -> Result<Rings, Refusal> {
         let open_each = |wanted, content| -> Result<Vec<Ring>, Refusal> {
             let cpus = if wanted { cpus } else { &[] };
             let mut rings = Vec::with_capacity(cpus.len());
             for cpu in cpus {
-                match Ring::open(pid, *cpu, plan, content) {
+                match Ring::open(tids, *cpu, plan, content) {
                     // The CPU went offline.
                     Err(Refusal {
                         errno: libc::ENODEV,
@@ -116,8 +124,21 @@ impl Rings {
             samples: open_each(plan.event.is_some(), Content::Samples)?,
             switch_stacks: open_each(plan.switch_stacks, Content::SwitchStacks)?,
             major_faults: open_each(true, Content::MajorFaults).unwrap_or_default(),
-            unshared: unshared(pid),
+            unshared: tids.iter().filter_map(|tid| unshared(*tid)).collect(),
         })
+    }
+
+    /// Enables all events, of threads whose `exec` does not. Returns the time from which on all of them
+    /// record; earlier samples are dropped.
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn enable(&mut self) -> io::Result<u64> {
+        Counter::enable_all()?;
+        for ring in self.samples.iter_mut().chain(&mut self.switch_stacks) {
+            let _ = ring.drain(u64::MAX, |_| {});
+        }
+        Ok(clock::raw_now())
     }
 
     /// The file descriptors to poll. One is readable when its ring is half full.
@@ -131,9 +152,14 @@ impl Rings {
 }
 
 impl Ring {
-    fn open(pid: i32, cpu: u32, plan: &Plan, content: Content) -> Result<Ring, Refusal> {
-        let target = (Proc(pid as u32), Cpu(cpu));
-        let sizes = plan.rings();
+    /// `is_allowed` tells whether the program may run on this CPU at its start.
+    fn open(
+        tids: &[i32],
+        (cpu, is_allowed): (u32, bool),
+        plan: &Plan,
+        content: Content,
+    ) -> Result<Ring, Refusal> {
+        let sizes = plan.rings(is_allowed);
         let (stage, exponent) = match content {
             Content::Samples => (Stage::Samples, sizes.samples),
             Content::SideBand => (Stage::SideBand, sizes.side_band),
@@ -142,22 +168,45 @@ impl Ring {
             Content::MajorFaults => (Stage::SideBand, 0),
         };
         let options = options(plan, content, exponent);
-        let counter = match (content, plan.event) {
-            (Content::Samples, Some(SampleEvent::Cycles)) => {
-                Counter::new(Hardware::CpuCycle, target, options)
+        let open = |tid: &i32| {
+            let target = (Proc(*tid as u32), Cpu(cpu));
+            match (content, plan.event) {
+                (Content::Samples, Some(SampleEvent::Cycles)) => {
+                    Counter::new(Hardware::CpuCycle, target, &options)
+                }
+                (Content::Samples, _) => Counter::new(Software::CpuClock, target, &options),
+                (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, &options),
+                (Content::MajorFaults, _) => {
+                    Counter::new(Software::MajorPageFault, target, &options)
+                }
+                (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, &options),
             }
-            (Content::Samples, _) => Counter::new(Software::CpuClock, target, options),
-            (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, options),
-            (Content::MajorFaults, _) => Counter::new(Software::MajorPageFault, target, options),
-            (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
         };
-        let counter = counter.map_err(|error| refusal(stage, &error))?;
+        // A thread may have ended since it was listed.
+        let mut counters = Vec::with_capacity(tids.len());
+        for tid in tids {
+            match open(tid) {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                counter => counters.push(counter.map_err(|error| refusal(stage, &error))?),
+            }
+        }
+        let mut counters = counters.into_iter();
+        let counter = counters.next().ok_or(Refusal {
+            stage,
+            errno: libc::ESRCH,
+        })?;
+        let others: Vec<Counter> = counters.collect();
         let sampler = counter
             .sampler(exponent)
             .map_err(|error| refusal(Stage::Ring, &error))?;
+        for other in &others {
+            sys::write_to_ring_of(other.file().as_raw_fd(), counter.file().as_raw_fd())
+                .map_err(|error| refusal(Stage::Ring, &error))?;
+        }
         Ok(Ring {
             cpu: cpu as u16,
             counter,
+            _others: others,
             sampler,
             held: Vec::new(),
         })
@@ -302,7 +351,7 @@ fn online_cpus() -> Vec<u32> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(listed.trim());
     if cpus.is_empty() {
-        (0..crate::sys::allowed_cpus()).collect()
+        sys::allowed_cpus()
     } else {
         cpus
     }

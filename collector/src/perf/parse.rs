@@ -4,6 +4,7 @@
 //! [`super::open`] requests. perf-event-open's own `parse` copies the stack and boxes the record,
 //! which costs half as much again as the unwinding.
 
+use experiment::state::Scheduling;
 use unwinder::{Register, Regs};
 
 /// The mask PERF_SAMPLE_REGS_USER: the sixteen general registers and the instruction pointer. Bits
@@ -276,6 +277,11 @@ pub enum Side {
     Fork {
         /// The process of the thread that created it.
         parent: i32,
+    },
+    /// The thread was there when the recording began. No event tells that: it was looked up.
+    Found {
+        /// What it did then.
+        scheduling: Scheduling,
     },
     /// The thread ended.
     Exit,

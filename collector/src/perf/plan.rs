@@ -86,11 +86,14 @@ pub const STACK_BYTES: u32 = 16 << 10;
 /// The same with the smallest rings, which then hold 31 samples instead of 15.
 const SMALL_STACK_BYTES: u32 = 8 << 10;
 
-/// From more CPUs than this on, rings start one step smaller: each CPU locks memory.
-const MANY_CPUS: usize = 32;
+/// From more rings of a kind than this on, they start one, two, three, four steps smaller: each locks
+/// memory. There is one for each CPU of each recording on a node, and 128 ranks on 128 CPUs would take
+/// 139 GB with the largest.
+const MANY_CPUS: [usize; 4] = [32, 1 << 10, 1 << 12, 1 << 13];
 
 impl Plan {
-    /// The plan to try first, with every feature.
+    /// The plan to try first, with every feature. `cpus` is the number of CPUs that the program may run
+    /// on, times that of the programs recorded beside each other.
     pub fn wished(period_us: Option<f64>, follow: bool, cpus: usize) -> Plan {
         Plan {
             event: period_us.map(|_| SampleEvent::Cycles),
@@ -101,7 +104,7 @@ impl Plan {
             build_ids: true,
             follow,
             stack_bytes: STACK_BYTES,
-            ring_step: usize::from(cpus > MANY_CPUS),
+            ring_step: MANY_CPUS.iter().filter(|many| cpus > **many).count(),
         }
     }
 
@@ -117,9 +120,15 @@ impl Plan {
         }
     }
 
-    /// The sizes of the rings.
-    pub fn rings(&self) -> RingSizes {
-        RINGS[self.ring_step]
+    /// The sizes of the rings of a CPU. They are the smallest for a CPU that the program may not run on
+    /// at its start (`is_allowed`): it gets there only if it changes its affinity.
+    pub fn rings(&self, is_allowed: bool) -> RingSizes {
+        let step = if is_allowed {
+            self.ring_step
+        } else {
+            RINGS.len() - 1
+        };
+        RINGS[step]
     }
 }
 
@@ -227,9 +236,10 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
 fn without_remedy(errno: i32) -> Option<Impossible> {
     let reason = match errno {
         libc::EMFILE | libc::ENFILE => {
-            "too few open files are allowed for three events on each CPU: raise the limit with \
-             `ulimit -n`"
+            "too few open files are allowed for four events on each CPU, with -P of each thread: \
+             raise the limit with `ulimit -n`"
         }
+        libc::ESRCH => "the process has ended",
         libc::ENOSYS => "this kernel was built without perf events",
         _ => return None,
     };
@@ -390,7 +400,8 @@ mod tests {
         };
         assert_eq!((steps, plan.stack_bytes), (RINGS.len() - 1, 8 << 10));
         assert!(end.contains("ulimit -l"), "{end}");
-        let pages: u32 = [plan.rings().samples, plan.rings().side_band]
+        let rings = plan.rings(true);
+        let pages: u32 = [rings.samples, rings.side_band]
             .iter()
             .map(|exponent| (1 << exponent) + 1)
             .sum();
@@ -398,6 +409,32 @@ mod tests {
             pages * 4 <= 516,
             "two rings fit an ordinary user's share: {pages} pages"
         );
+    }
+
+    /// Bytes of all rings.
+    fn locked(cpus: u64, allowed: u64, ranks: u64) -> u64 {
+        let plan = Plan::wished(Some(997.0), true, (allowed * ranks) as usize);
+        let bytes = |is_allowed| {
+            let sizes = plan.rings(is_allowed);
+            let exponents = [sizes.samples, sizes.side_band, sizes.switch_stacks];
+            exponents.iter().map(|it| 4096_u64 << it).sum::<u64>()
+        };
+        ranks * (allowed * bytes(true) + (cpus - allowed) * bytes(false))
+    }
+
+    #[test]
+    fn recordings_beside_each_other_do_not_fill_the_memory_of_a_node() {
+        const GB: u64 = 1 << 30;
+        // Alone, on a large node.
+        assert!(locked(256, 256, 1) < 2 * GB);
+        // A rank on each CPU, bound and not; few ranks with many threads.
+        assert!(locked(128, 1, 128) < 10 * GB);
+        assert!(locked(128, 128, 128) < 10 * GB);
+        assert!(locked(128, 32, 4) < 2 * GB);
+        // A bound rank keeps large rings where it runs.
+        let bound = Plan::wished(Some(997.0), true, 128);
+        assert_eq!(bound.rings(true), RINGS[1]);
+        assert_eq!(bound.rings(false), RINGS[4]);
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub struct Header {
     pub command: Vec<String>,
     /// Its working directory.
     pub directory: String,
+    /// Its rank, if a launcher of MPI or Slurm started it.
+    pub rank: Option<Rank>,
+    /// Whether the target ran already when the recording began (`-P`).
+    pub attached: bool,
     /// `-C` comments.
     pub comments: Vec<String>,
     /// Name of the host.
@@ -49,6 +53,18 @@ pub struct Header {
     pub losses: Losses,
     /// What was not permitted or not possible: a sentence each, with what to do about it.
     pub notes: Vec<String>,
+}
+
+/// The place of the target among the processes that a launcher started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rank {
+    /// From 0.
+    pub number: u32,
+    /// How many there are; `None` if the launcher does not tell.
+    pub size: Option<u32>,
+    /// Equal for all ranks of one launch, as far as the launcher tells.
+    pub job: String,
 }
 
 /// The clock that took the samples.

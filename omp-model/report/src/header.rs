@@ -145,6 +145,15 @@ fn target(experiment: &Experiment) -> Vec<Line> {
         "Target command: '{}'",
         header.command.join(" ")
     ))];
+    if header.attached {
+        lines.push(Line::plain(
+            "Recorded a running process (-P): its OpenMP states are read from stacks".to_owned(),
+        ));
+    }
+    lines.extend(header.rank.iter().map(|rank| {
+        let size = rank.size.map(|size| format!(" of {size}"));
+        Line::plain(format!("Rank {}{}", rank.number, size.unwrap_or_default()))
+    }));
     let processes = experiment.tables.processes.iter();
     lines.extend(processes.map(|process| {
         Line::plain(format!(
@@ -180,6 +189,9 @@ fn target(experiment: &Experiment) -> Vec<Line> {
     });
     lines.push(match header.exit_status {
         Some(status) => Line::plain(format!("Exit status: {status}")),
+        None if header.attached => {
+            Line::plain("Exit status: not known to a recording of a running process".to_owned())
+        }
         None => Line::warning(
             "Exit status: not known; the recording ended before the target did".to_owned(),
         ),

@@ -125,15 +125,22 @@ fn a_program_with_rights_of_its_own() {
 #[test]
 fn processes_that_go_on() {
     let place = place("daemon");
-    let script = "exec $C -O run.er sh -c 'setsid sleep 4 >/dev/null 2>&1 & exit 3'";
+    // A signal ends the recording, not the process.
+    let script = "$C -O run.er sh -c 'setsid sh -c \"echo \\$\\$ > pid; exec sleep 100\" \
+                  >/dev/null 2>&1 & exit 3' & \
+                  until [ -s pid ]; do sleep 0.01; done; sleep 1; kill -TERM $!; wait $!; echo $?; \
+                  kill $(cat pid) && echo alive";
     let outcome = shell(script, &place);
-    assert_eq!(outcome.status, 3);
-    assert!(line(&outcome).contains("went on"), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, "3\nalive\n", "{}", outcome.stderr);
+    let said: Vec<&str> = outcome.said_by_collect().collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("left a process that is recorded until it ends or you press"));
+    assert!(said[1].contains("went on"), "{said:?}");
     let noted = notes(&place.join("run.er"));
     assert!(
         noted
             .iter()
-            .any(|note| note.contains("went on after the program")),
+            .any(|note| note.contains("went on after the recording")),
         "{noted:?}"
     );
     // As asked, and so not worth a line.

@@ -6,8 +6,6 @@
 //! last look, unless it slept from one look to the next. A process is known once our library is loaded
 //! in it; the first one always is.
 
-mod proc;
-
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -15,8 +13,8 @@ use omp_ring::samples::{SampleReader, SampledThread, TakenSample};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::perf::parse::{Mapping, Side, SideRecord};
+use crate::proc::{self, CpuTimes};
 use crate::sys;
-use proc::CpuTimes;
 
 /// How much a running thread's CPU time may lack until the kernel's next timer tick, in nanoseconds.
 const TICK: u64 = 10_000_000;
@@ -63,7 +61,8 @@ struct Slot {
 struct Process {
     /// When its program began.
     since: u64,
-    mappings: FxHashSet<(u64, u64, u64, Box<[u8]>)>,
+    /// Start, length and offset of each that is told.
+    mappings: FxHashSet<(u64, u64, u64)>,
     /// Where its executable begins.
     executable: Option<u64>,
     threads: FxHashMap<i32, Thread>,
@@ -379,14 +378,8 @@ impl OwnSamples {
         process.executable = start;
         let time = looked.max(process.since);
         let new = mappings.into_iter().filter(|mapping| {
-            let Mapping {
-                start,
-                length,
-                offset,
-                path,
-                ..
-            } = mapping;
-            let key = (*start, *length, *offset, path.clone());
+            // Not by path: the file may be deleted meanwhile.
+            let key = (mapping.start, mapping.length, mapping.offset);
             process.mappings.insert(key)
         });
         let new: Vec<Mapping> = new.collect();

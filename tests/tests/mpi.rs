@@ -1,0 +1,184 @@
+//! MPI programs: each rank has an experiment of its own, named after it, with its own work; the launcher
+//! prints and ends as it does without collect.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use end_to_end::{Outcome, finish, folder, reports, rows, tools};
+use fixtures::Mpi;
+
+/// An implementation, a folder for a test, and `programs/ranks.c` in it.
+struct Place {
+    mpi: Mpi,
+    folder: PathBuf,
+}
+
+fn places(test: &str) -> Vec<Place> {
+    let implementations = fixtures::mpi();
+    assert!(
+        !implementations.is_empty(),
+        "these tests need Open MPI or MPICH"
+    );
+    let each = implementations.into_iter().map(|mpi| {
+        let name = format!("mpi-{test}-{}-{}", mpi.name, std::process::id());
+        let folder = folder().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let built = Command::new(&mpi.compiler)
+            .args(["-O2", "-g", "-fopenmp", "-o"])
+            .arg(folder.join("ranks"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/ranks.c"))
+            .status()
+            .unwrap();
+        assert!(built.success());
+        Place { mpi, folder }
+    });
+    each.collect()
+}
+
+impl Place {
+    /// Runs a line of the shell: `$C` is collect, `$M` the launcher.
+    fn shell(&self, line: &str) -> Outcome {
+        // Ranks wait by polling: each run needs the CPUs.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _guard = ONE_AT_A_TIME.lock();
+        let mut shell = Command::new("bash");
+        shell
+            .args(["-c", line])
+            .current_dir(&self.folder)
+            .env("C", &tools().collect)
+            .env("M", &self.mpi.launcher)
+            .env("OMP_WAIT_POLICY", "passive")
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        let outcome = finish(shell);
+        eprintln!("{}: {line}\n{}", self.mpi.name, outcome.stderr);
+        outcome
+    }
+
+    fn experiments(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".er")).collect();
+        names.sort();
+        names
+    }
+
+    /// The experiments NAME.rK.er are those of the ranks that printed `stdout`: their processes, and
+    /// their work as they measured it.
+    #[track_caller]
+    fn check(&self, name: &str, stdout: &str, ranks: usize) {
+        let lines: Vec<&str> = stdout.lines().collect();
+        assert_eq!(lines.len(), ranks, "{stdout}");
+        for line in lines {
+            let mut words = line.split(' ');
+            let mut next = || words.next().unwrap().parse::<f64>().unwrap();
+            let (rank, pid, spent) = (next(), next(), next());
+            let experiment = self.folder.join(format!("{name}.r{rank}.er"));
+            let views = reports(&experiment, "user", &["-header", "-functions"]);
+            let header = &views[0]["header"];
+            assert_eq!(header["rank"]["number"], rank as u64);
+            assert_eq!(header["rank"]["size"], ranks as u64);
+            assert_eq!(header["exit_status"], 0);
+            let spin = rows(&views[1]).iter().find(|row| row["name"] == "spin");
+            let found = spin.unwrap()["values"]["i.ompwork"].as_f64().unwrap();
+            assert!(
+                (found - spent).abs() < 0.04 * spent + 0.01,
+                "rank {rank}: {found} s in spin by the experiment, {spent} s by its own clock"
+            );
+            let processes = &views[0]["processes"];
+            let text = tools().print(&experiment, &["-header"]);
+            assert!(
+                text.contains(&format!("Process pid {pid}:")),
+                "{pid}: {processes} {text}"
+            );
+            assert!(
+                text.contains(&format!("Rank {rank} of {ranks}\n")),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_rank_has_an_experiment_named_after_it_with_its_own_work() {
+    for place in places("each") {
+        let inside = place.shell("$M -n 2 $C -o exp.er ./ranks");
+        assert_eq!(inside.status, 0);
+        assert_eq!(place.experiments(), ["exp.r0.er", "exp.r1.er"]);
+        place.check("exp", &inside.stdout, 2);
+        let before = place.shell("$C -O exp.er $M -n 3 ./ranks");
+        assert_eq!(before.status, 0);
+        assert!(
+            !before.stderr.contains("earlier launch"),
+            "{}",
+            before.stderr
+        );
+        assert_eq!(place.experiments(), ["exp.r0.er", "exp.r1.er", "exp.r2.er"]);
+        place.check("exp", &before.stdout, 3);
+        // What a larger launch left beside them is said.
+        let smaller = place.shell("$M -n 2 $C -O exp.er ./ranks");
+        let said = "exp.r2.er is of an earlier launch with more ranks";
+        assert_eq!(
+            smaller.stderr.matches(said).count(),
+            1,
+            "{}",
+            smaller.stderr
+        );
+    }
+}
+
+#[test]
+fn without_a_name_all_ranks_take_the_same_number() {
+    for place in places("names") {
+        for line in [
+            "$M -n 2 $C ./ranks",
+            "$C $M -n 3 ./ranks",
+            "$M -n 2 sh -c '$C ./ranks'",
+            "$C $M -n 1 ./ranks : -n 1 ./ranks",
+        ] {
+            assert_eq!(place.shell(line).status, 0);
+        }
+        let expected = [(1, 2), (2, 3), (3, 2), (4, 2)];
+        let names = expected
+            .map(|(number, ranks)| (0..ranks).map(move |rank| format!("test.{number}.r{rank}.er")));
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        assert_eq!(place.experiments(), names);
+    }
+}
+
+#[test]
+fn the_status_is_the_launcher_s() {
+    for place in places("status") {
+        for status in [3, 99] {
+            let alone = place.shell(&format!("$M -n 2 ./ranks {status}"));
+            let before = place.shell(&format!("$C -O e.er $M -n 2 ./ranks {status}"));
+            let inside = place.shell(&format!("$M -n 2 $C -O e.er ./ranks {status}"));
+            assert_ne!(alone.status, 0);
+            let (before, inside) = (before.status, inside.status);
+            assert_eq!((before, inside), (alone.status, alone.status));
+            // An abort kills the recordings as it does the ranks: what they had can be read.
+            for experiment in place.experiments() {
+                let experiment = place.folder.join(experiment);
+                assert!(!rows(&reports(&experiment, "user", &["-functions"])[0]).is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_an_unclear_line_how_to_write_it() {
+    let place = places("dry").remove(0);
+    let dry = place.shell("$C -n -o e.er $M -n 2 ./ranks");
+    assert_eq!((dry.status, dry.stdout.as_str()), (0, ""));
+    assert!(dry.stderr.contains("-o e.er -d "), "{}", dry.stderr);
+    let unclear = place.shell("$C $M --strange true -n 2 ./ranks");
+    assert_eq!(unclear.status, 1);
+    let said = "it is not certain whether true is the program to record; write `";
+    assert!(unclear.stderr.contains(said), "{}", unclear.stderr);
+    assert_eq!(place.experiments(), [""; 0]);
+}
