@@ -197,8 +197,7 @@ impl Merge {
                 !rings.switch_stacks.is_empty()
             }
             Source::Own { samples, .. } => {
-                let now = clock::raw_now().saturating_sub(self.start);
-                self.side_band.extend(samples.look(now));
+                self.side_band.extend(samples.look());
                 self.apply_side_band(cutoff);
                 self.take_own_samples(samples, cutoff);
                 true

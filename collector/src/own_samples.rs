@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use omp_ring::samples::{SampleReader, SampledThread, TakenSample};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::clock;
 use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::proc::{self, CpuTimes};
 use crate::sys;
@@ -66,6 +67,8 @@ struct Process {
     /// Where its executable begins.
     executable: Option<u64>,
     threads: FxHashMap<i32, Thread>,
+    /// Threads that had no slot at the last look, and its time.
+    without_slot: FxHashMap<i32, u64>,
 }
 
 /// A thread that lives. Times are in nanoseconds since the start.
@@ -100,21 +103,29 @@ impl OwnSamples {
         }
     }
 
-    /// Looks at all processes, now: `now` is nanoseconds since the start. Returns what happened since
-    /// the last look, in no order.
-    pub fn look(&mut self, now: u64) -> Vec<SideRecord> {
+    /// Looks at all processes. Returns what happened since the last look, in no order.
+    pub fn look(&mut self) -> Vec<SideRecord> {
         let begun = Instant::now();
         if !self.processes.contains_key(&self.first) {
             self.begin_process(self.first, 0);
         }
+        // Slots are read after the lists: a thread that is gone has closed its slot by then.
+        let listed = self.now();
+        let list = |pid: i32| (pid, proc::threads(pid).filter(|_| sys::is_running(pid)));
+        let lists: Vec<_> = self.processes.keys().map(|pid| list(*pid)).collect();
+        let now = self.now();
         self.take_slots(now);
-        let pids: Vec<i32> = self.processes.keys().copied().collect();
-        for pid in pids {
-            self.look_at(pid, now);
+        for (pid, tids) in lists {
+            self.look_at(pid, tids, (listed, now));
         }
         self.looked = now;
         self.look_took = begun.elapsed();
         std::mem::take(&mut self.records)
+    }
+
+    /// Now, in nanoseconds since the start.
+    fn now(&self) -> u64 {
+        clock::raw_now().saturating_sub(self.start)
     }
 
     /// Reads what the threads have written. Call it after [`OwnSamples::look`]: that tells the mappings.
@@ -298,30 +309,27 @@ impl OwnSamples {
                 .unwrap_or_default(),
             executable: parent.and_then(|parent| parent.executable),
             threads: FxHashMap::from_iter([(tid, Thread::new((pid, tid), time))]),
+            without_slot: FxHashMap::default(),
         };
         self.processes.insert(pid, process);
     }
 
-    fn look_at(&mut self, pid: i32, now: u64) {
+    /// Looks at a process whose living threads were `tids` at the first of two times; `None` if it has
+    /// ended. The second one is now.
+    fn look_at(&mut self, pid: i32, tids: Option<Vec<i32>>, (listed, now): (u64, u64)) {
         let looked = self.looked;
-        let tids = match proc::threads(pid) {
-            Some(tids) if sys::is_running(pid) => tids,
-            _ => {
-                self.end_threads(pid, now, |_| false);
-                if pid != self.first {
-                    self.processes.remove(&pid);
-                }
-                return;
+        let Some(tids) = tids else {
+            self.end_threads(pid, now, |_, _| true);
+            if pid != self.first {
+                self.processes.remove(&pid);
             }
+            return;
         };
         self.look_at_mappings(pid, looked);
-        for &tid in &tids {
-            let is_known = |process: &Process| process.threads.contains_key(&tid);
-            if !self.processes.get(&pid).is_some_and(is_known) {
-                self.add_thread((pid, tid), looked);
-            }
-        }
-        self.end_threads(pid, now, |tid| tids.contains(&tid));
+        self.find_threads(pid, &tids, now);
+        self.end_threads(pid, now, |tid, since| {
+            since < listed && !tids.contains(&tid)
+        });
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
@@ -334,28 +342,49 @@ impl OwnSamples {
         }
     }
 
-    /// Ends the threads of a process that do not live.
-    fn end_threads(&mut self, pid: i32, now: u64, lives: impl Fn(i32) -> bool) {
+    /// Adds threads that have no slot: those that do not have one at the second look either.
+    fn find_threads(&mut self, pid: i32, tids: &[i32], now: u64) {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
-        let gone = process.threads.extract_if(|tid, _| !lives(*tid));
+        let before = std::mem::take(&mut process.without_slot);
+        let mut found = Vec::new();
+        for tid in tids {
+            if process.threads.contains_key(tid) {
+                continue;
+            }
+            match before.get(tid) {
+                Some(since) => found.push((*tid, *since)),
+                None => {
+                    process.without_slot.insert(*tid, now);
+                }
+            }
+        }
+        for (tid, since) in found {
+            self.add_thread((pid, tid), since);
+        }
+    }
+
+    /// Ends the threads of a process that are gone, by their ids and begins.
+    fn end_threads(&mut self, pid: i32, now: u64, is_gone: impl Fn(i32, u64) -> bool) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let gone = process
+            .threads
+            .extract_if(|tid, thread| is_gone(*tid, thread.since));
         let gone: Vec<(i32, Thread)> = gone.collect();
         for (tid, mut thread) in gone {
             let ids = (pid, tid);
             let end = match thread.until {
-                Some((until, cpu_time)) => {
-                    thread.counts.on_cpu = thread.counts.on_cpu.max(cpu_time);
-                    if !thread.is_asleep {
-                        thread.tell_off_cpu(until, 0, &mut |time, what| {
-                            self.records.push(side_record(time, ids, what));
-                        });
-                    }
-                    until
-                }
+                Some(until) => thread.end(until, |time, what| {
+                    self.records.push(side_record(time, ids, what));
+                }),
                 None => now,
             };
             self.ended_cpu += thread.counts.on_cpu;
+            // The first thread closes its slot when the process begins to exit.
+            let end = if tid == pid { now } else { end };
             self.record(end, ids, Side::Exit);
         }
     }
@@ -447,6 +476,19 @@ impl Thread {
             return;
         }
         self.tell_off_cpu(now, TICK, &mut tell);
+    }
+
+    /// Tells what is left, of a thread that has closed its slot, with its CPU time by then. Returns when
+    /// that was.
+    fn end(&mut self, (until, cpu_time): (u64, u64), mut tell: impl FnMut(u64, Side)) -> u64 {
+        let ran = cpu_time.saturating_sub(self.counts.on_cpu);
+        self.counts.on_cpu += ran;
+        if !self.is_asleep {
+            self.tell_off_cpu(until, 0, &mut tell);
+        } else if ran > 0 {
+            tell(until.saturating_sub(ran), Side::Wakes);
+        }
+        until
     }
 
     /// Tells time off CPUs up to `time` that is not told yet. The counts may be behind by `slack`.

@@ -73,6 +73,28 @@ extern "C" fn at_load() {
 #[used]
 static AT_LOAD: extern "C" fn() = at_load;
 
+/// Called when the process exits, on the thread that calls `exit`. Its slot tells its CPU time.
+extern "C" fn at_exit() {
+    if FILE.get().is_some() {
+        let key = KEY.load(Relaxed);
+        // SAFETY: the key was made by `begin_process`. The thread's value is taken from it before it is
+        // used, so its destructor does not find it.
+        unsafe {
+            let value = libc::pthread_getspecific(key);
+            if !value.is_null() {
+                libc::pthread_setspecific(key, ptr::null());
+                thread_ends(value);
+            }
+        }
+    }
+}
+
+// SAFETY: the loader calls each pointer of this section once, at the exit of the process; the function
+// needs nothing of Rust's runtime.
+#[unsafe(link_section = ".fini_array")]
+#[used]
+static AT_EXIT: extern "C" fn() = at_exit;
+
 /// Begins to sample the process, with the thread that loads the library.
 fn begin_process(file: SampleFile) {
     let mut key = 0;
