@@ -2,6 +2,7 @@
 
 use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
 use experiment::tables::{self, Cut, RuntimeKind, Tables};
+use omp_ring::consumer::Consumer;
 use std::ffi::OsString;
 
 use crate::cli::Request;
@@ -127,6 +128,9 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .filter(|(_, count)| *count > 0)
         .collect();
     losses.sites_lost = merge.openmp.contexts_lost();
+    losses.calls_lost = merge.openmp.arena().map_or(0, Consumer::calls_lost);
+    losses.phases_unbegun = merge.control.unbegun;
+    header.paused_ns = merge.control.paused_until(header.duration_ns.max(merge.merged_to()));
     header.runtimes.clone_from(&merge.registered.runtimes);
 }
 

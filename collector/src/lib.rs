@@ -11,6 +11,7 @@
 //! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
 //! | [`truncated`], [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`registered`], [`contexts`], [`clock`] | the program's OpenMP records, runtimes and calling contexts, and their clock |
+//! | [`control`] | pauses, phases, sample points and the end, by calls of the program and by options |
 //! | [`merge`], [`streams`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
+pub mod control;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

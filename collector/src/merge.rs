@@ -15,6 +15,7 @@ use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::stream::{Event, What};
 
 use crate::completion::{Completed, Completion};
+use crate::control::Control;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
@@ -42,6 +43,8 @@ pub struct Counts {
     pub samples: u64,
     /// Switch-out samples.
     pub switch_samples: u64,
+    /// Clock samples that were dropped because recording was paused.
+    pub paused_samples: u64,
     /// Records of the side band.
     pub side_band: u64,
     /// Samples that the kernel dropped.
@@ -82,6 +85,7 @@ impl Counts {
 const SIDE_BAND: u8 = 0;
 const OPENMP: u8 = 1;
 const SAMPLES: u8 = 2;
+const CONTROL: u8 = 3;
 
 /// The merge, and all state that it updates.
 pub struct Merge {
@@ -95,6 +99,8 @@ pub struct Merge {
     pub registered: Registered,
     /// Counts for the header.
     pub counts: Counts,
+    /// Pauses, phases and sample points.
+    pub control: Control,
     machine: Machine,
     accounting: TimeAccounting,
     stacks: Stacks,
@@ -124,6 +130,7 @@ impl Merge {
             openmp,
             registered: Registered::default(),
             counts: Counts::default(),
+            control: Control::default(),
             machine: Machine::new(),
             accounting: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
@@ -160,12 +167,17 @@ impl Merge {
 
     /// Does the last round, without a cutoff.
     pub fn last_round(&mut self, rings: &mut Rings) {
+        let now = clock::raw_now().saturating_sub(self.start);
+        self.control.forget_after(now);
         self.round_until(rings, u64::MAX);
     }
 
     fn round_until(&mut self, rings: &mut Rings, until: u64) {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
+        if let Some(arena) = self.openmp.arena_mut() {
+            self.control.drain(arena, self.start);
+        }
         self.take_side_band(rings, cutoff);
         let clocks = rings.samples.len();
         self.waiting
@@ -244,6 +256,10 @@ impl Merge {
                 if !self.processes.is_recorded(sample.pid) {
                     return;
                 }
+                if self.control.is_paused_at(sample.time) {
+                    self.counts.paused_samples += u64::from(!at_switch);
+                    return;
+                }
                 let thread = thread_of(
                     &mut self.processes,
                     &mut self.tables,
@@ -305,8 +321,10 @@ impl Merge {
             self.waiting.iter().zip(0..).filter_map(|(queue, number)| {
                 Some(Next::new(queue.front()?.time.0, SAMPLES, number))
             });
+        let control = self.control.next_time();
+        let control = control.map(|time| Next::new(time, CONTROL, 0));
         self.streams
-            .fill(side_band.into_iter().chain(openmp).chain(samples));
+            .fill(side_band.into_iter().chain(openmp).chain(samples).chain(control));
         let end = Next::new(cutoff, SIDE_BAND, 0);
         while let Some(first) = self.streams.first().filter(|first| *first < end) {
             let stop = self.streams.second().map_or(end, |second| second.min(end));
@@ -314,7 +332,8 @@ impl Merge {
             let next = match first.kind() {
                 SIDE_BAND => self.merge_side_band(stop),
                 OPENMP => self.merge_openmp(number, stop),
-                _ => self.merge_samples(number, stop),
+                SAMPLES => self.merge_samples(number, stop),
+                _ => self.merge_control(stop),
             };
             self.streams
                 .replace_first(next.map(|time| Next::new(time, first.kind(), number)));
@@ -381,6 +400,24 @@ impl Merge {
                 }
             }
         }
+    }
+
+    fn merge_control(&mut self, stop: Next) -> Option<u64> {
+        while let Some(time) = self.control.next_time() {
+            if Next::new(time, CONTROL, 0) >= stop {
+                return Some(time);
+            }
+            let now = self.advance(time);
+            let paused = self.control.apply(
+                now,
+                (&mut self.tables, &self.processes),
+                (&mut self.machine, &mut self.accounting),
+            );
+            if let (Some(paused), Some(arena)) = (paused, self.openmp.arena()) {
+                arena.set_paused(paused);
+            }
+        }
+        None
     }
 
     fn merge_samples(&mut self, number: u32, stop: Next) -> Option<u64> {
@@ -467,6 +504,9 @@ impl Merge {
     /// Reads the stacks of threads that sleep without a switch-out sample.
     fn read_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
+            if self.control.is_paused_at(sleep.since) {
+                continue;
+            }
             let Some(cpu) = sleepers::last_cpu(kernel_ids(&self.tables, thread)) else {
                 // It has ended.
                 continue;

@@ -165,6 +165,7 @@ impl Session {
             Some(_) => self.merge.processes.usage.rows(),
             None => Vec::new(),
         };
+        let (spans, sample_points) = self.merge.control.take();
         let batch = Batch {
             samples: &samples,
             sums: &rows.sums,
@@ -179,6 +180,9 @@ impl Session {
             lock_sums: &lock_sums,
             lock_waits: &lock_waits,
             cpu_uses: &cpu_uses,
+            spans: &spans,
+            phase_sums: &rows.phase_sums,
+            sample_points: &sample_points,
         };
         self.writer.append(&self.merge.tables, &batch)
     }
@@ -209,6 +213,7 @@ impl Session {
         let has_major = !rings.major_faults.is_empty();
         let end = self.now();
         self.merge.close(end);
+        self.merge.control.close(&self.merge.tables, end.0);
         let flushed = self.flush(Some(end));
         let plan = rings.plan;
         drop(rings);

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::ClockSource;
+use crate::control::{ControlKind, Used};
 use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
 use crate::shm::{self, Headers, Ring};
 
@@ -131,6 +132,32 @@ impl Arena {
             clock,
             source: Source::Path(path),
         })
+    }
+
+    /// Adds a call of process `pid` that controls the recording, with the time now. Async-signal-safe.
+    pub fn push_call(&self, pid: i32, kind: ControlKind, used: Used, name: &[u8]) {
+        self.headers.arena().calls.push(pid, kind, used, name);
+    }
+
+    /// Whether recording is paused.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.headers.arena().calls.is_paused()
+    }
+
+    /// Pauses recording, or lets it go on.
+    pub fn set_paused(&self, paused: bool) {
+        self.headers.arena().calls.set_paused(paused);
+    }
+
+    /// Pauses recording, or lets it go on if it is paused. Returns whether it is paused now.
+    pub fn toggle_paused(&self) -> bool {
+        self.headers.arena().calls.toggle()
+    }
+
+    /// A process has installed handlers of signals.
+    pub fn set_handles_signals(&self) {
+        self.headers.arena().calls.set_handles();
     }
 
     /// A new arena in a memory file.

@@ -17,13 +17,14 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
+use crate::control::ControlQueue;
 use crate::locks::LockTable;
 use crate::loops::LoopTable;
 
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -106,6 +107,7 @@ pub(crate) struct Header {
     /// Number of entries of `runtimes` claimed; may exceed the size of the table.
     pub(crate) runtime_count: AtomicU32,
     pub(crate) runtimes: [RuntimeEntry; MAX_RUNTIMES],
+    pub(crate) calls: ControlQueue,
 }
 
 /// An OpenMP runtime in a process, registered by the library there.

@@ -223,7 +223,7 @@ impl Machine {
             let wait = self.ids.thread_state(now.tables, wait);
             now.set_state(now.thread, &top);
             now.accounting
-                .waited_shortly(now.thread, now.time, wait, waits);
+                .waited_shortly(now.thread, now.time, (wait, state), waits);
         }
         Some(top.thread_state)
     }
@@ -246,7 +246,12 @@ impl Machine {
         };
         let (overhead, hold) = (state(State::Overhead), state(top.state));
         now.accounting
-            .acquired_shortly(now.thread, now.time, (overhead, acquiring), (hold, held));
+            .acquired_shortly(
+                now.thread,
+                now.time,
+                (overhead, acquiring),
+                ((hold, top.state), held),
+            );
     }
 
     /// Pops what the thread does in its task: waits, mutexes, calls. Their ends may be lost.
