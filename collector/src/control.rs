@@ -68,6 +68,8 @@ pub struct Control {
     open: FxHashMap<ProcessId, Vec<Open>>,
     spans: Vec<Span>,
     points: Vec<SamplePoint>,
+    /// Whether recording is paused at the time of the merge.
+    paused: bool,
     /// When the recording ends although the program goes on, and why.
     end: Option<(u64, &'static str)>,
     /// Ends of phases that had not begun.
@@ -172,6 +174,11 @@ impl Control {
             .is_some_and(|last| time < self.pauses[last].1)
     }
 
+    /// Whether recording is paused at the time of the merge.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     /// The time of the next call.
     pub fn next_time(&self) -> Option<u64> {
         self.waiting.last().map(|call| call.time)
@@ -204,10 +211,12 @@ impl Control {
         match call.what {
             What::Pause { paused, by_option } => {
                 machine.pause(accounting, time, paused);
+                self.paused = paused;
                 return by_option.then_some(paused);
             }
             What::End(why) => {
                 machine.pause(accounting, time, true);
+                self.paused = true;
                 self.end = Some((now, why));
                 return Some(true);
             }

@@ -119,6 +119,9 @@ pub struct Merge {
     merged_to: u64,
     streams: Streams,
     merged: Vec<Sample>,
+    /// [`OnCpu::total`] at the begin of the last pause, and in all pauses that have ended.
+    paused_at: (u64, u64),
+    paused_for: (u64, u64),
 }
 
 impl Merge {
@@ -146,6 +149,8 @@ impl Merge {
             merged_to: 0,
             streams: Streams::default(),
             merged: Vec::new(),
+            paused_at: (0, 0),
+            paused_for: (0, 0),
         }
     }
 
@@ -408,6 +413,7 @@ impl Merge {
                 return Some(time);
             }
             let now = self.advance(time);
+            let was_paused = self.control.is_paused();
             let paused = self.control.apply(
                 now,
                 (&mut self.tables, &self.processes),
@@ -415,6 +421,12 @@ impl Merge {
             );
             if let (Some(paused), Some(arena)) = (paused, self.openmp.arena()) {
                 arena.set_paused(paused);
+            }
+            let total = self.on_cpu.total(now);
+            match (was_paused, self.control.is_paused()) {
+                (false, true) => self.paused_at = total,
+                (true, false) => self.paused_for = self.in_pauses(total),
+                _ => {}
             }
         }
         None
@@ -601,9 +613,27 @@ impl Merge {
         self.on_cpu.take_last_cpu_time(ProcessId(0), cpu_time);
     }
 
-    /// Time of all threads on CPUs so far, and what a hypervisor took of it, in nanoseconds.
+    /// Time of all threads on CPUs so far, without pauses, and what a hypervisor took of it, in nanoseconds.
     pub fn on_cpu(&self) -> (u64, u64) {
-        self.on_cpu.total(self.merged_to)
+        let total = self.on_cpu.total(self.merged_to);
+        let paused = if self.control.is_paused() {
+            self.in_pauses(total)
+        } else {
+            self.paused_for
+        };
+        (
+            total.0.saturating_sub(paused.0),
+            total.1.saturating_sub(paused.1),
+        )
+    }
+
+    /// What of [`OnCpu::total`] was in pauses, at the end of one.
+    fn in_pauses(&self, total: (u64, u64)) -> (u64, u64) {
+        let (before, at) = (self.paused_for, self.paused_at);
+        (
+            before.0 + total.0.saturating_sub(at.0),
+            before.1 + total.1.saturating_sub(at.1),
+        )
     }
 
     /// The time up to which all is merged, in nanoseconds since the start.

@@ -349,6 +349,11 @@ impl Experiment {
         reader::open(path.as_ref())
     }
 
+    /// Wall time of the recording without that in which it was paused.
+    pub fn recorded(&self) -> Nanos {
+        self.duration().since(Nanos(self.header.paused_ns))
+    }
+
     /// Wall time of the recording: as its header says, else up to the last record.
     pub fn duration(&self) -> Nanos {
         match self.header.duration_ns {

@@ -168,6 +168,7 @@ impl TestData {
             names,
             intervals: &self.intervals,
             experiments: &[],
+            marks: Box::leak(Box::default()),
         }
     }
 
