@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use crate::control_options::{self, ControlOptions};
+
 /// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -20,6 +22,8 @@ pub struct Request {
     pub verbose: bool,
     /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
+    /// What is recorded of the run's time.
+    pub control: ControlOptions,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -46,14 +50,8 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 13] = [
+const LATER: [(char, &str); 7] = [
     ('h', "hardware counters"),
-    ('t', "a limit of time"),
-    ('y', "pausing by a signal"),
-    ('l', "sample points by a signal"),
-    ('S', "periodic sample points"),
-    ('A', "archiving"),
-    ('L', "a limit of size"),
     ('P', "attaching to a process"),
     ('r', "data races and deadlocks"),
     ('s', "synchronisation tracing"),
@@ -147,6 +145,7 @@ pub fn command() -> Command {
                 .value_name("on|off")
                 .help("Whether child processes are recorded too [default: on]"),
         )
+        .args(control_options::args())
         .arg(
             Arg::new("comment")
                 .short('C')
@@ -222,6 +221,7 @@ fn request(matches: &ArgMatches) -> Result<Request, String> {
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
         follow,
+        control: ControlOptions::of(matches)?,
         command,
     })
 }

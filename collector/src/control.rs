@@ -3,6 +3,8 @@
 //! The program's calls come from a queue in the arena; the options of `collect` add calls of their own,
 //! some for times to come. The merge applies them by time, like the events of threads.
 
+use std::time::Duration;
+
 use experiment::ids::{NameId, Nanos, PhaseId, ProcessId};
 use experiment::rows::{PointKind, SamplePoint, Span, SpanKind};
 use experiment::tables::{Phase, Tables};
@@ -12,6 +14,7 @@ use omp_ring::control::{ControlCall, ControlKind, Used};
 use rustc_hash::FxHashMap;
 use untrusted::printable;
 
+use crate::control_options::ControlOptions;
 use crate::processes::Processes;
 
 /// Phases within one another that are recorded. In deeper ones their time is the innermost's that is.
@@ -79,6 +82,22 @@ pub struct Control {
 }
 
 impl Control {
+    /// What the options say of times to come.
+    pub fn begin(&mut self, options: &ControlOptions) {
+        if options.begins_paused() {
+            self.pause_at(0, true);
+        }
+        let nanos = |time: Duration| time.as_nanos() as u64;
+        if let Some((from, to)) = options.span {
+            if from > Duration::ZERO && options.pause_signal.is_none() {
+                self.pause_at(nanos(from), false);
+            }
+            if let Some(to) = to {
+                self.end_at(nanos(to), "-t: its time is over");
+            }
+        }
+    }
+
     /// Recording pauses at this time, or goes on.
     pub fn pause_at(&mut self, time: u64, paused: bool) {
         self.add([Call {

@@ -130,7 +130,11 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.sites_lost = merge.openmp.contexts_lost();
     losses.calls_lost = merge.openmp.arena().map_or(0, Consumer::calls_lost);
     losses.phases_unbegun = merge.control.unbegun;
-    header.paused_ns = merge.control.paused_until(header.duration_ns.max(merge.merged_to()));
+    let end = match header.duration_ns {
+        0 => merge.merged_to(),
+        end => end,
+    };
+    header.paused_ns = merge.control.paused_until(end);
     header.runtimes.clone_from(&merge.registered.runtimes);
 }
 

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`cli`] | the command line |
+//! | [`control_options`] | its options on which part of a run is recorded |
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
 //! | [`launch`] | starts the program, held until its events are open |
@@ -15,6 +16,7 @@
 //! | [`merge`], [`streams`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
+//! | [`archive`] | files that are copied into the experiment |
 //! | [`header`], [`no_events`], [`shortfall`] | the header: what was recorded, what was not, and why |
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
@@ -23,7 +25,9 @@ pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
+pub mod archive;
 pub mod control;
+pub mod control_options;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::control::SIGNALS_VARIABLE;
 
 use crate::cli::Request;
 use crate::clock::{self, Line, Pair};
@@ -65,7 +66,16 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     }
     let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
-    let environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
+    let mut environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
+    let options = &request.control;
+    let signals_variable = options.signals().map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
+    environment.retain(|(name, _)| name != SIGNALS_VARIABLE);
+    environment.extend(signals_variable);
+    if options.begins_paused()
+        && let Some(arena) = &arena
+    {
+        arena.set_paused(true);
+    }
     let held = launch::hold(&request.command, &environment, signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
     // After the fork, so that the program keeps the priority that its user gave it.
@@ -94,8 +104,10 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
 
     let objects = LoadObjects::new(library.map(Path::to_owned));
     let processes = Processes::new(objects, !request.follow);
-    let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
+    let mut merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
+    merge.control.begin(options);
+    let library = found.map(|_| ());
+    let mut session = Session::new(pid, merge, writer, header, library, options.clone());
     let ended = run_session(&mut session, rings, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use experiment::header::Header;
 use experiment::ids::Nanos;
+use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
+use omp_ring::consumer::Consumer;
 use symbolize::Files;
 
 use crate::merge::Merge;
@@ -18,7 +20,8 @@ use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::{clock, header};
+use crate::control_options::{ControlOptions, signal_name};
+use crate::{archive, clock, control, header};
 
 /// The time between two writes of the header: the age that a killed recording's header can have. It
 /// takes a kilobyte.
@@ -35,6 +38,9 @@ pub struct Session {
     /// Whether the library records OpenMP events, or why not.
     library: Result<(), String>,
     ended: Option<Ended>,
+    options: ControlOptions,
+    /// When the next periodic sample point is due.
+    sample_due: Option<Instant>,
 }
 
 /// Why the rounds have ended.
@@ -43,6 +49,8 @@ enum RoundsEnd {
     Program(Ended),
     /// The experiment cannot be written any further.
     Write(ExperimentError),
+    /// Recording ends at this time although nothing failed, and why.
+    Limit(Nanos, String),
 }
 
 impl Session {
@@ -53,8 +61,12 @@ impl Session {
         writer: Writer,
         header: Header,
         library: Result<(), String>,
+        options: ControlOptions,
     ) -> Self {
+        let sample_due = options.sample_period.map(|period| Instant::now() + period);
         Session {
+            options,
+            sample_due,
             pid,
             merge,
             writer,
@@ -84,7 +96,24 @@ impl Session {
         match self.record_rounds(&mut rings, signals)? {
             RoundsEnd::Program(ended) => {
                 self.ended = Some(ended);
-                self.end(rings, ended, verbose);
+                self.end(rings, Some(ended), verbose);
+                Ok(ended)
+            }
+            RoundsEnd::Limit(end, why) => {
+                say(format!("the recording ends here: {why}; the program goes on"));
+                self.header.limit = Some(why);
+                let arena = self.merge.openmp.arena();
+                if !arena.is_some_and(Consumer::handles_signals) {
+                    let pause = self.options.pause_signal.map(|(signal, _)| signal);
+                    signals.discard(pause.into_iter().chain(self.options.sample_signal));
+                }
+                self.header.duration_ns = end.0;
+                self.merge.openmp.pause();
+                self.end(rings, None, verbose);
+                let ended = wait(self.pid, signals);
+                self.ended = Some(ended);
+                self.header.exit_status = Some(ended.status());
+                self.writer.stop(&self.header);
                 Ok(ended)
             }
             RoundsEnd::Write(error) => {
@@ -117,8 +146,9 @@ impl Session {
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
             for signal in arrived.for_program {
-                sys::send(self.pid, signal);
+                self.forward(signal);
             }
+            self.make_periodic_point();
             if arrived.child || polled.len() <= 1 {
                 // Reaping the process removes its CPU time.
                 let cpu_time = sys::cpu_time(self.pid);
@@ -133,13 +163,62 @@ impl Session {
             self.merge.round(rings);
             let truncated = truncated < self.merge.truncated_stacks();
             due = Instant::now() + wait_after(truncated, begun.elapsed());
+            if let Some((end, why)) = self.merge.control.end() {
+                return Ok(RoundsEnd::Limit(end, why.to_owned()));
+            }
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 let written = self.flush(None).and_then(|()| self.refresh_header(rings));
                 if let Err(error) = written {
                     return Ok(RoundsEnd::Write(error));
                 }
+                if let Some(most) = self.options.most_bytes
+                    && self.writer.bytes() >= most
+                {
+                    let why = format!("-L: its size is {} MB", most >> 20);
+                    return Ok(RoundsEnd::Limit(self.now(), why));
+                }
             }
+        }
+    }
+
+    /// Passes a signal on to the program. If that does not handle it, although it is that of `-y` or `-l`,
+    /// does what it stands for instead: the signal would end the program.
+    fn forward(&mut self, signal: i32) {
+        let ControlOptions {
+            pause_signal,
+            sample_signal,
+            ..
+        } = self.options;
+        let is_pause = pause_signal.is_some_and(|(known, _)| known == signal);
+        let is_control = is_pause || sample_signal == Some(signal);
+        let arena = self.merge.openmp.arena();
+        if !is_control || arena.is_some_and(Consumer::handles_signals) {
+            sys::send(self.pid, signal);
+            return;
+        }
+        let now = self.now().0;
+        if is_pause {
+            let paused = !self.merge.control.is_paused_at(now);
+            self.merge.control.pause_at(now, paused);
+        } else if let Some(used) = control::used_by(self.pid) {
+            let kind = PointKind::Signal;
+            self.merge.control.point_at(now, self.pid, kind, used);
+        }
+    }
+
+    fn make_periodic_point(&mut self) {
+        let (Some(due), Some(period)) = (self.sample_due, self.options.sample_period) else {
+            return;
+        };
+        if Instant::now() < due {
+            return;
+        }
+        self.sample_due = Some(due.max(Instant::now() - period) + period);
+        if let Some(used) = control::used_by(self.pid) {
+            let now = clock::raw_now().saturating_sub(self.header.started_raw_ns);
+            let kind = PointKind::Period;
+            self.merge.control.point_at(now, self.pid, kind, used);
         }
     }
 
@@ -207,20 +286,25 @@ impl Session {
         self.writer.stop(&self.header);
     }
 
-    /// The last round, the symbols and the final header.
-    fn end(&mut self, mut rings: Rings, ended: Ended, verbose: bool) {
+    /// The last round, the symbols and the final header. `ended` is `None` if the program goes on.
+    fn end(&mut self, mut rings: Rings, ended: Option<Ended>, verbose: bool) {
         self.merge.last_round(&mut rings);
         let has_major = !rings.major_faults.is_empty();
         let end = self.now();
+        let limit = match ended {
+            Some(_) => end,
+            None => Nanos(self.header.duration_ns),
+        };
         self.merge.close(end);
-        self.merge.control.close(&self.merge.tables, end.0);
+        self.merge.control.close(&self.merge.tables, limit.0);
         let flushed = self.flush(Some(end));
         let plan = rings.plan;
         drop(rings);
 
         let header = &mut self.header;
-        header.duration_ns = end.0;
-        header.exit_status = Some(ended.status());
+        header.duration_ns = limit.0;
+        header.exit_status = ended.map(Ended::status);
+        header.notes.extend(control_notes(&self.options, &self.merge));
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;
@@ -266,6 +350,12 @@ impl Session {
         let mut symbols = symbolize::resolve(&self.merge.tables, &mut files);
         symbols.jumps = jumps;
         self.writer.symbols(&symbols)?;
+        let (archive, directory) = (self.options.archive, self.writer.directory());
+        let failed = archive::copy(directory, archive, &self.merge.tables, &symbols);
+        if let Some(failed) = failed {
+            say(&failed);
+            self.header.notes.push(failed);
+        }
         self.writer.finish(&self.header)
     }
 
@@ -294,6 +384,23 @@ impl Session {
         ));
         notes.iter().for_each(say);
     }
+}
+
+/// Notes on signals that could not control the recording.
+fn control_notes(options: &ControlOptions, merge: &Merge) -> Vec<String> {
+    let pause = options.pause_signal.map(|(signal, _)| ("-y", signal));
+    let sample = options.sample_signal.map(|signal| ("-l", signal));
+    let replaced = &merge.control.replaced;
+    let lost = pause.into_iter().chain(sample);
+    let lost = lost.filter(|(_, signal)| replaced.contains(signal));
+    lost.map(|(option, signal)| {
+        let name = signal_name(signal);
+        format!(
+            "{option} {name}: the program has a handler of its own for {name}, which then no longer \
+             controlled the recording; choose another signal"
+        )
+    })
+    .collect()
 }
 
 /// Waits for the program, of which nothing more is recorded.

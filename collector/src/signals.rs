@@ -30,6 +30,7 @@ pub struct Signals {
     fd: OwnedFd,
     inherited: Inherited,
     peer: Option<Peer>,
+    discarded: Vec<libc::c_int>,
 }
 
 /// The signal mask and actions with which `collect` was started. The program inherits them.
@@ -91,6 +92,7 @@ impl Signals {
             inherited,
             // Without a peer, a signal sent to the group may reach the program twice.
             peer: Peer::new().ok(),
+            discarded: Vec::new(),
         })
     }
 
@@ -99,10 +101,19 @@ impl Signals {
         self.inherited
     }
 
+    /// Does not return these signals any more: they would end the program, and their senders mean
+    /// `collect`.
+    pub fn discard(&mut self, signals: impl IntoIterator<Item = libc::c_int>) {
+        self.discarded.extend(signals);
+    }
+
     /// Returns the signals that have arrived.
     pub fn arrived(&mut self) -> Arrived {
         let mut arrived = Arrived::default();
         self.read_into(&mut arrived);
+        arrived
+            .for_program
+            .retain(|signal| !self.discarded.contains(signal));
         if arrived.for_program.is_empty() {
             return arrived;
         }
