@@ -19,7 +19,9 @@ pub fn copy(
     symbols: &SymbolTable,
 ) -> Option<String> {
     let objects = tables.modules.rows().iter().map(|module| &module.path);
-    let objects = objects.filter(|_| what.objects).map(|path| (path, u64::MAX));
+    let objects = objects
+        .filter(|_| what.objects)
+        .map(|path| (path, u64::MAX));
     let sources = symbols.files.iter().filter(|_| what.sources);
     let sources = sources.map(|path| (path, LONGEST_SOURCE));
     let mut failed: Option<String> = None;

@@ -283,8 +283,7 @@ impl Control {
                     let outer = open.last().map_or(PhaseId::NONE, |open| open.phase);
                     accounting.phase(process, time, outer);
                     if open.len() < DEEPEST {
-                        self.spans
-                            .push(span(process, SpanKind::Phase, ended, now));
+                        self.spans.push(span(process, SpanKind::Phase, ended, now));
                     }
                 }
             }

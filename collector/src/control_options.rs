@@ -129,7 +129,8 @@ fn duration(word: &str) -> Option<Duration> {
 }
 
 fn span(word: &str) -> Result<(Duration, Option<Duration>), String> {
-    let wrong = || format!("-t {word}: expected a time such as 30, 5m or 1h, or two as in 10-30 or 1m-");
+    let wrong =
+        || format!("-t {word}: expected a time such as 30, 5m or 1h, or two as in 10-30 or 1m-");
     let span = match word.split_once('-') {
         None => (Duration::ZERO, Some(duration(word).ok_or_else(wrong)?)),
         Some((from, "")) => (duration(from).ok_or_else(wrong)?, None),
@@ -184,14 +185,19 @@ fn signal(letter: char, word: &str) -> Result<i32, String> {
     });
     let found = named.map(|&(_, number)| number).or(numbered);
     found.ok_or_else(|| {
-        format!("-{letter} {word}: expected a signal that a program can handle, such as USR1 or USR2")
+        format!(
+            "-{letter} {word}: expected a signal that a program can handle, such as USR1 or USR2"
+        )
     })
 }
 
 /// The name of a signal.
 pub fn signal_name(signal: i32) -> String {
     let named = SIGNALS.iter().find(|(_, known)| *known == signal);
-    named.map_or_else(|| format!("signal {signal}"), |(name, _)| format!("SIG{name}"))
+    named.map_or_else(
+        || format!("signal {signal}"),
+        |(name, _)| format!("SIG{name}"),
+    )
 }
 
 fn sample_period(word: &str) -> Result<Option<Duration>, String> {
@@ -208,7 +214,9 @@ fn sample_period(word: &str) -> Result<Option<Duration>, String> {
 fn megabytes(word: &str) -> Result<Option<u64>, String> {
     match word.parse::<u64>() {
         _ if word == "unlimited" || word == "none" => Ok(None),
-        Ok(0) | Err(_) => Err(format!("-L {word}: expected a number of megabytes from 1, or unlimited")),
+        Ok(0) | Err(_) => Err(format!(
+            "-L {word}: expected a number of megabytes from 1, or unlimited"
+        )),
         Ok(megabytes) => Ok(Some(megabytes.saturating_mul(1 << 20))),
     }
 }
@@ -235,7 +243,9 @@ mod tests {
         assert_eq!(span("2m"), Ok((seconds(0), Some(seconds(120)))));
         assert_eq!(span("10-1m"), Ok((seconds(10), Some(seconds(60)))));
         assert_eq!(span("1.5s-"), Ok((Duration::from_millis(1500), None)));
-        for wrong in ["", "-", "-5", "5-5", "9-2", "x", "1d", "-1-2", "nan", "9e99"] {
+        for wrong in [
+            "", "-", "-5", "5-5", "9-2", "x", "1d", "-1-2", "nan", "9e99",
+        ] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

@@ -21,11 +21,11 @@
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod archive;
 pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
-pub mod archive;
 pub mod control;
 pub mod control_options;
 pub mod experiment;

@@ -328,8 +328,13 @@ impl Merge {
             });
         let control = self.control.next_time();
         let control = control.map(|time| Next::new(time, CONTROL, 0));
-        self.streams
-            .fill(side_band.into_iter().chain(openmp).chain(samples).chain(control));
+        self.streams.fill(
+            side_band
+                .into_iter()
+                .chain(openmp)
+                .chain(samples)
+                .chain(control),
+        );
         let end = Next::new(cutoff, SIDE_BAND, 0);
         while let Some(first) = self.streams.first().filter(|first| *first < end) {
             let stop = self.streams.second().map_or(end, |second| second.min(end));

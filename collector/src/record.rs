@@ -68,7 +68,9 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
     let mut environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
     let options = &request.control;
-    let signals_variable = options.signals().map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
+    let signals_variable = options
+        .signals()
+        .map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
     environment.retain(|(name, _)| name != SIGNALS_VARIABLE);
     environment.extend(signals_variable);
     if options.begins_paused()

@@ -12,6 +12,7 @@ use experiment::{Batch, ExperimentError, Writer};
 use omp_ring::consumer::Consumer;
 use symbolize::Files;
 
+use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::perf::open::Rings;
 use crate::progress::WithProgress;
@@ -20,7 +21,6 @@ use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::control_options::{ControlOptions, signal_name};
 use crate::{archive, clock, control, header};
 
 /// The time between two writes of the header: the age that a killed recording's header can have. It
@@ -100,7 +100,9 @@ impl Session {
                 Ok(ended)
             }
             RoundsEnd::Limit(end, why) => {
-                say(format!("the recording ends here: {why}; the program goes on"));
+                say(format!(
+                    "the recording ends here: {why}; the program goes on"
+                ));
                 self.header.limit = Some(why);
                 let arena = self.merge.openmp.arena();
                 if !arena.is_some_and(Consumer::handles_signals) {
@@ -304,7 +306,9 @@ impl Session {
         let header = &mut self.header;
         header.duration_ns = limit.0;
         header.exit_status = ended.map(Ended::status);
-        header.notes.extend(control_notes(&self.options, &self.merge));
+        header
+            .notes
+            .extend(control_notes(&self.options, &self.merge));
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;

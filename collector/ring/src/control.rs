@@ -268,7 +268,9 @@ fn each_of(entry: &Entry, each: &mut impl FnMut(ControlCall)) {
             minor_faults,
             major_faults,
         },
-        name: String::from_utf8_lossy(&name).trim_end_matches('\u{fffd}').to_owned(),
+        name: String::from_utf8_lossy(&name)
+            .trim_end_matches('\u{fffd}')
+            .to_owned(),
     });
 }
 

@@ -36,32 +36,32 @@ PARALLAX_INLINE void *parallax_find(void **known, const char *name) {
 
 /* Pauses recording: until it resumes, no view counts any time or event, of any thread or process. */
 PARALLAX_INLINE void collector_pause(void) {
-  PARALLAX_CALL("collector_pause") ((void (*)(void))parallax_found)();
+  PARALLAX_CALL("collector_pause") (__extension__(void (*)(void))parallax_found)();
 }
 
 /* Lets recording go on. */
 PARALLAX_INLINE void collector_resume(void) {
-  PARALLAX_CALL("collector_resume") ((void (*)(void))parallax_found)();
+  PARALLAX_CALL("collector_resume") (__extension__(void (*)(void))parallax_found)();
 }
 
 /* Makes a sample point with a name of at most 64 bytes, or none if it is NULL. */
 PARALLAX_INLINE void collector_sample(const char *name) {
-  PARALLAX_CALL("collector_sample") ((void (*)(const char *))parallax_found)(name);
+  PARALLAX_CALL("collector_sample") (__extension__(void (*)(const char *))parallax_found)(name);
 }
 
 /* Ends the recording; the program goes on. */
 PARALLAX_INLINE void collector_terminate_expt(void) {
-  PARALLAX_CALL("collector_terminate_expt") ((void (*)(void))parallax_found)();
+  PARALLAX_CALL("collector_terminate_expt") (__extension__(void (*)(void))parallax_found)();
 }
 
 /* Begins a phase of the process, within the one that it is in. A name has at most 64 bytes. */
 PARALLAX_INLINE void collector_phase_begin(const char *name) {
-  PARALLAX_CALL("collector_phase_begin") ((void (*)(const char *))parallax_found)(name);
+  PARALLAX_CALL("collector_phase_begin") (__extension__(void (*)(const char *))parallax_found)(name);
 }
 
 /* Ends the innermost phase of the process. */
 PARALLAX_INLINE void collector_phase_end(void) {
-  PARALLAX_CALL("collector_phase_end") ((void (*)(void))parallax_found)();
+  PARALLAX_CALL("collector_phase_end") (__extension__(void (*)(void))parallax_found)();
 }
 
 #endif

@@ -13,7 +13,10 @@ use crate::stop::Stop;
 const TYPES: [(&str, &str); 11] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
-    ("Samples", "a row for each sample: a stretch that ends at a sample point"),
+    (
+        "Samples",
+        "a row for each sample: a stretch that ends at a sample point",
+    ),
     ("Phases", "a row for each phase that the program named"),
     ("Seconds", "a row for each second of the recording"),
     ("Processes", "a row for each process"),

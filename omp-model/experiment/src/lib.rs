@@ -43,8 +43,8 @@ use std::path::{Path, PathBuf};
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum, RegionWork,
-    Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum,
+    RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;

@@ -7,13 +7,14 @@ use crate::ids::{
     ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSpan, RegionSum,
-    RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan, TaskSum, Within,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSpan,
+    RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan,
+    TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Phase, Schedule, Stack, StackEntry,
-    Tables, Thread, ThreadKind, ThreadState,
+    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Phase, Schedule, Stack,
+    StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
 /// The number of rows in each table, against which ids are checked.

@@ -270,7 +270,9 @@ impl Writer {
         self.push_sorted(Kind::PhaseSums, batch.phase_sums, known, |row| {
             (row.thread, row.slice, row.phase, row.state, row.scheduling)
         })?;
-        self.push_sorted(Kind::SamplePoints, batch.sample_points, known, |row| row.time)?;
+        self.push_sorted(Kind::SamplePoints, batch.sample_points, known, |row| {
+            row.time
+        })?;
         self.push_sorted(Kind::TaskSpans, batch.task_spans, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
             (row.thread, row.start)

@@ -79,7 +79,11 @@ pub fn experiments(query: &Query<'_>) -> Document {
 
 /// Time by sample.
 pub fn samples(query: &Query<'_>) -> Document {
-    let head = head("Samples", "Samples: each ends at a sample point", &["sample"]);
+    let head = head(
+        "Samples",
+        "Samples: each ends at a sample point",
+        &["sample"],
+    );
     let number = Filter::parse(Word::Sample.name()).expect("a word is an expression");
     keyed(query, &head, |source, metrics| {
         let (profile, values) = values_of(source, &number);

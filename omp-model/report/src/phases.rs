@@ -33,7 +33,10 @@ pub(crate) fn phases(query: &Query<'_>) -> Document {
     }
     .to_owned();
     let mut document = query.document_without_time("Phases");
-    if joined.iter().any(|it| it.rows.iter().flatten().any(|row| row.open > 0)) {
+    if joined
+        .iter()
+        .any(|it| it.rows.iter().flatten().any(|row| row.open > 0))
+    {
         let said = "a phase that is left open ended with its process or with the recording";
         document.notices.push(said.to_owned());
     }

@@ -6,8 +6,8 @@ use omp_model::views::samples::{SampleRow, Used};
 use omp_model::views::threads::threads;
 
 use crate::document::{Block, Document, InJson, Value};
-use crate::list::{self, Field};
 use crate::experiments::samples_of;
+use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::text::percent;
 use crate::usage;
@@ -104,8 +104,16 @@ pub fn sample_detail(query: &Query<'_>) -> Document {
         Field::fact("end", "End", |row: &SampleRow| Value::Clock(row.end)),
         Field::fact("user", "User CPU", used(|it| Value::Number(it.user))),
         Field::fact("system", "System CPU", used(|it| Value::Number(it.system))),
-        Field::fact("minor_faults", "Minor faults", used(|it| Value::Count(it.minor_faults))),
-        Field::fact("major_faults", "Major faults", used(|it| Value::Count(it.major_faults))),
+        Field::fact(
+            "minor_faults",
+            "Minor faults",
+            used(|it| Value::Count(it.minor_faults)),
+        ),
+        Field::fact(
+            "major_faults",
+            "Major faults",
+            used(|it| Value::Count(it.major_faults)),
+        ),
         Field::name("Label"),
     ];
     let joined = list::joined(query, samples_of, |row| row.label.clone());

@@ -2,7 +2,8 @@
 
 use experiment::ids::{ContextId, Nanos, PhaseId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    Blame, Interval, PhaseSum, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
+    Blame, Interval, PhaseSum, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum,
+    Within,
 };
 use experiment::state::{Scheduling, State};
 

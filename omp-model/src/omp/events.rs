@@ -245,13 +245,12 @@ impl Machine {
             self.ids.thread_state(now.tables, thread_state)
         };
         let (overhead, hold) = (state(State::Overhead), state(top.state));
-        now.accounting
-            .acquired_shortly(
-                now.thread,
-                now.time,
-                (overhead, acquiring),
-                ((hold, top.state), held),
-            );
+        now.accounting.acquired_shortly(
+            now.thread,
+            now.time,
+            (overhead, acquiring),
+            ((hold, top.state), held),
+        );
     }
 
     /// Pops what the thread does in its task: waits, mutexes, calls. Their ends may be lost.

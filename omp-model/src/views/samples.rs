@@ -53,7 +53,10 @@ pub fn samples(experiment: &Experiment, marks: &TimeMarks) -> Vec<SampleRow> {
         rows.push(SampleRow {
             experiment: number,
             number: before.clone().count() as u64 + 1,
-            start: before.clone().next().map_or(0.0, |(_, it)| it.time.seconds()),
+            start: before
+                .clone()
+                .next()
+                .map_or(0.0, |(_, it)| it.time.seconds()),
             end: point.time.seconds(),
             label: label(experiment, point),
             used: Some(used),
