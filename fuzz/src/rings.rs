@@ -43,5 +43,7 @@ pub(crate) fn ring(input: &[u8]) {
         consumer.locks(slot.index).0.for_each(drop);
         consumer.recycle(slot.index);
     }
+    consumer.calls(drop);
+    consumer.calls_lost();
     consumer.runtimes().for_each(drop);
 }

@@ -133,3 +133,85 @@ fn changes(spans: &[&Span], tables: &Tables) -> Vec<(i64, PhaseId)> {
     }
     changes
 }
+
+#[cfg(test)]
+mod tests {
+    use experiment::ids::{NameId, Nanos};
+    use experiment::rows::{PointKind, SamplePoint};
+    use experiment::tables::{Phase, Process, Thread, ThreadKind};
+
+    use super::*;
+
+    #[test]
+    fn times_lie_in_the_innermost_phase_and_in_the_sample_that_ends_next() {
+        let mut experiment = Experiment::default();
+        let tables = &mut experiment.tables;
+        let name = tables.name("x".to_owned());
+        let outer = tables.phase(Phase {
+            parent: PhaseId::NONE,
+            name,
+        });
+        let inner = tables.phase(Phase {
+            parent: outer,
+            name,
+        });
+        tables.processes.push(Process {
+            pid: 1,
+            parent: None,
+            name: String::new(),
+            executable: String::new(),
+        });
+        tables.threads.push(Thread {
+            process: ProcessId(0),
+            tid: 1,
+            birth: Nanos(0),
+            death: None,
+            kind: ThreadKind::Initial,
+        });
+        assert_eq!(tables.phases_of(inner).collect::<Vec<_>>(), [inner, outer]);
+        assert_eq!(tables.phase_name(inner), "x");
+        let span = |kind, phase, start: u64, end: u64| Span {
+            process: ProcessId(0),
+            kind,
+            phase,
+            start: Nanos(start),
+            length: Nanos(end - start),
+        };
+        experiment.spans = vec![
+            span(SpanKind::Phase, inner, 20, 30),
+            span(SpanKind::Phase, inner, 30, 40),
+            span(SpanKind::Phase, inner, 35, 35),
+            span(SpanKind::Phase, outer, 10, 40),
+            span(SpanKind::OpenPhase, outer, 40, 60),
+            span(SpanKind::Pause, PhaseId::NONE, 25, 32),
+            span(SpanKind::Pause, PhaseId::NONE, 50, 70),
+        ];
+        experiment.sample_points = [15, 45]
+            .map(|time| SamplePoint {
+                time: Nanos(time),
+                process: ProcessId(0),
+                kind: PointKind::Call,
+                name: NameId::NONE,
+                user: Nanos(0),
+                system: Nanos(0),
+                minor_faults: 0,
+                major_faults: 0,
+            })
+            .to_vec();
+        let marks = TimeMarks::of(&experiment, &[1]);
+        let at = |time| marks.phase_at(ProcessId(0), time);
+        let phases = [9, 10, 20, 29, 30, 39, 40, 59, 60].map(at);
+        let (none, all) = (PhaseId::NONE, inner);
+        assert_eq!(
+            phases,
+            [none, outer, all, all, all, all, outer, outer, none]
+        );
+        assert_eq!(
+            [0, 14, 15, 44, 45].map(|time| marks.sample_at(1, time)),
+            [1, 1, 2, 2, 3]
+        );
+        assert_eq!(marks.sample_at(2, 99), 1);
+        let recorded = experiment.spans.iter().map(|span| marks.recorded(span));
+        assert_eq!(recorded.collect::<Vec<_>>(), [5, 8, 0, 23, 10, 0, 0]);
+    }
+}

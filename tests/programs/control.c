@@ -33,21 +33,22 @@ static double region(double length) {
   return sum;
 }
 
+/* Comments in assembly keep compilers from making one function of three. */
 static __attribute__((noinline)) double before(void) {
   double sum = region(0.3);
-  __asm__ volatile("");
+  __asm__ volatile("/* before */");
   return sum;
 }
 
 static __attribute__((noinline)) double within(void) {
   double sum = region(0.3);
-  __asm__ volatile("");
+  __asm__ volatile("/* within */");
   return sum;
 }
 
 static __attribute__((noinline)) double after(void) {
   double sum = region(0.3);
-  __asm__ volatile("");
+  __asm__ volatile("/* after */");
   return sum;
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Context, PartialContext};
-use crate::control::{ControlCall, ControlReader};
+use crate::control::{ControlCall, ControlQueue, ControlReader};
 use crate::layout::{
     Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, Tables, VERSION,
 };
@@ -180,12 +180,15 @@ impl Consumer {
 
     /// Reads the program's calls that control the recording.
     pub fn calls(&mut self, each: impl FnMut(ControlCall)) {
-        self.calls.read(&self.arena.header().calls, each);
+        if let Some(calls) = self.arena.calls() {
+            self.calls.read(calls, each);
+        }
     }
 
     /// The number of such calls that were lost.
     pub fn calls_lost(&self) -> u64 {
-        self.calls.lost(&self.arena.header().calls)
+        let calls = self.arena.calls();
+        calls.map_or(0, |calls| self.calls.lost(calls))
     }
 
     /// Pauses recording, or lets it go on.
@@ -193,14 +196,9 @@ impl Consumer {
         self.arena.set_paused(paused);
     }
 
-    /// Pauses recording, or lets it go on if it is paused. Returns whether it is paused now.
-    pub fn toggle_paused(&self) -> bool {
-        self.arena.toggle_paused()
-    }
-
     /// Whether a process of the program handles the signals that control the recording.
     pub fn handles_signals(&self) -> bool {
-        self.arena.header().calls.handles()
+        self.arena.calls().is_some_and(ControlQueue::handles)
     }
 
     /// Whether the header is unchanged. If not, the program has written into it, and the producers'

@@ -1,6 +1,6 @@
 //! What the program says about its recording: pause it, go on, name a sample point or a phase, end it.
 //!
-//! All threads of all processes push into one queue in the arena's header, since such calls are rare
+//! All threads of all processes push into one queue in the arena, since such calls are rare
 //! and concern more than their thread. A push is lock-free and makes no system call but for the clock,
 //! so that a signal handler may push, too. If the queue is full, the call is dropped and counted.
 
@@ -328,6 +328,48 @@ mod tests {
         queue.set_paused(true);
         assert!(queue.is_paused());
         assert!(!queue.toggle() && queue.toggle());
+    }
+
+    #[test]
+    fn calls_of_many_threads_arrive_once_each() {
+        const THREADS: u64 = 4;
+        const EACH: u64 = 20_000;
+        let (queue, mut reader) = (queue(), ControlReader::default());
+        let mut seen = vec![0; THREADS as usize];
+        std::thread::scope(|scope| {
+            let pushers: Vec<_> = (0..THREADS as i32)
+                .map(|pid| {
+                    let queue = &queue;
+                    scope.spawn(move || {
+                        for number in 0..EACH {
+                            let used = Used {
+                                user: number,
+                                ..Used::default()
+                            };
+                            queue.push(pid, ControlKind::Sample, used, b"x");
+                        }
+                    })
+                })
+                .collect();
+            let mut last = [None; THREADS as usize];
+            loop {
+                let are_done = pushers.iter().all(|pusher| pusher.is_finished());
+                reader.read(&queue, |call| {
+                    let at = call.pid as usize;
+                    assert!(last[at] < Some(call.used.user), "in order, and once");
+                    last[at] = Some(call.used.user);
+                    seen[at] += 1;
+                });
+                if are_done {
+                    break;
+                }
+            }
+        });
+        assert!(seen.iter().all(|&count| count > 0));
+        assert_eq!(
+            seen.iter().sum::<u64>() + reader.lost(&queue),
+            THREADS * EACH
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The layout of the arena.
 //!
 //! ```text
-//! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
+//! header page(s) │ slot headers │ control queue │ ring 0 │ ring 1 │ …
 //! ```
 //!
 //! A ring is preceded by its thread's tables of loops and locks ([`crate::table`]).
@@ -107,7 +107,6 @@ pub(crate) struct Header {
     /// Number of entries of `runtimes` claimed; may exceed the size of the table.
     pub(crate) runtime_count: AtomicU32,
     pub(crate) runtimes: [RuntimeEntry; MAX_RUNTIMES],
-    pub(crate) calls: ControlQueue,
 }
 
 /// An OpenMP runtime in a process, registered by the library there.
@@ -235,9 +234,14 @@ impl Geometry {
         page_up(size_of::<Header>() as u64)
     }
 
-    /// Bytes of the headers, which are mapped as a whole.
-    pub(crate) fn headers(self) -> u64 {
+    /// Where the queue of calls that control the recording begins.
+    pub(crate) fn calls_at(self) -> u64 {
         page_up(self.slots_at() + self.slots as u64 * size_of::<SlotHeader>() as u64)
+    }
+
+    /// Bytes of the headers and of that queue, which are mapped as a whole.
+    pub(crate) fn headers(self) -> u64 {
+        page_up(self.calls_at() + size_of::<ControlQueue>() as u64)
     }
 
     fn ring_bytes(self) -> u64 {

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use crate::control::ControlQueue;
 use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
 
 /// A shared mapping of a range of a file, unmapped on drop.
@@ -75,6 +76,18 @@ impl Headers {
         // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
         // `Header` is `Shared`.
         unsafe { self.0.base.cast::<Header>().as_ref() }
+    }
+
+    /// The queue of calls at byte `at`; `None` if it is outside the mapping or misaligned.
+    #[inline]
+    pub(crate) fn calls(&self, at: usize) -> Option<&ControlQueue> {
+        let end = at.checked_add(size_of::<ControlQueue>())?;
+        if !at.is_multiple_of(align_of::<ControlQueue>()) || end > self.0.bytes {
+            return None;
+        }
+        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page aligned, so
+        // `at` decides alignment; both were checked. `ControlQueue` is `Shared`.
+        Some(unsafe { self.0.base.add(at).cast::<ControlQueue>().as_ref() })
     }
 
     /// `count` slot headers from byte `at`. Empty if the range is outside the mapping or
@@ -180,11 +193,14 @@ unsafe impl Shared for Header {}
 unsafe impl Shared for SlotHeader {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for Tables {}
+// SAFETY: all fields are atomics.
+unsafe impl Shared for ControlQueue {}
 const _: () = {
     const fn is_shared<T: Shared>() {}
     is_shared::<Header>();
     is_shared::<SlotHeader>();
     is_shared::<Tables>();
+    is_shared::<ControlQueue>();
 };
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank
