@@ -128,6 +128,23 @@ int main(int count, char **words) {
     collector_sample("the end");
     collector_terminate_expt();
     printf("within %f\n", within());
+  } else if (!strcmp(mode, "names")) {
+    /* Names that do not compress. */
+    unsigned long long seed = 1;
+    for (int at = 0; at < 40000; at++) {
+      char name[65];
+      for (int letter = 0; letter < 64; letter++) {
+        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+        name[letter] = 33 + (seed >> 33) % 94;
+      }
+      name[64] = 0;
+      collector_phase_begin(name);
+      collector_phase_end();
+      double until = wall() + 4e-5;
+      while (wall() < until) {
+      }
+    }
+    region(0.5);
   } else if (!strcmp(mode, "calls")) {
     for (int at = 0; at < 1000000; at++) {
       collector_phase_begin("x");

@@ -330,14 +330,27 @@ pub(crate) fn marked(path: &Path) {
     let thread = make.thread(100, ThreadKind::Initial);
     let alone = make.stack(&[main]);
     let serial = make.thread_state(State::Serial, ContextId::ROOT);
-    let running = (serial, Scheduling::Running);
-    time(
-        &mut make,
-        thread,
-        running,
-        2100,
-        &[(alone, SampleKind::User, 2100)],
-    );
+    for (slice, milliseconds) in [(0, 900), (1, 1000), (2, 200)] {
+        make.sums.push(Sum {
+            slice,
+            thread,
+            thread_state: serial,
+            scheduling: Scheduling::Running,
+            time: Nanos(milliseconds * 1_000_000),
+            count: 1,
+        });
+    }
+    for millisecond in (0..2200).filter(|at| !(600..700).contains(at)) {
+        make.samples.push(Sample {
+            time: Nanos(millisecond * 1_000_000),
+            thread,
+            cpu: 0,
+            kind: SampleKind::User,
+            stack: alone,
+            thread_state: serial,
+            within: Within::default(),
+        });
+    }
     let mut phase = |parent, name: &str| {
         let name = make.tables.name(name.to_owned());
         make.tables.phase(Phase { parent, name })
@@ -359,7 +372,7 @@ pub(crate) fn marked(path: &Path) {
         span(SpanKind::Pause, PhaseId::NONE, 600, 700),
         span(SpanKind::OpenPhase, rest, 1000, 2200),
     ];
-    let sum = |slice, phase, state, milliseconds| PhaseSum {
+    let sum = |slice, phase, state, milliseconds: u64| PhaseSum {
         slice,
         thread,
         phase,
@@ -375,7 +388,7 @@ pub(crate) fn marked(path: &Path) {
         sum(2, rest, State::Serial, 200),
     ];
     let halfway = make.tables.name("halfway".to_owned());
-    let point = |milliseconds, kind, name| SamplePoint {
+    let point = |milliseconds: u64, kind, name| SamplePoint {
         time: Nanos(milliseconds * 1_000_000),
         process: ProcessId(0),
         kind,

@@ -57,5 +57,7 @@ fn count<'a>(
     heading: &str,
     value: impl Fn(&PhaseRow) -> u64 + 'a,
 ) -> Field<'a, PhaseRow> {
-    Field::number(id, heading, move |row| Value::Count(value(row))).heading([heading, ""])
+    Field::number(id, heading, move |row| Value::Count(value(row)))
+        .heading([heading, ""])
+        .decimals(0)
 }
