@@ -9,7 +9,6 @@ use experiment::header::Header;
 use experiment::ids::Nanos;
 use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
-use omp_ring::consumer::Consumer;
 use symbolize::Files;
 
 use crate::control_options::{ControlOptions, signal_name};
@@ -19,7 +18,7 @@ use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::Shortfall;
-use crate::signals::Signals;
+use crate::signals::{Signals, is_handled};
 use crate::sys::{self, Ended};
 use crate::{archive, clock, control, header};
 
@@ -104,11 +103,9 @@ impl Session {
                     "the recording ends here: {why}; the program goes on"
                 ));
                 self.header.limit = Some(why);
-                let arena = self.merge.openmp.arena();
-                if !arena.is_some_and(Consumer::handles_signals) {
-                    let pause = self.options.pause_signal.map(|(signal, _)| signal);
-                    signals.discard(pause.into_iter().chain(self.options.sample_signal));
-                }
+                let pause = self.options.pause_signal.map(|(signal, _)| signal);
+                let own = pause.into_iter().chain(self.options.sample_signal);
+                signals.discard(own.filter(|&signal| !is_handled(self.pid, signal)));
                 self.header.duration_ns = end.0;
                 self.merge.openmp.pause();
                 self.end(rings, None, verbose);
@@ -194,8 +191,7 @@ impl Session {
         } = self.options;
         let is_pause = pause_signal.is_some_and(|(known, _)| known == signal);
         let is_control = is_pause || sample_signal == Some(signal);
-        let arena = self.merge.openmp.arena();
-        if !is_control || arena.is_some_and(Consumer::handles_signals) {
+        if !is_control || is_handled(self.pid, signal) {
             sys::send(self.pid, signal);
             return;
         }

@@ -165,13 +165,6 @@ impl Arena {
         self.calls().is_some_and(ControlQueue::toggle)
     }
 
-    /// A process has installed handlers of signals.
-    pub fn set_handles_signals(&self) {
-        if let Some(calls) = self.calls() {
-            calls.set_handles();
-        }
-    }
-
     /// A new arena in a memory file.
     pub(crate) fn create(
         geometry: Geometry,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Context, PartialContext};
-use crate::control::{ControlCall, ControlQueue, ControlReader};
+use crate::control::{ControlCall, ControlReader};
 use crate::layout::{
     Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, Tables, VERSION,
 };
@@ -194,11 +194,6 @@ impl Consumer {
     /// Pauses recording, or lets it go on.
     pub fn set_paused(&self, paused: bool) {
         self.arena.set_paused(paused);
-    }
-
-    /// Whether a process of the program handles the signals that control the recording.
-    pub fn handles_signals(&self) -> bool {
-        self.arena.calls().is_some_and(ControlQueue::handles)
     }
 
     /// Whether the header is unchanged. If not, the program has written into it, and the producers'

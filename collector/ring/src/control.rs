@@ -116,8 +116,6 @@ pub(crate) struct ControlQueue {
     paused: AtomicU32,
     /// Calls that found no room.
     dropped: AtomicU32,
-    /// Whether a process handles the signals of `-y` and `-l`.
-    handles: AtomicU32,
     /// The next position to take.
     head: AtomicU64,
     entries: [Entry; CALLS],
@@ -139,16 +137,6 @@ impl ControlQueue {
     /// Pauses recording, or lets it go on if it is paused. Returns whether it is paused now.
     pub(crate) fn toggle(&self) -> bool {
         self.paused.fetch_xor(1, AcqRel) == 0
-    }
-
-    /// A process has installed handlers of signals.
-    pub(crate) fn set_handles(&self) {
-        self.handles.store(1, Relaxed);
-    }
-
-    /// Whether a process has.
-    pub(crate) fn handles(&self) -> bool {
-        self.handles.load(Relaxed) != 0
     }
 
     /// Adds a call of process `pid` with the time now.
@@ -290,7 +278,6 @@ mod tests {
         Box::new(ControlQueue {
             paused: AtomicU32::new(0),
             dropped: AtomicU32::new(0),
-            handles: AtomicU32::new(0),
             head: AtomicU64::new(0),
             entries: std::array::from_fn(|_| entry()),
         })

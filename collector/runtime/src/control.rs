@@ -171,15 +171,14 @@ extern "C" fn install_handlers() {
         }
         CStr::from_ptr(value).to_bytes()
     };
-    let Some(arena) = process::arena() else {
+    if process::arena().is_none() {
         return;
-    };
+    }
     let handlers = [on_pause as extern "C" fn(c_int), on_sample];
     let numbers = wanted.split(|byte| *byte == b' ').map(number);
     for ((signal, handler), handled) in numbers.zip(handlers).zip(&HANDLED) {
         if signal != 0 && install(signal, handler as usize) {
             handled.store(signal, Relaxed);
-            arena.set_handles_signals();
         }
     }
 }
