@@ -84,7 +84,7 @@ static void phases(void) {
   printf("rest %f %f\n", wall() - begin, worked);
 }
 
-/* GCC's omp.h has had omp_control_tool since version 14. */
+/* GCC 12 has no omp_control_tool. */
 #ifdef HAS_TOOL
 static void tool(omp_control_tool_t command) { omp_control_tool(command, 0, NULL); }
 #define PAUSE tool(omp_control_tool_pause)
