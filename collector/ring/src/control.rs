@@ -350,13 +350,13 @@ mod tests {
                 if are_done {
                     break;
                 }
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        assert!(seen.iter().all(|&count| count > 0));
-        assert_eq!(
-            seen.iter().sum::<u64>() + reader.lost(&queue),
-            THREADS * EACH
-        );
+        // How many are dropped depends on which threads get a CPU.
+        let seen: u64 = seen.iter().sum();
+        assert!(seen >= CALLS as u64, "{seen}");
+        assert_eq!(seen + reader.lost(&queue), THREADS * EACH);
     }
 
     #[test]
