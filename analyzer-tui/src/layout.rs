@@ -77,6 +77,8 @@ pub fn list(body: Rect, heading: usize, detail: usize) -> ListParts {
 pub struct TimelineParts {
     /// Times.
     pub axis: Rect,
+    /// Phases, pauses and sample points; empty if there are none.
+    pub marks: Rect,
     /// Region instances, a line a lane; empty if none is listed.
     pub bands: Rect,
     /// The threads' rows, with their labels.
@@ -99,8 +101,9 @@ const LABEL: u16 = 15;
 const MOST_LANES: u16 = 4;
 
 /// Divides the body of the timeline. `lanes` are the lanes of region instances; `extra` is the
-/// width that labels need for an experiment's number.
-pub fn timeline(body: Rect, lanes: u16, extra: u16) -> TimelineParts {
+/// width that labels need for an experiment's number, and `has_marks` tells whether the program or the
+/// user marked times.
+pub fn timeline(body: Rect, lanes: u16, extra: u16, has_marks: bool) -> TimelineParts {
     let wide = body.width >= WIDE;
     let side = if wide { (body.width / 3).min(60) } else { 0 };
     let below = if wide { 0 } else { body.height * 2 / 5 };
@@ -113,13 +116,15 @@ pub fn timeline(body: Rect, lanes: u16, extra: u16) -> TimelineParts {
         lines => lanes.min(MOST_LANES).min((lines / 5).max(1)),
     };
     let axis = u16::from(lines > 2);
-    let rows = lines.saturating_sub(axis + bands + legend);
+    let marks = u16::from(has_marks && lines > 5);
+    let rows = lines.saturating_sub(axis + marks + bands + legend);
     let cut = |y: u16, height| Rect::new(body.x, body.y + y, width, height);
     TimelineParts {
         axis: cut(0, axis),
-        bands: cut(axis, bands),
-        rows: cut(axis + bands, rows),
-        legend: cut(axis + bands + rows, legend),
+        marks: cut(axis, marks),
+        bands: cut(axis + marks, bands),
+        rows: cut(axis + marks + bands, rows),
+        legend: cut(axis + marks + bands + rows, legend),
         detail: if wide {
             Rect::new(body.x + width, body.y, side, body.height)
         } else {
@@ -160,8 +165,15 @@ mod tests {
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height
                 );
-                let time = timeline(parts.body, 3, 0);
-                let all = [time.axis, time.bands, time.rows, time.legend, time.detail];
+                let time = timeline(parts.body, 3, 0, height % 2 == 0);
+                let all = [
+                    time.axis,
+                    time.marks,
+                    time.bands,
+                    time.rows,
+                    time.legend,
+                    time.detail,
+                ];
                 for part in all {
                     assert!(
                         part.right() <= width && part.bottom() <= height,

@@ -7,6 +7,8 @@ use experiment::header::Rank;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use crate::control_options::{self, ControlOptions};
+
 /// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -24,6 +26,8 @@ pub struct Request {
     pub follow: bool,
     /// `-P`: the running process to record instead of a program.
     pub attach: Option<i32>,
+    /// What is recorded of the run's time.
+    pub control: ControlOptions,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -53,14 +57,8 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 12] = [
+const LATER: [(char, &str); 6] = [
     ('h', "hardware counters"),
-    ('t', "a limit of time"),
-    ('y', "pausing by a signal"),
-    ('l', "sample points by a signal"),
-    ('S', "periodic sample points"),
-    ('A', "archiving"),
-    ('L', "a limit of size"),
     ('r', "data races and deadlocks"),
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
@@ -165,6 +163,7 @@ pub fn command() -> Command {
                     "Whether child processes are recorded too, until they end [default: on]",
                 ),
         )
+        .args(control_options::args())
         .arg(
             Arg::new("comment")
                 .short('C')
@@ -271,6 +270,7 @@ fn checked(
         verbose: matches.get_flag("verbose"),
         follow,
         attach,
+        control: ControlOptions::of(matches)?,
         command,
     })
 }

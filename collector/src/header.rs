@@ -2,6 +2,7 @@
 
 use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
 use experiment::tables::{self, Cut, RuntimeKind, Tables};
+use omp_ring::consumer::Consumer;
 use std::ffi::OsString;
 
 use crate::cli::Request;
@@ -129,6 +130,13 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .filter(|(_, count)| *count > 0)
         .collect();
     losses.sites_lost = merge.openmp.contexts_lost();
+    losses.calls_lost = merge.openmp.arena().map_or(0, Consumer::calls_lost);
+    losses.phases_unbegun = merge.control.unbegun;
+    let end = match header.duration_ns {
+        0 => merge.merged_to(),
+        end => end,
+    };
+    header.paused_ns = merge.control.paused_until(end);
     header.runtimes.clone_from(&merge.registered.runtimes);
 }
 

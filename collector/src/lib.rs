@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`cli`] | the command line |
+//! | [`control_options`] | its options on which part of a run is recorded |
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
 //! | [`attach`] | a process that runs already: its threads, mappings and environment |
@@ -15,18 +16,23 @@
 //! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
 //! | [`truncated`], `deep`, [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`registered`], [`contexts`], [`clock`] | the program's OpenMP records, runtimes and calling contexts, and their clock |
+//! | [`control`] | pauses, phases, sample points and the end, by calls of the program and by options |
 //! | [`merge`], [`streams`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
+//! | [`archive`] | files that are copied into the experiment |
 //! | [`header`], [`no_events`], [`shortfall`] | the header: what was recorded, what was not, and why |
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod archive;
 pub mod attach;
 pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
+pub mod control;
+pub mod control_options;
 mod deep;
 pub mod experiment;
 pub mod fork_points;

@@ -15,6 +15,7 @@ use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::stream::{Event, What};
 
 use crate::completion::{Completed, Completion};
+use crate::control::Control;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::own_samples::OwnSamples;
@@ -44,6 +45,8 @@ pub struct Counts {
     pub samples: u64,
     /// Switch-out samples.
     pub switch_samples: u64,
+    /// Clock samples that were dropped because recording was paused.
+    pub paused_samples: u64,
     /// Records of the side band.
     pub side_band: u64,
     /// Samples that the kernel dropped.
@@ -88,6 +91,7 @@ impl Counts {
 const SIDE_BAND: u8 = 0;
 const OPENMP: u8 = 1;
 const SAMPLES: u8 = 2;
+const CONTROL: u8 = 3;
 
 /// The merge, and all state that it updates.
 pub struct Merge {
@@ -101,6 +105,8 @@ pub struct Merge {
     pub registered: Registered,
     /// Counts for the header.
     pub counts: Counts,
+    /// Pauses, phases and sample points.
+    pub control: Control,
     machine: Machine,
     accounting: TimeAccounting,
     stacks: Stacks,
@@ -121,6 +127,9 @@ pub struct Merge {
     merged_to: u64,
     streams: Streams,
     merged: Vec<Sample>,
+    /// [`OnCpu::total`] at the begin of the last pause, and in all pauses that have ended.
+    paused_at: (u64, u64),
+    paused_for: (u64, u64),
 }
 
 impl Merge {
@@ -132,6 +141,7 @@ impl Merge {
             openmp,
             registered: Registered::default(),
             counts: Counts::default(),
+            control: Control::default(),
             machine: Machine::new(),
             accounting: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
@@ -148,6 +158,8 @@ impl Merge {
             merged_to: 0,
             streams: Streams::default(),
             merged: Vec::new(),
+            paused_at: (0, 0),
+            paused_for: (0, 0),
         }
     }
 
@@ -183,12 +195,17 @@ impl Merge {
 
     /// Does the last round, without a cutoff.
     pub fn last_round(&mut self, source: &mut Source) {
+        let now = clock::raw_now().saturating_sub(self.start);
+        self.control.forget_after(now);
         self.round_until(source, u64::MAX);
     }
 
     fn round_until(&mut self, source: &mut Source, until: u64) {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
+        if let Some(arena) = self.openmp.arena_mut() {
+            self.control.drain(arena, self.start);
+        }
         let reads_sleepers = match source {
             Source::Perf(rings) => {
                 self.read_side_band(rings);
@@ -357,6 +374,10 @@ impl Merge {
         if !self.processes.is_recorded(sample.pid) {
             return;
         }
+        if self.control.is_paused_at(sample.time) {
+            self.counts.paused_samples += u64::from(!at_switch);
+            return;
+        }
         let thread = thread_of(
             &mut self.processes,
             &mut self.tables,
@@ -412,8 +433,15 @@ impl Merge {
             self.waiting.iter().zip(0..).filter_map(|(queue, number)| {
                 Some(Next::new(queue.front()?.time.0, SAMPLES, number))
             });
-        self.streams
-            .fill(side_band.into_iter().chain(openmp).chain(samples));
+        let control = self.control.next_time();
+        let control = control.map(|time| Next::new(time, CONTROL, 0));
+        self.streams.fill(
+            side_band
+                .into_iter()
+                .chain(openmp)
+                .chain(samples)
+                .chain(control),
+        );
         let end = Next::new(cutoff, SIDE_BAND, 0);
         while let Some(first) = self.streams.first().filter(|first| *first < end) {
             let stop = self.streams.second().map_or(end, |second| second.min(end));
@@ -421,7 +449,8 @@ impl Merge {
             let next = match first.kind() {
                 SIDE_BAND => self.merge_side_band(stop),
                 OPENMP => self.merge_openmp(number, stop),
-                _ => self.merge_samples(number, stop),
+                SAMPLES => self.merge_samples(number, stop),
+                _ => self.merge_control(stop),
             };
             self.streams
                 .replace_first(next.map(|time| Next::new(time, first.kind(), number)));
@@ -488,6 +517,31 @@ impl Merge {
                 }
             }
         }
+    }
+
+    fn merge_control(&mut self, stop: Next) -> Option<u64> {
+        while let Some(time) = self.control.next_time() {
+            if Next::new(time, CONTROL, 0) >= stop {
+                return Some(time);
+            }
+            let now = self.advance(time);
+            let was_paused = self.control.is_paused();
+            let paused = self.control.apply(
+                now,
+                (&mut self.tables, &self.processes),
+                (&mut self.machine, &mut self.accounting),
+            );
+            if let (Some(paused), Some(arena)) = (paused, self.openmp.arena()) {
+                arena.set_paused(paused);
+            }
+            let total = self.on_cpu.total(now);
+            match (was_paused, self.control.is_paused()) {
+                (false, true) => self.paused_at = total,
+                (true, false) => self.paused_for = self.in_pauses(total),
+                _ => {}
+            }
+        }
+        None
     }
 
     fn merge_samples(&mut self, number: u32, stop: Next) -> Option<u64> {
@@ -577,6 +631,9 @@ impl Merge {
     /// Reads the stacks of threads that sleep without a switch-out sample.
     fn read_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
+            if self.control.is_paused_at(sleep.since) {
+                continue;
+            }
             let Some(cpu) = sleepers::last_cpu(kernel_ids(&self.tables, thread)) else {
                 // It has ended.
                 continue;
@@ -673,12 +730,30 @@ impl Merge {
         self.on_cpu.take_last_cpu_time(ProcessId(0), cpu_time);
     }
 
-    /// Time of all threads on CPUs so far, and what a hypervisor took of it, in nanoseconds.
+    /// Time of all threads on CPUs so far, without pauses, and what a hypervisor took of it, in nanoseconds.
     pub fn on_cpu(&self) -> (u64, u64) {
-        match self.own_cpu_time {
+        let total = match self.own_cpu_time {
             Some(time) => (time, 0),
             None => self.on_cpu.total(self.merged_to),
-        }
+        };
+        let paused = if self.control.is_paused() {
+            self.in_pauses(total)
+        } else {
+            self.paused_for
+        };
+        (
+            total.0.saturating_sub(paused.0),
+            total.1.saturating_sub(paused.1),
+        )
+    }
+
+    /// What of [`OnCpu::total`] was in pauses, at the end of one.
+    fn in_pauses(&self, total: (u64, u64)) -> (u64, u64) {
+        let (before, at) = (self.paused_for, self.paused_at);
+        (
+            before.0 + total.0.saturating_sub(at.0),
+            before.1 + total.1.saturating_sub(at.1),
+        )
     }
 
     /// The time up to which all is merged, in nanoseconds since the start.

@@ -73,6 +73,11 @@ impl OpenMp {
         }
     }
 
+    /// The arena, to read the program's calls from.
+    pub fn arena_mut(&mut self) -> Option<&mut Consumer> {
+        self.arena.as_mut()
+    }
+
     /// Number of threads that found no free ring.
     pub fn refused(&self) -> u32 {
         self.arena().map_or(0, Consumer::refused_slots)

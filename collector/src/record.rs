@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::control::SIGNALS_VARIABLE;
 use omp_ring::samples::SampleReader;
 
 use crate::attach::Target;
@@ -73,6 +74,12 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     }
     let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
+    let options = &request.control;
+    if options.begins_paused()
+        && let Some(arena) = &arena
+    {
+        arena.set_paused(true);
+    }
     let arena_path = arena.as_ref().map(Consumer::path);
     let prepared = prepare(
         request,
@@ -111,14 +118,10 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
 
     let objects = LoadObjects::new(library.map(Path::to_owned));
     let processes = Processes::new(objects, !request.follow);
-    let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session::new(
-        pid,
-        merge,
-        writer,
-        header,
-        found.map(|_| ()).map_err(Cause::NoLibrary),
-    );
+    let mut merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
+    merge.control.begin(options);
+    let library = found.map(|_| ()).map_err(Cause::NoLibrary);
+    let mut session = Session::new(pid, merge, writer, header, library, options.clone());
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))
@@ -144,7 +147,11 @@ fn prepare(
     local_ranks: usize,
 ) -> Result<Prepared, RecordError> {
     let hold = |samples: Option<&str>| {
-        let environment = library::environment(library_and_arena, samples);
+        let mut environment = library::environment(library_and_arena, samples);
+        let signals = request.control.signals();
+        let signals = signals.map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
+        environment.retain(|(name, _)| name != SIGNALS_VARIABLE);
+        environment.extend(signals);
         let held = launch::hold(&request.command, &environment, inherited)
             .map_err(|error| other(format!("cannot start a process: {error}")))?;
         Ok((held, environment))
@@ -243,7 +250,9 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
     std::thread::sleep(FIRST_SWITCHES);
     merge.begin_with(&mut rings, found);
     let library = Err(Cause::Attached);
-    let mut session = Session::new(pid, merge, writer, header, library);
+    merge.control.begin(&request.control);
+    let options = request.control.clone();
+    let mut session = Session::new(pid, merge, writer, header, library, options);
     let ended = run_session(
         &mut session,
         Source::Perf(Box::new(rings)),

@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 
 use experiment::header::Header;
 use experiment::ids::Nanos;
+use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
+use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::no_events::Cause;
 use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::{Shortfall, named};
-use crate::signals::Signals;
+use crate::signals::{Signals, is_handled};
 use crate::source::Source;
 use crate::sys::{self, Ended};
-use crate::{clock, header};
+use crate::{archive, clock, control, header};
 
 /// The time between two writes of the header: the age that a killed recording's header can have. It
 /// takes a kilobyte.
@@ -43,6 +45,9 @@ pub struct Session {
     is_told_to_end: bool,
     /// The user knows that other processes are recorded on.
     is_announced: bool,
+    options: ControlOptions,
+    /// When the next periodic sample point is due.
+    sample_due: Option<Instant>,
 }
 
 /// Why the rounds have ended.
@@ -51,6 +56,8 @@ enum RoundsEnd {
     Program(Ended),
     /// The experiment cannot be written any further.
     Write(ExperimentError),
+    /// Recording ends at this time although nothing failed, and why.
+    Limit(Nanos, String),
 }
 
 impl Session {
@@ -61,8 +68,12 @@ impl Session {
         writer: Writer,
         header: Header,
         library: Result<(), Cause>,
+        options: ControlOptions,
     ) -> Self {
+        let sample_due = options.sample_period.map(|period| Instant::now() + period);
         Session {
+            options,
+            sample_due,
             pid,
             is_attached: library == Err(Cause::Attached),
             merge,
@@ -95,16 +106,29 @@ impl Session {
     ) -> io::Result<Ended> {
         match self.record_rounds(&mut source, signals)? {
             RoundsEnd::Program(ended) => {
-                self.end(source, ended, verbose);
+                self.end(source, Some(ended), verbose);
+                Ok(ended)
+            }
+            RoundsEnd::Limit(end, why) => {
+                say(format!(
+                    "the recording ends here: {why}; the program goes on"
+                ));
+                self.header.limit = Some(why);
+                let pause = self.options.pause_signal.map(|(signal, _)| signal);
+                let own = pause.into_iter().chain(self.options.sample_signal);
+                signals.discard(own.filter(|&signal| !is_handled(self.pid, signal)));
+                self.header.duration_ns = end.0;
+                self.merge.openmp.pause();
+                self.end(source, None, verbose);
+                let ended = self.await_end(signals);
+                self.ended = Some(ended);
+                self.header.exit_status = known_status(ended);
+                self.writer.stop(&self.header);
                 Ok(ended)
             }
             RoundsEnd::Write(error) => {
                 self.stop(source, &error);
-                let ended = match self.ended {
-                    Some(ended) => ended,
-                    None if self.is_attached => Ended::Unknown,
-                    None => wait(self.pid, signals),
-                };
+                let ended = self.await_end(signals);
                 self.ended = Some(ended);
                 self.header.exit_status = known_status(ended);
                 self.writer.stop(&self.header);
@@ -139,16 +163,15 @@ impl Session {
             self.is_told_to_end |= arrived.ending;
             // Each thread of an attached process has events of its own, and one of them is polled.
             let is_last = has_rings && polled.len() <= 1 && !self.is_attached;
+            self.make_periodic_point();
             if self.ended.is_none() {
+                for signal in arrived.for_program {
+                    self.forward(signal);
+                }
                 if self.is_attached {
                     self.look_at_attached();
-                } else {
-                    for signal in arrived.for_program {
-                        sys::send(self.pid, signal);
-                    }
-                    if arrived.child || is_last {
-                        self.look_for_end()?;
-                    }
+                } else if arrived.child || is_last {
+                    self.look_for_end()?;
                 }
             }
             if let Some(ended) = self.ended
@@ -159,6 +182,9 @@ impl Session {
             let truncated = self.merge.truncated_stacks();
             self.merge.round(source);
             let truncated = truncated < self.merge.truncated_stacks();
+            if let Some((end, why)) = self.merge.control.end() {
+                return Ok(RoundsEnd::Limit(end, why.to_owned()));
+            }
             if let Some(ended) = self.ended
                 && !self.others_run()
             {
@@ -171,6 +197,12 @@ impl Session {
                 let written = self.flush(None).and_then(|()| self.refresh_header(source));
                 if let Err(error) = written {
                     return Ok(RoundsEnd::Write(error));
+                }
+                if let Some(most) = self.options.most_bytes
+                    && self.writer.bytes() >= most
+                {
+                    let why = format!("-L: its size is {} MB", most >> 20);
+                    return Ok(RoundsEnd::Limit(self.now(), why));
                 }
             }
         }
@@ -218,6 +250,57 @@ impl Session {
         true
     }
 
+    /// How the program ends, of which nothing more is recorded.
+    fn await_end(&self, signals: &mut Signals) -> Ended {
+        match self.ended {
+            Some(ended) => ended,
+            None if self.is_attached => Ended::Unknown,
+            None => wait(self.pid, signals),
+        }
+    }
+
+    /// Passes a signal on to the program, unless that was not started by `collect`. If that does not handle it, although it is that of `-y` or `-l`,
+    /// does what it stands for instead: the signal would end the program.
+    fn forward(&mut self, signal: i32) {
+        let ControlOptions {
+            pause_signal,
+            sample_signal,
+            ..
+        } = self.options;
+        let is_pause = pause_signal.is_some_and(|(known, _)| known == signal);
+        let is_control = is_pause || sample_signal == Some(signal);
+        if self.is_attached && !is_control {
+            return;
+        }
+        if !is_control || is_handled(self.pid, signal) {
+            sys::send(self.pid, signal);
+            return;
+        }
+        let now = self.now().0;
+        if is_pause {
+            let paused = !self.merge.control.is_paused_at(now);
+            self.merge.control.pause_at(now, paused);
+        } else if let Some(used) = control::used_by(self.pid) {
+            let kind = PointKind::Signal;
+            self.merge.control.point_at(now, self.pid, kind, used);
+        }
+    }
+
+    fn make_periodic_point(&mut self) {
+        let (Some(due), Some(period)) = (self.sample_due, self.options.sample_period) else {
+            return;
+        };
+        if Instant::now() < due {
+            return;
+        }
+        self.sample_due = Some(due.max(Instant::now() - period) + period);
+        if let Some(used) = control::used_by(self.pid) {
+            let now = clock::raw_now().saturating_sub(self.header.started_raw_ns);
+            let kind = PointKind::Period;
+            self.merge.control.point_at(now, self.pid, kind, used);
+        }
+    }
+
     /// Writes the header again from time to time, so that a killed recording tells what it lost.
     fn refresh_header(&mut self, source: &Source) -> Result<(), ExperimentError> {
         let new_runtime = self.header.runtimes.len() < self.merge.registered.runtimes.len();
@@ -240,6 +323,7 @@ impl Session {
             Some(_) => self.merge.processes.usage.rows(),
             None => Vec::new(),
         };
+        let (spans, sample_points) = self.merge.control.take();
         let batch = Batch {
             samples: &samples,
             sums: &rows.sums,
@@ -254,6 +338,9 @@ impl Session {
             lock_sums: &lock_sums,
             lock_waits: &lock_waits,
             cpu_uses: &cpu_uses,
+            spans: &spans,
+            phase_sums: &rows.phase_sums,
+            sample_points: &sample_points,
         };
         self.writer.append(&self.merge.tables, &batch)
     }
@@ -278,19 +365,27 @@ impl Session {
         self.writer.stop(&self.header);
     }
 
-    /// The last round, the symbols and the final header.
-    fn end(&mut self, mut source: Source, ended: Ended, verbose: bool) {
+    /// The last round, the symbols and the final header. `ended` is `None` if the program goes on.
+    fn end(&mut self, mut source: Source, ended: Option<Ended>, verbose: bool) {
         self.merge.last_round(&mut source);
         let (has_minor, has_major) = (source.counts_faults(), source.counts_major_faults());
         let end = self.now();
+        let limit = match ended {
+            Some(_) => end,
+            None => Nanos(self.header.duration_ns),
+        };
         self.merge.close(end);
+        self.merge.control.close(&self.merge.tables, limit.0);
         let flushed = self.flush(Some(end));
         let plan = source.plan();
         drop(source);
 
         let header = &mut self.header;
-        header.duration_ns = end.0;
-        header.exit_status = known_status(ended);
+        header.duration_ns = limit.0;
+        header.exit_status = ended.and_then(known_status);
+        header
+            .notes
+            .extend(control_notes(&self.options, &self.merge));
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost_side_band == 0;
@@ -336,6 +431,12 @@ impl Session {
         let mut symbols = symbolize::resolve(&self.merge.tables, &mut files);
         symbols.jumps = jumps;
         self.writer.symbols(&symbols)?;
+        let (archive, directory) = (self.options.archive, self.writer.directory());
+        let failed = archive::copy(directory, archive, &self.merge.tables, &symbols);
+        if let Some(failed) = failed {
+            say(&failed);
+            self.header.notes.push(failed);
+        }
         self.writer.finish(&self.header)
     }
 
@@ -369,6 +470,23 @@ impl Session {
 /// The status for the header.
 fn known_status(ended: Ended) -> Option<i32> {
     (ended != Ended::Unknown).then(|| ended.status())
+}
+
+/// Notes on signals that could not control the recording.
+fn control_notes(options: &ControlOptions, merge: &Merge) -> Vec<String> {
+    let pause = options.pause_signal.map(|(signal, _)| ("-y", signal));
+    let sample = options.sample_signal.map(|signal| ("-l", signal));
+    let replaced = &merge.control.replaced;
+    let lost = pause.into_iter().chain(sample);
+    let lost = lost.filter(|(_, signal)| replaced.contains(signal));
+    lost.map(|(option, signal)| {
+        let name = signal_name(signal);
+        format!(
+            "{option} {name}: the program has a handler of its own for {name}, which then no longer \
+             controlled the recording; choose another signal"
+        )
+    })
+    .collect()
 }
 
 /// Waits for the program, of which nothing more is recorded.

@@ -33,6 +33,7 @@ pub struct Signals {
     fd: OwnedFd,
     inherited: Inherited,
     peer: Option<Peer>,
+    discarded: Vec<libc::c_int>,
 }
 
 /// The signal mask and actions with which `collect` was started. The program inherits them.
@@ -96,6 +97,7 @@ impl Signals {
             inherited,
             // Without a peer, a signal sent to the group may reach the program twice.
             peer: Peer::new().ok(),
+            discarded: Vec::new(),
         })
     }
 
@@ -104,10 +106,19 @@ impl Signals {
         self.inherited
     }
 
+    /// Does not return these signals any more: they would end the program, and their senders mean
+    /// `collect`.
+    pub fn discard(&mut self, signals: impl IntoIterator<Item = libc::c_int>) {
+        self.discarded.extend(signals);
+    }
+
     /// Returns the signals that have arrived.
     pub fn arrived(&mut self) -> Arrived {
         let mut arrived = Arrived::default();
         self.read_into(&mut arrived);
+        arrived
+            .for_program
+            .retain(|signal| !self.discarded.contains(signal));
         if arrived.for_program.is_empty() {
             return arrived;
         }
@@ -234,12 +245,23 @@ impl Drop for Peer {
     }
 }
 
-/// The signals pending for a process or its one thread, from its `status` (proc(5)).
+/// Whether a process handles a signal: if not, most signals end it.
+pub fn is_handled(pid: i32, signal: libc::c_int) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    masks_in(&status, &["SigCgt"]) & 1 << (signal - 1) != 0
+}
+
+/// The signals pending for a process or its one thread, from its `status`.
 fn pending_in(status: &str) -> u64 {
+    masks_in(status, &["SigPnd", "ShdPnd"])
+}
+
+/// The signals in these masks of a process's `status` (proc(5)): bit n-1 for signal n.
+fn masks_in(status: &str, names: &[&str]) -> u64 {
     let masks = status.lines().filter_map(|line| {
         let (name, mask) = line.split_once(':')?;
         let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
-        matches!(name, "SigPnd" | "ShdPnd").then_some(mask)
+        names.contains(&name).then_some(mask)
     });
     masks.fold(0, |all, mask| all | mask)
 }
@@ -254,6 +276,7 @@ mod tests {
                       SigBlk:\tfffffffe7ffbfeff\n";
         assert_eq!(pending_in(status), 1 | 1 << (libc::SIGTERM - 1));
         assert_eq!(pending_in(""), 0);
+        assert!(!is_handled(std::process::id() as i32, libc::SIGUSR2));
     }
 
     #[test]

@@ -30,6 +30,7 @@ complete -c er_print -o cc -x -a 'parallel inline src all none' -d 'choose comme
 complete -c er_print -o Threads -d 'list threads by the current metrics'
 complete -c er_print -o CPUs -d 'list CPUs by the current metrics'
 complete -c er_print -o Samples -d 'list sample points by the current metrics'
+complete -c er_print -o Phases -d 'list the phases that the program named, with their work and wait'
 complete -c er_print -o Seconds -d 'list seconds by the current metrics'
 complete -c er_print -o Processes -d 'list processes by the current metrics'
 complete -c er_print -o Experiment_IDs -d 'list experiments by the current metrics'

@@ -52,6 +52,8 @@ fn arena(input: &[u8]) {
         consumer.locks(slot.index).0.for_each(drop);
         consumer.recycle(slot.index);
     }
+    consumer.calls(drop);
+    consumer.calls_lost();
     consumer.runtimes().for_each(drop);
 }
 

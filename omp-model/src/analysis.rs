@@ -20,6 +20,7 @@ use crate::inlining;
 use crate::metrics::Available;
 use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
+use crate::time_marks::TimeMarks;
 use crate::views::names::{NameStyle, Names};
 use crate::views::overview::uses_openmp;
 
@@ -42,6 +43,7 @@ pub struct Analysis {
     profiles: [OnceLock<Profile>; 4],
     by_second: [OnceLock<Profile>; 4],
     available: OnceLock<Available>,
+    marks: OnceLock<TimeMarks>,
 }
 
 impl Analysis {
@@ -122,6 +124,7 @@ impl Analysis {
             profiles: Default::default(),
             by_second: Default::default(),
             available: OnceLock::new(),
+            marks: OnceLock::new(),
         }
     }
 
@@ -208,12 +211,19 @@ impl Analysis {
         }
     }
 
+    /// Its phases and sample points by time.
+    pub fn marks(&self) -> &TimeMarks {
+        self.marks
+            .get_or_init(|| TimeMarks::of(&self.experiment, &self.origins))
+    }
+
     /// The data besides a profile that filters are evaluated on.
     pub fn facts<'a>(&'a self, names: &'a Names<'a>) -> filter::Source<'a> {
         filter::Source {
             names,
             intervals: &self.experiment.intervals,
             experiments: &self.origins,
+            marks: self.marks(),
         }
     }
 

@@ -15,4 +15,5 @@ pub mod profile;
 pub mod rewrite;
 pub mod spelling;
 pub mod stream;
+pub mod time_marks;
 pub mod views;

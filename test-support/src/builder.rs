@@ -7,8 +7,8 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample, Sum,
-    TaskSpan, TaskSum,
+    CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum, RegionWork,
+    Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
@@ -54,6 +54,12 @@ pub struct Builder {
     pub lock_waits: Vec<LockWait>,
     /// Rows of one batch.
     pub cpu_uses: Vec<CpuUse>,
+    /// Phases and pauses.
+    pub spans: Vec<Span>,
+    /// Time in phases.
+    pub phase_sums: Vec<PhaseSum>,
+    /// Sample points.
+    pub sample_points: Vec<SamplePoint>,
 }
 
 impl Builder {
@@ -266,6 +272,9 @@ impl Builder {
             lock_sums: &self.lock_sums,
             lock_waits: &self.lock_waits,
             cpu_uses: &self.cpu_uses,
+            spans: &self.spans,
+            phase_sums: &self.phase_sums,
+            sample_points: &self.sample_points,
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();

@@ -52,6 +52,12 @@ pub struct Recording {
     pub lock_waits: Vec<Vec<LockWait>>,
     /// By batch.
     pub cpu_uses: Vec<Vec<CpuUse>>,
+    /// By batch.
+    pub spans: Vec<Vec<Span>>,
+    /// By batch.
+    pub phase_sums: Vec<Vec<PhaseSum>>,
+    /// By batch.
+    pub sample_points: Vec<Vec<SamplePoint>>,
     /// Symbols of some frames.
     pub symbols: SymbolTable,
 }
@@ -95,6 +101,9 @@ impl Recording {
         self.lock_sums.iter_mut().for_each(Vec::clear);
         self.lock_waits.iter_mut().for_each(Vec::clear);
         self.cpu_uses.iter_mut().for_each(Vec::clear);
+        self.spans.iter_mut().for_each(Vec::clear);
+        self.phase_sums.iter_mut().for_each(Vec::clear);
+        self.sample_points.iter_mut().for_each(Vec::clear);
     }
 
     /// Creates the experiment, without rows.
@@ -124,6 +133,9 @@ impl Recording {
             lock_sums: &self.lock_sums[at],
             lock_waits: &self.lock_waits[at],
             cpu_uses: &self.cpu_uses[at],
+            spans: &self.spans[at],
+            phase_sums: &self.phase_sums[at],
+            sample_points: &self.sample_points[at],
         };
         writer.append(&self.tables_at[at], &batch).unwrap();
     }
@@ -424,6 +436,7 @@ impl Generator {
                 major_faults: 0,
             });
             recording.cpu_uses.push(uses.take(1).collect());
+            self.marks(&mut recording, second);
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
             let sums = recording.sums[second as usize].iter();
@@ -435,6 +448,50 @@ impl Generator {
         recording.symbols = self.symbols(rate.min(100) as u32);
         recording.tables = self.tables;
         recording
+    }
+
+    /// A phase within another, a pause and a sample point of this second.
+    fn marks(&mut self, recording: &mut Recording, second: u32) {
+        let name = self.tables.name(format!("step {}", second % 3));
+        let outer = self.tables.phase(Phase {
+            parent: PhaseId::NONE,
+            name,
+        });
+        let phase = self.tables.phase(Phase {
+            parent: outer,
+            name,
+        });
+        let at = |nanos: u64| Nanos(u64::from(second) * SLICE.0 + nanos);
+        let span = |kind, phase, start, length| Span {
+            process: ProcessId(0),
+            kind,
+            phase,
+            start: at(start),
+            length: Nanos(length),
+        };
+        recording.spans.push(vec![
+            span(SpanKind::Phase, outer, 1, 999_999),
+            span(SpanKind::OpenPhase, phase, 7, 500),
+            span(SpanKind::Pause, PhaseId::NONE, 2_000_000, 3),
+        ]);
+        recording.phase_sums.push(vec![PhaseSum {
+            slice: second,
+            thread: ThreadId(0),
+            phase,
+            state: State::Work,
+            scheduling: Scheduling::Running,
+            time: Nanos(500),
+        }]);
+        recording.sample_points.push(vec![SamplePoint {
+            time: at(5_000_000),
+            process: ProcessId(0),
+            kind: PointKind::Call,
+            name,
+            user: at(3),
+            system: Nanos(4),
+            minor_faults: 17,
+            major_faults: u64::from(second),
+        }]);
     }
 
     fn samples(&mut self, second: u32, rate: u64) -> Vec<Sample> {

@@ -35,7 +35,7 @@ const INDEXES: [&str; 8] = [
 ];
 
 /// Filters with every word, each alone and some together; with its opposite it leaves everything.
-const FILTERS: [&str; 21] = [
+const FILTERS: [&str; 23] = [
     "EXPID==1",
     "PID%2",
     "THRID==1",
@@ -46,6 +46,8 @@ const FILTERS: [&str; 21] = [
     "TSTAMP<123456789",
     "CPUID>0 && TSTAMP>200000000",
     "SAMPLE==1",
+    "PHASE==0",
+    "\"x\" IN PHASE",
     "MSTATE==BLOCKED",
     "OMPSTATE==OMPIBAR",
     "CPRID>0",

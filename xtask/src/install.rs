@@ -88,6 +88,15 @@ fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
             });
         }
     }
+    for header in files(&root.join("collector/runtime/include"))? {
+        let name = header.file_name().unwrap_or_default().to_owned();
+        let to = Path::new("include/parallax").join(name);
+        items.push(Item {
+            from: header,
+            to,
+            kind: Kind::Text,
+        });
+    }
     for name in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
         let from = root.join(name);
         if from.is_file() {
@@ -190,8 +199,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         std::fs::create_dir_all(root.join("docs/man")).unwrap();
+        std::fs::create_dir_all(root.join("collector/runtime/include")).unwrap();
         for name in [
             "docs/man/collect.1",
+            "collector/runtime/include/collectorAPI.h",
             "docs/man/notes.txt",
             "README.md",
             "LICENSE-MIT",
@@ -200,7 +211,7 @@ mod tests {
         }
         let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        assert_eq!(copy(&items[5].from, &copied), Ok(1));
+        assert_eq!(copy(&items[6].from, &copied), Ok(1));
         assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
         let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
@@ -209,6 +220,7 @@ mod tests {
             ("bin/analyzer", Kind::Program),
             ("lib/parallax/libcollector.so", Kind::Library),
             ("share/man/man1/collect.1", Kind::Text),
+            ("include/parallax/collectorAPI.h", Kind::Text),
             ("share/doc/parallax/README.md", Kind::Text),
             ("share/doc/parallax/LICENSE-MIT", Kind::Text),
         ];

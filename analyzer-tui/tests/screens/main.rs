@@ -9,6 +9,7 @@ mod handmade;
 mod hidden;
 mod instances;
 mod live;
+mod marks;
 mod moves;
 mod narrow;
 mod notes;

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::ClockSource;
+use crate::control::{ControlKind, ControlQueue, Used};
 use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
 use crate::shm::{self, Headers, Ring};
 
@@ -131,6 +132,37 @@ impl Arena {
             clock,
             source: Source::Path(path),
         })
+    }
+
+    /// The queue of calls that control the recording.
+    #[inline]
+    pub(crate) fn calls(&self) -> Option<&ControlQueue> {
+        self.headers.calls(self.geometry.calls_at() as usize)
+    }
+
+    /// Adds a call of process `pid` that controls the recording, with the time now. Async-signal-safe.
+    pub fn push_call(&self, pid: i32, kind: ControlKind, used: Used, name: &[u8]) {
+        if let Some(calls) = self.calls() {
+            calls.push(pid, kind, used, name);
+        }
+    }
+
+    /// Whether recording is paused.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.calls().is_some_and(ControlQueue::is_paused)
+    }
+
+    /// Pauses recording, or lets it go on.
+    pub fn set_paused(&self, paused: bool) {
+        if let Some(calls) = self.calls() {
+            calls.set_paused(paused);
+        }
+    }
+
+    /// Pauses recording, or lets it go on if it is paused. Returns whether it is paused now.
+    pub fn toggle_paused(&self) -> bool {
+        self.calls().is_some_and(ControlQueue::toggle)
     }
 
     /// A new arena in a memory file.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Context, PartialContext};
+use crate::control::{ControlCall, ControlReader};
 use crate::layout::{
     Control, Geometry, MAGIC, MAX_HELD, RuntimeKind, SlotHeader, SlotState, Tables, VERSION,
 };
@@ -131,6 +132,7 @@ pub struct RuntimeView {
 pub struct Consumer {
     arena: Arena,
     control: Control,
+    calls: ControlReader,
     /// By slot; only those drained so far.
     rings: Vec<State>,
 }
@@ -153,6 +155,7 @@ impl Consumer {
         Ok(Consumer {
             arena: Arena::create(geometry, options.clock, options.short_ns)?,
             control: Control::Recording,
+            calls: ControlReader::default(),
             rings: Vec::new(),
         })
     }
@@ -173,6 +176,24 @@ impl Consumer {
     pub fn set_control(&mut self, control: Control) {
         self.control = control;
         self.arena.header().control.store(control as u32, Relaxed);
+    }
+
+    /// Reads the program's calls that control the recording.
+    pub fn calls(&mut self, each: impl FnMut(ControlCall)) {
+        if let Some(calls) = self.arena.calls() {
+            self.calls.read(calls, each);
+        }
+    }
+
+    /// The number of such calls that were lost.
+    pub fn calls_lost(&self) -> u64 {
+        let calls = self.arena.calls();
+        calls.map_or(0, |calls| self.calls.lost(calls))
+    }
+
+    /// Pauses recording, or lets it go on.
+    pub fn set_paused(&self, paused: bool) {
+        self.arena.set_paused(paused);
     }
 
     /// Whether the header is unchanged. If not, the program has written into it, and the producers'

@@ -1,7 +1,7 @@
 //! The layout of the arena.
 //!
 //! ```text
-//! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
+//! header page(s) │ slot headers │ control queue │ ring 0 │ ring 1 │ …
 //! ```
 //!
 //! A ring is preceded by its thread's tables of loops and locks ([`crate::table`]).
@@ -17,13 +17,14 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
+use crate::control::ControlQueue;
 use crate::locks::LockTable;
 use crate::loops::LoopTable;
 
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -233,9 +234,14 @@ impl Geometry {
         page_up(size_of::<Header>() as u64)
     }
 
-    /// Bytes of the headers, which are mapped as a whole.
-    pub(crate) fn headers(self) -> u64 {
+    /// Where the queue of calls that control the recording begins.
+    pub(crate) fn calls_at(self) -> u64 {
         page_up(self.slots_at() + self.slots as u64 * size_of::<SlotHeader>() as u64)
+    }
+
+    /// Bytes of the headers and of that queue, which are mapped as a whole.
+    pub(crate) fn headers(self) -> u64 {
+        page_up(self.calls_at() + size_of::<ControlQueue>() as u64)
     }
 
     fn ring_bytes(self) -> u64 {

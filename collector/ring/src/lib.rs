@@ -17,6 +17,7 @@
 //! | [`table`] | counts by key, in a table beside a thread's ring |
 //! | [`loops`] | a thread's worksharing loops, in such a table |
 //! | [`locks`] | a thread's mutexes, in such a table |
+//! | [`control`] | what the program says about its recording: pauses, sample points, phases |
 //! | [`arena`] | the mapped file, and errors of mapping it |
 //! | [`layout`] | the layout of the arena; its only shared definition |
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
@@ -27,6 +28,7 @@ pub mod arena;
 mod clock;
 pub mod consumer;
 pub mod context;
+pub mod control;
 pub mod layout;
 pub mod locks;
 pub mod loops;

@@ -113,6 +113,13 @@ impl<'a> Producer<'a> {
         })
     }
 
+    /// Whether the program has paused recording. Records go on, since they tell the state of the thread
+    /// when it goes on; sums without times do not.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.arena.is_paused()
+    }
+
     /// The time now, for a record pushed later by [`push_at`](Self::push_at).
     #[inline]
     pub fn now(&self) -> u64 {

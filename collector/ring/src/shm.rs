@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use crate::control::ControlQueue;
 use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
 use crate::samples::{SampleHeader, SampleSlot};
 
@@ -95,6 +96,12 @@ impl Headers {
         // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
         // `Header` is `Shared`.
         unsafe { self.0.base.cast::<Header>().as_ref() }
+    }
+
+    /// The queue of calls at byte `at`; `None` if it is outside the mapping or misaligned.
+    #[inline]
+    pub(crate) fn calls(&self, at: usize) -> Option<&ControlQueue> {
+        self.0.values(at, 1).first()
     }
 
     /// `count` slot headers from byte `at`; empty if the range is outside the mapping or misaligned.
@@ -195,6 +202,8 @@ unsafe impl Shared for Header {}
 unsafe impl Shared for SlotHeader {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for Tables {}
+// SAFETY: all fields are atomics.
+unsafe impl Shared for ControlQueue {}
 const _: () = {
     const fn is_shared<T: Shared>() {}
     is_shared::<Header>();
@@ -202,6 +211,7 @@ const _: () = {
     is_shared::<Tables>();
     is_shared::<SampleHeader>();
     is_shared::<SampleSlot>();
+    is_shared::<ControlQueue>();
 };
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank

@@ -371,6 +371,9 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
     assert_eq!(contexts(&mut consumer).len(), 1);
 }
 
+/// Bytes of the queue of calls that control the recording: 4096 entries and its head, in whole pages.
+const CALLS: u64 = 4096 * 128 + 4096;
+
 #[test]
 fn a_ring_that_makes_no_sense_is_given_up() {
     /// Bytes of the tables before each ring.
@@ -385,8 +388,9 @@ fn a_ring_that_makes_no_sense_is_given_up() {
             write_at(file, ring + 24, 1 | 100 << 32);
         }),
         ("a head beyond the ring", |file, ring| {
-            // The first of the four slots, before the first tables; its head lies 128 bytes into it.
-            let slots = ring - TABLES - 4 * 384;
+            // The first of the four slots, before the queue of calls and the first tables; its head lies
+            // 128 bytes into it.
+            let slots = ring - TABLES - CALLS - 4 * 384;
             let slots = slots / 4096 * 4096;
             write_at(file, slots + 128, 1 << 40);
         }),

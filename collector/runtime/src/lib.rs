@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `ompt` | front-end: the OMPT tool, its types and callbacks |
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
+//! | `control` | calls of the program and signals that pause the recording, name phases and samples |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `context` | calling contexts, cached |
 //! | `loops` | worksharing loops: their counts |
@@ -29,6 +30,7 @@
 
 mod code;
 mod context;
+mod control;
 mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;

@@ -44,6 +44,9 @@ impl Hold {
     /// Counts the acquisition. `held` is the time until the release; `None` if unknown.
     #[inline]
     fn count(&self, ring: &Producer<'_>, held: Option<u64>) {
+        if ring.is_paused() {
+            return;
+        }
         let Some(entry) = ring.lock_entry(self.key) else {
             return;
         };

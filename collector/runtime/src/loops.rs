@@ -4,7 +4,7 @@
 //! loop. It knows its caller's frame alone. A loop is left without a call if the program jumps out of
 //! it, so the frame decides which loops are still open: those of callers, whose frames lie above.
 
-use omp_ring::loops::{LoopKey, Schedule};
+use omp_ring::loops::{LoopEntry, LoopKey, Schedule};
 use omp_ring::producer::Producer;
 
 /// Number of loops within one another, in nested regions, that are recorded.
@@ -52,6 +52,15 @@ pub(crate) struct Loop {
     pub(crate) chunk: u64,
     /// The distance of two iterations, at least 1.
     pub(crate) step: u64,
+}
+
+/// The loop's entry in the table; `None` if there is no room, or while recording is paused.
+#[inline]
+fn entry<'a>(ring: &'a Producer<'_>, key: LoopKey) -> Option<&'a LoopEntry> {
+    if ring.is_paused() {
+        return None;
+    }
+    ring.loop_entry(key)
 }
 
 impl Loops {
@@ -177,7 +186,7 @@ impl Loops {
         };
         let open = *open;
         self.depth -= 1;
-        if let Some(entry) = ring.loop_entry(open.key) {
+        if let Some(entry) = entry(ring, open.key) {
             entry.instances.add(1);
             if open.chunk != 0 {
                 entry.chunk.set(open.chunk);
@@ -206,7 +215,7 @@ impl Loops {
             return;
         };
         self.depth -= 1;
-        if let Some(entry) = ring.loop_entry(single.key) {
+        if let Some(entry) = entry(ring, single.key) {
             entry.time.add(ring.now().wrapping_sub(single.begin));
         }
     }
@@ -214,7 +223,7 @@ impl Loops {
     /// A construct without an end that could be seen.
     #[inline]
     pub(crate) fn passed(&mut self, ring: &Producer<'_>, it: Loop, iterations: u64) {
-        if let Some(entry) = ring.loop_entry(it.key) {
+        if let Some(entry) = entry(ring, it.key) {
             entry.instances.add(1);
             if it.chunk != 0 {
                 entry.chunk.set(it.chunk);

@@ -24,6 +24,8 @@ static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
 static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() }; MAX_RUNTIMES];
 /// This process's id as `getpid` returns it; updated in the child of a fork.
 static PID: AtomicI32 = AtomicI32::new(0);
+/// This process's id in the namespace of `/proc`, as [`numbers`] returns it.
+static PROC_PID: AtomicI32 = AtomicI32::new(0);
 /// The process, by the same id, that has registered its runtimes in the arena.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
 
@@ -74,6 +76,7 @@ pub(crate) fn arena() -> Option<&'static Arena> {
         .get_or_init(|| {
             let arena = attach()?;
             PID.store(current_pid(), Relaxed);
+            PROC_PID.store(numbers().0, Relaxed);
             // SAFETY: the functions have the required type, and stay valid: the library is linked
             // with `-z nodelete`, so it is never unloaded.
             unsafe {
@@ -147,7 +150,13 @@ pub(crate) fn has_tool(address: u64) -> bool {
 extern "C" fn after_fork_in_child() {
     forks::reset();
     PID.store(current_pid(), Relaxed);
+    PROC_PID.store(numbers().0, Relaxed);
     pointer::forget();
+}
+
+/// This process's id in the namespace of `/proc`; 0 without an arena.
+pub(crate) fn pid() -> i32 {
+    PROC_PID.load(Relaxed)
 }
 
 fn current_pid() -> i32 {

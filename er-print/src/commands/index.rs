@@ -10,13 +10,14 @@ use crate::session::Session;
 use crate::stop::Stop;
 
 /// The built-in types, with a description of their rows. Each is shown by the command of its name.
-const TYPES: [(&str, &str); 10] = [
+const TYPES: [(&str, &str); 11] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
     (
         "Samples",
-        "a row for each sample point; this recorder takes none",
+        "a row for each sample: a stretch that ends at a sample point",
     ),
+    ("Phases", "a row for each phase that the program named"),
     ("Seconds", "a row for each second of the recording"),
     ("Processes", "a row for each process"),
     ("Experiment_IDs", "a row for each experiment"),

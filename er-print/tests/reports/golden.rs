@@ -71,6 +71,19 @@ goldens! {
     locks_as_json: "omp_lock.json", ["-printmode", "json", "-OMP_lock", "omp.er"];
     tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
     tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
+    phases: "phases.txt", [
+        "-phases", "-sample_list", "-sample_detail", "-Samples", "-header", "marked.er",
+    ];
+    phases_as_json: "phases.json", [
+        "-printmode", "json", "-phases", "-sample_list", "-sample_detail", "marked.er",
+    ];
+    phases_compared: "phases_compared.txt",
+        ["-compare", "delta", "-phases", "-Samples", "marked.er", "omp.er"];
+    filtered_by_phases: "filtered_phases.txt", [
+        "-metrics", "e.total", "-filters", "\"solve\" IN PHASE", "-functions",
+        "-filters", "PHASE==2", "-functions", "-filters", "SAMPLE==2", "-functions",
+        "-filters", "THRID==1", "-phases", "marked.er",
+    ];
     index_objects: "index.txt", [
         "-indxobj_define", "Odd", "THRID & 1", "-indxobj_list", "-CPUs", "-Seconds", "-Processes",
         "-Experiment_IDs", "-Samples", "-indxobj", "odd", "omp.er",

@@ -18,15 +18,17 @@
 use std::path::Path;
 
 use experiment::header::{Losses, Runtime};
-use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{
+    ContextId, FrameId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use experiment::rows::{
-    CpuUse, LockSum, LockWait, LoopSum, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum,
-    Within,
+    CpuUse, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSum, RegionWork, Sample,
+    SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSum, Within,
 };
 use experiment::state::{Scheduling, State};
 use experiment::symbols::{Construct, Directive, Workshare};
 use experiment::tables::{
-    ContextKind, Frame, Lock, Loop, LoopClause, Mutex, RuntimeKind, Schedule, ThreadKind,
+    ContextKind, Frame, Lock, Loop, LoopClause, Mutex, Phase, RuntimeKind, Schedule, ThreadKind,
 };
 use test_support::Builder;
 
@@ -315,6 +317,96 @@ pub(crate) fn plain(path: &Path) {
             major_faults: 0,
         });
     }
+    make.write(path);
+}
+
+/// Writes the experiment of a program with phases: `solve` twice for 0.4 s, in the first `inner` for
+/// 0.1 s, in the second a pause of 0.1 s; `rest`, left open at the end. One thread works in all of them,
+/// and waits for 0.05 s in `inner`.
+pub(crate) fn marked(path: &Path) {
+    let mut make = builder("app");
+    let app = make.module("/home/ann/app/app", RuntimeKind::None);
+    let main = make.function(app, 0x1000, "main", Some(20));
+    let thread = make.thread(100, ThreadKind::Initial);
+    let alone = make.stack(&[main]);
+    let serial = make.thread_state(State::Serial, ContextId::ROOT);
+    for (slice, milliseconds) in [(0, 900), (1, 1000), (2, 200)] {
+        make.sums.push(Sum {
+            slice,
+            thread,
+            thread_state: serial,
+            scheduling: Scheduling::Running,
+            time: Nanos(milliseconds * 1_000_000),
+            count: 1,
+        });
+    }
+    for millisecond in (0..2200).filter(|at| !(600..700).contains(at)) {
+        make.samples.push(Sample {
+            time: Nanos(millisecond * 1_000_000),
+            thread,
+            cpu: 0,
+            kind: SampleKind::User,
+            stack: alone,
+            thread_state: serial,
+            within: Within::default(),
+        });
+    }
+    let mut phase = |parent, name: &str| {
+        let name = make.tables.name(name.to_owned());
+        make.tables.phase(Phase { parent, name })
+    };
+    let solve = phase(PhaseId::NONE, "solve");
+    let inner = phase(solve, "inner");
+    let rest = phase(PhaseId::NONE, "rest");
+    let span = |kind, phase, start: u64, end: u64| Span {
+        process: ProcessId(0),
+        kind,
+        phase,
+        start: Nanos(start * 1_000_000),
+        length: Nanos((end - start) * 1_000_000),
+    };
+    make.spans = vec![
+        span(SpanKind::Phase, inner, 100, 200),
+        span(SpanKind::Phase, solve, 0, 400),
+        span(SpanKind::Phase, solve, 500, 900),
+        span(SpanKind::Pause, PhaseId::NONE, 600, 700),
+        span(SpanKind::OpenPhase, rest, 1000, 2200),
+    ];
+    let sum = |slice, phase, state, milliseconds: u64| PhaseSum {
+        slice,
+        thread,
+        phase,
+        state,
+        scheduling: Scheduling::Running,
+        time: Nanos(milliseconds * 1_000_000),
+    };
+    make.phase_sums = vec![
+        sum(0, solve, State::Serial, 600),
+        sum(0, inner, State::Serial, 50),
+        sum(0, inner, State::Critical, 50),
+        sum(1, rest, State::Serial, 1000),
+        sum(2, rest, State::Serial, 200),
+    ];
+    let halfway = make.tables.name("halfway".to_owned());
+    let point = |milliseconds: u64, kind, name| SamplePoint {
+        time: Nanos(milliseconds * 1_000_000),
+        process: ProcessId(0),
+        kind,
+        name,
+        user: Nanos(milliseconds * 900_000),
+        system: Nanos(10_000_000),
+        minor_faults: milliseconds / 10,
+        major_faults: 1,
+    };
+    make.sample_points = vec![
+        point(1000, PointKind::Period, NameId::NONE),
+        point(1100, PointKind::Call, halfway),
+        point(1500, PointKind::Signal, NameId::NONE),
+    ];
+    make.header.paused_ns = 100_000_000;
+    make.header.limit = Some("-t: its time is over".to_owned());
+    make.header.losses.calls_lost = 7;
+    make.header.losses.phases_unbegun = 1;
     make.write(path);
 }
 

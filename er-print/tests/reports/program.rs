@@ -56,6 +56,7 @@ pub(crate) fn folder() -> TempDir {
     handmade::openmp(&folder.path().join("omp.er"));
     handmade::plain(&folder.path().join("plain.er"));
     handmade::single(&folder.path().join("one.er"));
+    handmade::marked(&folder.path().join("marked.er"));
     handmade::source(&folder.path().join("src"));
     folder
 }

@@ -129,6 +129,7 @@ const COMMANDS: &[&str] = &[
     "OMP_lock",
     "CPUs",
     "Samples",
+    "Phases",
     "Processes",
     "Experiment_IDs",
     "indxobj Threads",

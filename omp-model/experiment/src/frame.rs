@@ -58,6 +58,11 @@ numbered! {
         Locks = 23,
         LockSums = 24,
         LockWaits = 25,
+        Names = 26,
+        Phases = 27,
+        Spans = 28,
+        PhaseSums = 29,
+        SamplePoints = 30,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,11 @@ pub struct Header {
     pub exit_status: Option<i32>,
     /// Why the recording ended before the target did, as a clause: a full disk, for example.
     pub stopped: Option<String>,
+    /// Why the recording ended before the target did although nothing failed, as a clause: an option or
+    /// the program asked for it.
+    pub limit: Option<String>,
+    /// The part of `duration_ns` in which recording was paused.
+    pub paused_ns: u64,
     /// The sampling clock.
     pub sampling: Sampling,
     /// OpenMP runtimes that reported themselves, in order of appearance.
@@ -137,6 +142,10 @@ pub struct Losses {
     pub loops_uncounted: u64,
     /// Threads that had no room to count some of their acquisitions of mutexes.
     pub locks_uncounted: u64,
+    /// Calls of the program that control the recording, such as those that name phases, that were lost.
+    pub calls_lost: u64,
+    /// Ends of phases that no phase had begun, which are left out.
+    pub phases_unbegun: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.

@@ -36,6 +36,10 @@ ids! {
     LoopId
     /// A mutex; row of [`crate::tables::Tables::locks`].
     LockId
+    /// A name that the program gave; row of [`crate::tables::Tables::names`].
+    NameId
+    /// A phase that the program named, within others; row of [`crate::tables::Tables::phases`].
+    PhaseId
 }
 
 impl ModuleId {
@@ -58,6 +62,16 @@ impl StackId {
 impl ContextId {
     /// Outside every region and task.
     pub const ROOT: ContextId = ContextId(0);
+}
+
+impl NameId {
+    /// No name.
+    pub const NONE: NameId = NameId(0);
+}
+
+impl PhaseId {
+    /// Outside every phase.
+    pub const NONE: PhaseId = PhaseId(0);
 }
 
 impl ThreadStateId {

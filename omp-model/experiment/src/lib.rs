@@ -43,8 +43,8 @@ use std::path::{Path, PathBuf};
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, Sample,
-    Sum, TaskSpan, TaskSum,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum,
+    RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -113,6 +113,12 @@ pub struct Batch<'a> {
     pub task_spans: &'a [TaskSpan],
     /// What the kernel counted, once for each thread and CPU.
     pub cpu_uses: &'a [CpuUse],
+    /// Phases and pauses.
+    pub spans: &'a [Span],
+    /// Time in phases.
+    pub phase_sums: &'a [PhaseSum],
+    /// Sample points.
+    pub sample_points: &'a [SamplePoint],
 }
 
 /// Whether a program is recording into the experiment `directory` now.
@@ -319,6 +325,13 @@ pub struct Experiment {
     pub task_spans: Vec<TaskSpan>,
     /// What the kernel counted for each thread on each CPU; empty until the recording has ended.
     pub cpu_uses: Vec<CpuUse>,
+    /// Phases and pauses that have ended; of a process in a frame by their start.
+    pub spans: Vec<Span>,
+    /// Time in phases, sorted within a frame by thread, slice and phase. A key may repeat: its rows add
+    /// up.
+    pub phase_sums: Vec<PhaseSum>,
+    /// Sample points, sorted within a frame by time.
+    pub sample_points: Vec<SamplePoint>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
     /// Whether the recording was finished.
@@ -334,6 +347,11 @@ impl Experiment {
     /// [`Experiment::warnings`] say what is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Experiment, OpenError> {
         reader::open(path.as_ref())
+    }
+
+    /// Wall time of the recording without that in which it was paused.
+    pub fn recorded(&self) -> Nanos {
+        self.duration().since(Nanos(self.header.paused_ns))
     }
 
     /// Wall time of the recording: as its header says, else up to the last record.

@@ -11,7 +11,7 @@ use crate::column::{Corrupt, Decoder, Scratch};
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, SLICE, TaskSpan};
+use crate::rows::{Interval, RegionSpan, SLICE, SamplePoint, Span, TaskSpan};
 use crate::store::Reading;
 use crate::stored::{self, Known, ThreadRow};
 use crate::tables::Interner;
@@ -419,6 +419,16 @@ impl Contents {
                     add(&mut read.tables.locks, row)
                 })
             }
+            Kind::Names => {
+                expect_first(first, known.names)?;
+                text_rows::decode_names(decoder, |row| add(&mut read.tables.names, row))
+            }
+            Kind::Phases => {
+                expect_first(first, known.phases)?;
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.phases, row)
+                })
+            }
             Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
                 put(&mut read.tables.processes, id, row)
             }),
@@ -438,6 +448,17 @@ impl Contents {
             Kind::LockWaits => stored::append(decoder, known, &mut read.lock_waits),
             Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
             Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
+            Kind::PhaseSums => stored::append(decoder, known, &mut read.phase_sums),
+            Kind::Spans => stored::decode(decoder, first, known, |row: Span| {
+                read.last = read.last.max(row.end());
+                read.spans.push(row);
+                Ok(())
+            }),
+            Kind::SamplePoints => stored::decode(decoder, first, known, |row: SamplePoint| {
+                read.last = read.last.max(row.time);
+                read.sample_points.push(row);
+                Ok(())
+            }),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 read.last = read.last.max(end_of(row.start, row.length));
                 read.region_spans.push(row);

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use crate::ids::{ContextId, FrameId, LockId, LoopId, Nanos, StackId, ThreadId, ThreadStateId};
+use crate::ids::{
+    ContextId, FrameId, LockId, LoopId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId,
+    ThreadStateId,
+};
 use crate::numbered::numbered;
-use crate::state::Scheduling;
+use crate::state::{Scheduling, State};
 
 /// Length of a time slice. Sums are kept by slice, so that a filter on time and a timeline can tell
 /// one second from the next.
@@ -286,6 +289,89 @@ pub struct CpuUse {
     /// had fewer.
     pub minor_faults: u64,
     /// Its page faults there that waited for input.
+    pub major_faults: u64,
+}
+
+numbered! {
+    /// What a [`Span`] is.
+    pub enum SpanKind {
+        /// A phase that the program began and ended.
+        Phase = 0,
+        /// A phase that ended with its process or with the recording.
+        OpenPhase = 1,
+        /// Recording was paused, in all processes. No sample, sum or count is of this time; long
+        /// instances of regions and pieces of tasks may go on in it.
+        Pause = 2,
+    }
+    /// What made a sample point.
+    pub enum PointKind {
+        /// A call of the program.
+        Call = 1,
+        /// A signal.
+        Signal = 2,
+        /// The time since the last one.
+        Period = 3,
+    }
+}
+
+/// A stretch of time that the program or the user marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its process; of a pause, the first one.
+    pub process: ProcessId,
+    /// What it is.
+    pub kind: SpanKind,
+    /// The phase; [`PhaseId::NONE`] of a pause.
+    pub phase: PhaseId,
+    /// Its start.
+    pub start: Nanos,
+    /// Its length.
+    pub length: Nanos,
+}
+
+impl Span {
+    /// Its end.
+    pub const fn end(&self) -> Nanos {
+        Nanos(self.start.0 + self.length.0)
+    }
+}
+
+/// Measured time of a thread in a phase within a time slice. The innermost phase has all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseSum {
+    /// The slice: `time / SLICE`.
+    pub slice: u32,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The innermost phase of its process.
+    pub phase: PhaseId,
+    /// The thread's state.
+    pub state: State,
+    /// On or off the CPU.
+    pub scheduling: Scheduling,
+    /// The time, summed.
+    pub time: Nanos,
+}
+
+/// A point between two of the stretches of time that the index `SAMPLE` numbers, and what the process
+/// had used until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SamplePoint {
+    /// When.
+    pub time: Nanos,
+    /// The process that it was measured in.
+    pub process: ProcessId,
+    /// What made it.
+    pub kind: PointKind,
+    /// The name that the program gave it; [`NameId::NONE`] for none.
+    pub name: NameId,
+    /// CPU time in user mode.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+    /// Page faults without input.
+    pub minor_faults: u64,
+    /// Page faults that waited for input.
     pub major_faults: u64,
 }
 

@@ -3,17 +3,18 @@
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadId,
-    ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, PhaseId, ProcessId, StackId,
+    ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, RegionSpan, RegionSum, RegionWork, SLICE,
-    Sample, SampleKind, Sum, TaskSpan, TaskSum, Within,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSpan,
+    RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan,
+    TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Schedule, Stack, StackEntry,
-    Tables, Thread, ThreadKind, ThreadState,
+    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Phase, Schedule, Stack,
+    StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
 /// The number of rows in each table, against which ids are checked.
@@ -28,6 +29,8 @@ pub(crate) struct Known {
     pub(crate) thread_states: u32,
     pub(crate) loops: u32,
     pub(crate) locks: u32,
+    pub(crate) names: u32,
+    pub(crate) phases: u32,
 }
 
 impl Known {
@@ -42,6 +45,8 @@ impl Known {
         thread_states: u32::MAX,
         loops: u32::MAX,
         locks: u32::MAX,
+        names: u32::MAX,
+        phases: u32::MAX,
     };
 
     pub(crate) fn of(tables: &Tables) -> Known {
@@ -55,6 +60,8 @@ impl Known {
             thread_states: tables.thread_states.len() as u32,
             loops: tables.loops.len() as u32,
             locks: tables.locks.len() as u32,
+            names: tables.names.len() as u32,
+            phases: tables.phases.len() as u32,
         }
     }
 
@@ -99,6 +106,8 @@ ids! {
     ThreadStateId in thread_states: "a thread state that is not in its table",
     LoopId in loops: "a loop that is not in its table",
     LockId in locks: "a mutex that is not in its table",
+    NameId in names: "a name that is not in its table",
+    PhaseId in phases: "a phase that is not in its table",
 }
 
 macro_rules! enums {
@@ -121,6 +130,8 @@ enums! {
     Cut: "an unknown reason of a cut stack",
     Scheduling: "an unknown scheduling state",
     SampleKind: "an unknown kind of sample",
+    SpanKind: "an unknown kind of span",
+    PointKind: "an unknown kind of sample point",
     Schedule: "an unknown schedule",
     LoopClause: "an unknown clause",
     Mutex: "an unknown kind of mutex",
@@ -184,6 +195,19 @@ impl Form<u32> for SliceOf {
     fn value(number: u64, _: &Known) -> Result<u32, Corrupt> {
         moment(number.saturating_mul(SLICE.0))?;
         narrow(number)
+    }
+}
+
+/// A moment of a recording, in nanoseconds.
+pub(crate) enum Moment {}
+
+impl Form<Nanos> for Moment {
+    fn number(time: Nanos) -> u64 {
+        time.0
+    }
+
+    fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        moment(number)
     }
 }
 
@@ -463,6 +487,31 @@ rows! {
         minor_faults: u64 Plain,
         major_faults: u64 Plain,
     }
+    Span[5] {
+        process: ProcessId Delta,
+        kind: SpanKind Plain,
+        phase: PhaseId Delta,
+        start: Moment Delta,
+        length: Moment Plain,
+    }
+    PhaseSum[6] {
+        thread: ThreadId Delta,
+        slice: SliceOf Delta,
+        phase: PhaseId Delta,
+        state: State Plain,
+        scheduling: Scheduling Plain,
+        time: Nanos Plain,
+    }
+    SamplePoint[8] {
+        time: Moment Delta,
+        process: ProcessId Delta,
+        kind: PointKind Plain,
+        name: NameId Plain,
+        user: Nanos Delta,
+        system: Nanos Delta,
+        minor_faults: u64 Delta,
+        major_faults: u64 Delta,
+    }
     TaskSpan[6] {
         start: Ticks Delta,
         context: ContextId Delta,
@@ -498,6 +547,22 @@ impl Row<2> for Stack {
                 0 => StackEntry::Frame(known.id(entry >> 1)?),
                 _ => StackEntry::Cut(known.id(entry >> 1)?),
             },
+        })
+    }
+}
+
+impl Row<2> for Phase {
+    const CODINGS: [Coding; 2] = [Plain, Plain];
+
+    fn numbers(&self, index: u64) -> [u64; 2] {
+        let back = index.wrapping_sub(u64::from(self.parent.0));
+        [back, u64::from(self.name.0)]
+    }
+
+    fn row([back, name]: [u64; 2], index: u64, known: &Known) -> Result<Self, Corrupt> {
+        Ok(Phase {
+            parent: PhaseId(earlier(index, back, "a phase lies in itself")?),
+            name: known.id(name)?,
         })
     }
 }

@@ -10,7 +10,8 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, PhaseId, ProcessId, StackId,
+    ThreadStateId,
 };
 use crate::numbered::numbered;
 use crate::state::State;
@@ -283,6 +284,15 @@ impl Lock {
     }
 }
 
+/// A phase that the program named, as a node of the tree of phases within phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Phase {
+    /// The phase in which it began; [`PhaseId::NONE`] outside others.
+    pub parent: PhaseId,
+    /// Its name.
+    pub name: NameId,
+}
+
 /// All tables. Entries are only ever added; threads and processes are also updated in place.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -304,6 +314,10 @@ pub struct Tables {
     pub loops: Interner<Loop>,
     /// By [`LockId`].
     pub locks: Interner<Lock>,
+    /// By [`NameId`].
+    pub names: Interner<String>,
+    /// By [`PhaseId`].
+    pub phases: Interner<Phase>,
 }
 
 impl Default for Tables {
@@ -333,6 +347,10 @@ impl Default for Tables {
             context: ContextId::ROOT,
             call: FrameId::NONE,
         };
+        let no_phase = Phase {
+            parent: PhaseId::NONE,
+            name: NameId::NONE,
+        };
         Tables {
             processes: Vec::new(),
             threads: Vec::new(),
@@ -343,6 +361,8 @@ impl Default for Tables {
             thread_states: Interner::with([outside]),
             loops: Interner::with([]),
             locks: Interner::with([]),
+            names: Interner::with([String::new()]),
+            phases: Interner::with([no_phase]),
         }
     }
 }
@@ -381,6 +401,34 @@ impl Tables {
     /// The mutex's id, new or known.
     pub fn lock(&mut self, lock: Lock) -> LockId {
         LockId(self.locks.intern(lock))
+    }
+
+    /// The name's id, new or known.
+    pub fn name(&mut self, name: String) -> NameId {
+        NameId(self.names.intern(name))
+    }
+
+    /// The phase's id, new or known.
+    pub fn phase(&mut self, phase: Phase) -> PhaseId {
+        PhaseId(self.phases.intern(phase))
+    }
+
+    /// The name of a phase; empty outside every phase.
+    pub fn phase_name(&self, phase: PhaseId) -> &str {
+        let name = self.phases.get(phase.0).map(|phase| phase.name);
+        let name = name.and_then(|name| self.names.get(name.0));
+        name.map_or("", String::as_str)
+    }
+
+    /// The phase and those that it lies in, innermost first.
+    pub fn phases_of(&self, phase: PhaseId) -> impl Iterator<Item = PhaseId> + '_ {
+        let mut at = phase;
+        std::iter::from_fn(move || {
+            let node = self.phases.get(at.0)?;
+            let phase = (at != PhaseId::NONE).then_some(at);
+            at = node.parent;
+            phase
+        })
     }
 
     /// The stack without its innermost `count` entries.

@@ -1,4 +1,4 @@
-//! The tables whose rows hold text: load objects and processes.
+//! The tables whose rows hold text: load objects, names and processes.
 
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::ProcessId;
@@ -30,6 +30,19 @@ pub(crate) fn decode_modules(
         })?;
     }
     Ok(())
+}
+
+pub(crate) fn encode_names(encoder: &mut Encoder, names: &[String]) {
+    encoder.number(names.len() as u64);
+    encoder.strings(names.iter().map(String::as_str));
+}
+
+pub(crate) fn decode_names(
+    decoder: &mut Decoder<'_>,
+    each: impl FnMut(String) -> Result<(), Corrupt>,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    decoder.strings(rows)?.into_iter().try_for_each(each)
 }
 
 /// Writes processes with their ids, since they are written again when they change.

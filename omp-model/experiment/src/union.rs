@@ -8,14 +8,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::Header;
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, PhaseId, ProcessId, StackId, ThreadId,
+    ThreadStateId,
 };
 use crate::rows::{Sample, Sum};
 use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
 use crate::tables::{
-    Context, Frame, Lock, Loop, Process, Stack, StackEntry, Tables, Thread, ThreadState,
+    Context, Frame, Lock, Loop, Phase, Process, Stack, StackEntry, Tables, Thread, ThreadState,
 };
 use crate::{Experiment, Samples, Sums};
 
@@ -70,6 +71,9 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         task_sums: rows!(task_sums: thread by thread, context by context),
         task_spans: rows!(task_spans: thread by thread, context by context),
         cpu_uses: rows!(cpu_uses: thread by thread),
+        spans: rows!(spans: process by process, phase by phase),
+        phase_sums: rows!(phase_sums: thread by thread, phase by phase),
+        sample_points: rows!(sample_points: process by process, name by name),
         tables: all.tables,
         symbols: None,
         finished: parts.iter().all(|part| part.0.finished),
@@ -121,6 +125,8 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.omp_given_up += more.omp_given_up;
         sum.loops_uncounted += more.loops_uncounted;
         sum.locks_uncounted += more.locks_uncounted;
+        sum.calls_lost += more.calls_lost;
+        sum.phases_unbegun += more.phases_unbegun;
         sum.omp_taken += more.omp_taken;
         sum.omp_lost += more.omp_lost;
         sum.omp_waits_lost += more.omp_waits_lost;
@@ -152,6 +158,8 @@ pub(crate) struct Ids {
     thread_states: Vec<ThreadStateId>,
     loops: Vec<LoopId>,
     locks: Vec<LockId>,
+    names: Vec<NameId>,
+    phases: Vec<PhaseId>,
 }
 
 impl Ids {
@@ -198,6 +206,14 @@ impl Ids {
 
     fn construct(&self, id: LoopId) -> LoopId {
         row(&self.loops, id.index(), id)
+    }
+
+    fn name(&self, id: NameId) -> NameId {
+        row(&self.names, id.index(), NameId::NONE)
+    }
+
+    fn phase(&self, id: PhaseId) -> PhaseId {
+        row(&self.phases, id.index(), PhaseId::NONE)
     }
 
     fn lock(&self, id: LockId) -> LockId {
@@ -280,6 +296,15 @@ impl Uniting {
             ids.loops.push(self.tables.loop_id(Loop {
                 call: ids.frame(construct.call),
                 ..*construct
+            }));
+        }
+        for name in tables.names.rows() {
+            ids.names.push(self.tables.name(name.clone()));
+        }
+        for phase in tables.phases.rows() {
+            ids.phases.push(self.tables.phase(Phase {
+                parent: ids.phase(phase.parent),
+                name: ids.name(phase.name),
             }));
         }
         for lock in tables.locks.rows() {

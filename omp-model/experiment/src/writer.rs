@@ -190,6 +190,12 @@ impl Writer {
             known,
         )?;
         self.push_table(Kind::Loops, tables.loops.rows(), had.loops, known)?;
+        let names = &tables.names.rows()[had.names as usize..];
+        self.push_chunks(Kind::Names, names, had.names, |encoder, names| {
+            text_rows::encode_names(encoder, names);
+            Ok(())
+        })?;
+        self.push_table(Kind::Phases, tables.phases.rows(), had.phases, known)?;
         let processes = changed(&self.written.processes, &tables.processes);
         let ring = |(id, process): &(u32, &Process)| process.parent.is_some_and(|up| up.0 >= *id);
         if processes.iter().any(ring) {
@@ -258,6 +264,15 @@ impl Writer {
         self.push_sorted(Kind::CpuUses, batch.cpu_uses, known, |row| {
             (row.thread, row.cpu)
         })?;
+        self.push_sorted(Kind::Spans, batch.spans, known, |row| {
+            (row.process, row.start)
+        })?;
+        self.push_sorted(Kind::PhaseSums, batch.phase_sums, known, |row| {
+            (row.thread, row.slice, row.phase, row.state, row.scheduling)
+        })?;
+        self.push_sorted(Kind::SamplePoints, batch.sample_points, known, |row| {
+            row.time
+        })?;
         self.push_sorted(Kind::TaskSpans, batch.task_spans, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
             (row.thread, row.start)
@@ -311,7 +326,7 @@ impl Writer {
         // Paths and names are at most 4 KiB each: this many stay below `MAX_BYTES`.
         const TEXT_ROWS: usize = 1 << 12;
         let most = match kind {
-            Kind::Modules | Kind::Processes => TEXT_ROWS,
+            Kind::Modules | Kind::Names | Kind::Processes => TEXT_ROWS,
             _ => MAX_ROWS,
         };
         let mut first = u64::from(had);

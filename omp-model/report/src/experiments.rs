@@ -1,6 +1,7 @@
 //! The experiments, and their sample points. A filter on time changes nothing of them.
 
 use omp_model::analysis::Analysis;
+use omp_model::views::samples::{SampleRow, samples};
 
 use crate::document::{Document, Value};
 use crate::list::{self, Field};
@@ -56,18 +57,28 @@ pub fn experiment_list(query: &Query<'_>) -> Document {
     list::titled(base, "", table)
 }
 
-/// The sample points: none is recorded, so that all of a run is the interval of the first.
+/// The samples: each ends at a sample point.
 pub fn sample_list(query: &Query<'_>) -> Document {
     let query = query.added_up();
-    let fields = vec![
-        Field::fact("sample", "Sample", |_: &f64| Value::Count(1)),
-        Field::fact("start", "Start", |_| Value::Clock(0.0)),
-        Field::fact("end", "End", |end| Value::Clock(*end)),
+    let mut fields: Vec<Field<'_, SampleRow>> = vec![
+        Field::fact("sample", "Sample", |it: &SampleRow| Value::Count(it.number)),
+        Field::fact("start", "Start", |it: &SampleRow| Value::Clock(it.start)),
+        Field::fact("end", "End", |it: &SampleRow| Value::Clock(it.end)),
         Field::name("Label"),
     ];
-    let end = |source: &Source<'_>| vec![source.analysis.experiment.duration().seconds()];
-    let joined = list::joined(&query, end, |_| "whole run".to_owned());
+    if query.each.len() > 1 {
+        let experiment = Field::fact("experiment", "ID", |it: &SampleRow| {
+            Value::Count(it.experiment.into())
+        });
+        fields.insert(0, experiment);
+    }
+    let joined = list::joined(&query, samples_of, |it| it.label.clone());
     let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("sample_list");
     list::titled(base, "", table)
+}
+
+/// The samples of a source.
+pub(crate) fn samples_of(source: &Source<'_>) -> Vec<SampleRow> {
+    samples(&source.analysis.experiment, source.analysis.marks())
 }

@@ -187,6 +187,17 @@ fn target(experiment: &Experiment) -> Vec<Line> {
         },
         target: None,
     });
+    if header.paused_ns > 0 {
+        lines.push(Line::plain(format!(
+            "  of which recording was paused for {} seconds, which no view counts",
+            seconds(Nanos(header.paused_ns).seconds())
+        )));
+    }
+    if let Some(why) = &header.limit {
+        lines.push(Line::plain(format!(
+            "  Recording ended before the target did: {why}"
+        )));
+    }
     lines.push(match header.exit_status {
         Some(status) => Line::plain(format!("Exit status: {status}")),
         None if header.attached => {
@@ -348,6 +359,18 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
         lines.push(Line::warning(format!(
             "  Threads with more loops than are counted (256 each): {}",
             losses.loops_uncounted
+        )));
+    }
+    if losses.calls_lost > 0 {
+        lines.push(Line::warning(format!(
+            "  Calls that control the recording, as for phases, that were lost: {}",
+            losses.calls_lost
+        )));
+    }
+    if losses.phases_unbegun > 0 {
+        lines.push(Line::warning(format!(
+            "  Ends of phases that had not begun: {}",
+            losses.phases_unbegun
         )));
     }
     if losses.locks_uncounted > 0 {

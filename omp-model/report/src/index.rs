@@ -2,8 +2,9 @@
 //! expression.
 
 use omp_model::analysis::asks_when;
-use omp_model::filter::{self, Filter};
+use omp_model::filter::{self, Filter, Word};
 use omp_model::metrics::{self, Flavour, Metric, Quantity};
+use omp_model::profile::Profile;
 use omp_model::views::compare::join::Joined;
 use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
@@ -76,13 +77,32 @@ pub fn experiments(query: &Query<'_>) -> Document {
     })
 }
 
-/// Time by sample point.
+/// Time by sample.
 pub fn samples(query: &Query<'_>) -> Document {
-    let title = "Sample points: none is recorded, all of a run is the first one's";
-    let head = head("Samples", title, &["sample"]);
+    let head = head(
+        "Samples",
+        "Samples: each ends at a sample point",
+        &["sample"],
+    );
+    let number = Filter::parse(Word::Sample.name()).expect("a word is an expression");
     keyed(query, &head, |source, metrics| {
-        indexes::samples(source.profile(), metrics)
+        let (profile, values) = values_of(source, &number);
+        indexes::samples(profile, &values, metrics)
     })
+}
+
+/// The profile that an expression divides, and the values of its items.
+fn values_of<'a>(source: &Source<'a>, expression: &Filter) -> (&'a Profile, Vec<filter::Parts>) {
+    let names = source.names();
+    let facts = source.analysis.facts(&names);
+    let samples = source.analysis.experiment.samples.iter();
+    let profile = if asks_when(expression) {
+        source.by_second()
+    } else {
+        source.profile()
+    };
+    let values = filter::values(expression, profile, &facts, samples);
+    (profile, values)
 }
 
 /// Time by the values of a user's expression.
@@ -94,15 +114,7 @@ pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Doc
     let title = format!("{name}: values of {}", expression.text());
     let head = head(name, &title, &["value"]);
     Ok(keyed(query, &head, |source, metrics| {
-        let names = source.names();
-        let facts = source.analysis.facts(&names);
-        let samples = source.analysis.experiment.samples.iter();
-        let profile = if asks_when(expression) {
-            source.by_second()
-        } else {
-            source.profile()
-        };
-        let values = filter::values(expression, profile, &facts, samples);
+        let (profile, values) = values_of(source, expression);
         indexes::defined(profile, &values, metrics)
     }))
 }

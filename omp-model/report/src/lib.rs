@@ -32,6 +32,7 @@ pub mod objects;
 mod openmp;
 mod origin;
 pub mod overview;
+mod phases;
 pub mod prune;
 pub mod query;
 pub mod regions;

@@ -32,7 +32,7 @@ pub fn locks(query: &Query<'_>) -> Document {
     } else {
         &COLUMNS
     };
-    let wall = query.all.analysis.experiment.duration().seconds();
+    let wall = query.all.analysis.experiment.recorded().seconds();
     let mut table = table(query, fields(query, wall), &COMPARED, &list);
     advise(&mut table, &list, |row| advice(row, wall));
     let empty = match query.settings.filter {

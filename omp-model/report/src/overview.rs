@@ -44,7 +44,7 @@ impl Look {
     fn at(source: &Source<'_>, functions: usize) -> Look {
         let available = source.analysis.available();
         Look {
-            duration: source.analysis.experiment.duration().seconds(),
+            duration: source.analysis.experiment.recorded().seconds(),
             overview: view::overview(source.profile(), &source.names(), available, functions),
             first: source.first(),
         }

@@ -12,6 +12,7 @@ use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
 use crate::neighbours::callers_callees;
 use crate::objects::{object_list, objects};
 use crate::overview::overview;
+use crate::phases::phases;
 use crate::regions::regions;
 use crate::resources::{cpu_list, sample_detail, statistics};
 use crate::settings::Compare;
@@ -151,6 +152,7 @@ pub static REPORTS: &[Report] = &[
     report(Index, "Threads", "list threads by the current metrics", Whole(threads)),
     report(Index, "CPUs", "list CPUs by the current metrics", Whole(index::cpus)),
     report(Index, "Samples", "list sample points by the current metrics", Whole(index::samples)),
+    report(Index, "Phases", "list the phases that the program named, with their work and wait", Whole(phases)),
     report(Index, "Seconds", "list seconds by the current metrics", Whole(index::seconds)),
     report(Index, "Processes", "list processes by the current metrics", Whole(index::processes)),
     report(Index, "Experiment_IDs", "list experiments by the current metrics", Whole(index::experiments)).uncompared(),

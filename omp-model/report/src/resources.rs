@@ -2,9 +2,11 @@
 
 use omp_model::cpu_samples::CpuSamples;
 use omp_model::metrics::Metric;
+use omp_model::views::samples::{SampleRow, Used};
 use omp_model::views::threads::threads;
 
 use crate::document::{Block, Document, InJson, Value};
+use crate::experiments::samples_of;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::text::percent;
@@ -54,7 +56,7 @@ fn resources_of(source: &Source<'_>) -> Vec<Resource> {
         .collect();
     let rows = threads(source.profile(), &experiment.tables, &metrics);
     let sum = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
-    let elapsed = experiment.duration().seconds();
+    let elapsed = experiment.recorded().seconds();
     let mut all = vec![Resource::new("Elapsed (sec.)", "elapsed", elapsed)];
     all.extend(metrics.iter().enumerate().map(|(at, metric)| {
         let label = format!("{} (sec.)", metric.label());
@@ -85,9 +87,38 @@ pub fn statistics(query: &Query<'_>) -> Document {
     resources(query, "statistics")
 }
 
-/// The same by sample point: all of a run is one.
+/// What processes used by sample: without sample points, all of a run is one.
 pub fn sample_detail(query: &Query<'_>) -> Document {
-    resources(query, "sample_detail")
+    let all = &query.all.analysis.experiment;
+    if all.sample_points.is_empty() || query.is_comparison() {
+        return resources(query, "sample_detail");
+    }
+    let used = |value: fn(&Used) -> Value| {
+        move |row: &SampleRow| row.used.as_ref().map_or(Value::Absent, value)
+    };
+    let fields: Vec<Field<'_, SampleRow>> = vec![
+        Field::fact("sample", "Sample", |row: &SampleRow| {
+            Value::Count(row.number)
+        }),
+        Field::fact("start", "Start", |row: &SampleRow| Value::Clock(row.start)),
+        Field::fact("end", "End", |row: &SampleRow| Value::Clock(row.end)),
+        Field::fact("user", "User CPU", used(|it| Value::Number(it.user))),
+        Field::fact("system", "System CPU", used(|it| Value::Number(it.system))),
+        Field::fact(
+            "minor_faults",
+            "Minor faults",
+            used(|it| Value::Count(it.minor_faults)),
+        ),
+        Field::fact(
+            "major_faults",
+            "Major faults",
+            used(|it| Value::Count(it.major_faults)),
+        ),
+        Field::name("Label"),
+    ];
+    let joined = list::joined(query, samples_of, |row| row.label.clone());
+    let table = list::table(query, &joined, fields);
+    list::titled(query.document_without_time("sample_detail"), "", table)
 }
 
 fn resources(query: &Query<'_>, view: &str) -> Document {

@@ -9,6 +9,8 @@ pub(super) trait KnownValues {
     fn word(&self, word: Word) -> Option<i64>;
     /// The result of a test of the stack.
     fn path(&self, test: usize) -> bool;
+    /// The result of a test of the phases; `None` if unknown.
+    fn phase(&self, test: usize) -> Option<bool>;
 }
 
 /// The value, or `None` if it depends on unknown words. Division by zero gives 0, shifts take the
@@ -18,6 +20,7 @@ pub(super) fn value(node: &Expr, known: &impl KnownValues) -> Option<i64> {
         Expr::Number(number) => Some(*number),
         Expr::Word(word) => known.word(*word),
         Expr::Path(test) => Some(i64::from(known.path(*test))),
+        Expr::Phase(test) => known.phase(*test).map(i64::from),
         Expr::Among(inner, ranges) => {
             let value = value(inner, known)?;
             let among = |&(low, high): &(i64, i64)| (low..=high).contains(&value);

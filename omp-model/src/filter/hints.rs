@@ -36,7 +36,7 @@ impl Filter {
 /// The numbers that words of [`WORDS`] are compared with.
 fn compared(expression: &Expr, found: &mut Vec<(Word, i64)>) {
     match expression {
-        Expr::Number(_) | Expr::Word(_) | Expr::Path(_) => {}
+        Expr::Number(_) | Expr::Word(_) | Expr::Path(_) | Expr::Phase(_) => {}
         Expr::Unary(_, inside) => compared(inside, found),
         Expr::Among(inside, ranges) => match **inside {
             Expr::Word(word) if WORDS.contains(&word) => {

@@ -17,6 +17,8 @@ pub(super) struct Parsed {
     pub(super) root: Expr,
     /// Tests of stacks; [`Expr::Path`] is an index into them.
     pub(super) paths: Vec<PathTest>,
+    /// Tests of the phases; [`Expr::Phase`] is an index into them.
+    pub(super) phases: Vec<PathTest>,
     pub(super) words: Vec<Word>,
     /// Numbers in the text, ascending: the values at which comparisons can change their result.
     pub(super) numbers: Vec<i64>,
@@ -28,6 +30,7 @@ pub(super) enum Expr {
     Number(i64),
     Word(Word),
     Path(usize),
+    Phase(usize),
     Among(Box<Expr>, Vec<(i64, i64)>),
     Unary(Unary, Box<Expr>),
     Binary(Binary, Box<Expr>, Box<Expr>),
@@ -95,6 +98,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, FilterError> {
         at: 0,
         depth: 0,
         paths: Vec::new(),
+        phases: Vec::new(),
         words: Vec::new(),
         numbers: Vec::new(),
     };
@@ -120,6 +124,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, FilterError> {
     Ok(Parsed {
         root,
         paths: parser.paths,
+        phases: parser.phases,
         words: parser.words,
         numbers: parser.numbers,
     })
@@ -130,6 +135,7 @@ struct Parser {
     at: usize,
     depth: usize,
     paths: Vec<PathTest>,
+    phases: Vec<PathTest>,
     words: Vec<Word>,
     numbers: Vec<i64>,
 }
@@ -339,6 +345,9 @@ impl Parser {
             (Operand::Names(names), Kind::Name(word)) if word.eq_ignore_ascii_case("LEAF") => {
                 Ok(self.path(Rule::Leaf, names))
             }
+            (Operand::Names(names), Kind::Name(word)) if word.eq_ignore_ascii_case("PHASE") => {
+                Ok(self.phase(rule, names))
+            }
             (Operand::Leaf, Kind::Text(name)) => Ok(self.path(Rule::Leaf, vec![name.clone()])),
             (Operand::Leaf, Kind::Sign("(")) => {
                 let names = self.rest_of_names()?;
@@ -348,8 +357,14 @@ impl Parser {
                 &token,
                 "names in quotation marks are expected here: LEAF IN (\"foo\", \"bar\")",
             )),
-            _ => Err(error(&token, "STACK or LEAF is expected here")),
+            _ => Err(error(&token, "STACK, LEAF or PHASE is expected here")),
         }
+    }
+
+    fn phase(&mut self, rule: Rule, names: Vec<String>) -> Expr {
+        self.words.push(Word::Phase);
+        self.phases.push(PathTest { rule, names });
+        Expr::Phase(self.phases.len() - 1)
     }
 
     fn path(&mut self, rule: Rule, names: Vec<String>) -> Expr {

@@ -1,6 +1,9 @@
 //! Tests of display stacks by names, evaluated for all paths of a profile in one pass: a path's
 //! result follows from that of its callers.
 
+use experiment::ids::PhaseId;
+use experiment::tables::Tables;
+
 use crate::profile::{Callee, PathId, Profile, Pseudo};
 use crate::views::names::Names;
 use rustc_hash::FxHashMap;
@@ -26,6 +29,25 @@ pub(super) struct PathTest {
 }
 
 impl PathTest {
+    /// The result for each phase, by its number. Its stack is the phases that it lies in.
+    pub(super) fn phase_answers(&self, tables: &Tables) -> Vec<bool> {
+        let phases = (0..tables.phases.len() as u32).map(PhaseId);
+        let answer = |phase: PhaseId| {
+            let mut open: Vec<&str> = tables
+                .phases_of(phase)
+                .map(|phase| tables.phase_name(phase))
+                .collect();
+            open.reverse();
+            let mut progress = Progress::default();
+            for name in open {
+                let matches: Vec<bool> = self.names.iter().map(|it| is_like(it, name)).collect();
+                progress.step(self.rule, &matches);
+            }
+            progress.done(self.rule, self.names.len())
+        };
+        phases.map(answer).collect()
+    }
+
     /// The result for each path, by its number.
     pub(super) fn answers(&self, profile: &Profile, names: &Names<'_>) -> Vec<bool> {
         let mut matcher = Matcher {

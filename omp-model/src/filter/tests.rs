@@ -168,6 +168,7 @@ impl TestData {
             names,
             intervals: &self.intervals,
             experiments: &[],
+            marks: Box::leak(Box::default()),
         }
     }
 
@@ -347,7 +348,11 @@ fn an_error_names_its_position() {
         ("THIRD==2", 1, "did you mean THRID?"),
         ("THRID==2 THRID", 10, "an operator such as && or the end"),
         ("(THRID==2", 10, "\")\" is expected here"),
-        ("\"foo\" IN STAK", 10, "STACK or LEAF is expected here"),
+        (
+            "\"foo\" IN STAK",
+            10,
+            "STACK, LEAF or PHASE is expected here",
+        ),
         ("\"foo", 1, "not closed"),
         ("STACK == 2", 1, "STACK stands right of IN"),
         ("1 && LEAF == 2", 14, "a function's name in quotation marks"),

@@ -16,7 +16,7 @@
 //!
 //! Rules 3 and 4 estimate; [`Filtered::estimated`] is the time that they kept.
 
-use experiment::ids::ContextId;
+use experiment::ids::{ContextId, PhaseId};
 use experiment::rows::{Interval, Sample};
 use experiment::state::Scheduling;
 use experiment::tables::{ContextKind, Interner, Tables};
@@ -30,6 +30,7 @@ use super::parse::{Binary, Expr, Parsed, Unary};
 use super::time_point::{TimePoint, second, typical};
 use super::words::Word;
 use crate::profile::{Item, Path, PathId, Profile};
+use crate::time_marks::TimeMarks;
 use crate::views::names::Names;
 
 /// The data behind a profile that filters need.
@@ -41,6 +42,8 @@ pub struct Source<'a> {
     pub intervals: &'a [Interval],
     /// The number of the experiment of each thread, from 1; empty if all are in the first.
     pub experiments: &'a [u32],
+    /// Phases and sample points.
+    pub marks: &'a TimeMarks,
 }
 
 /// A filtered profile.
@@ -161,6 +164,11 @@ pub(super) struct Weigher<'a> {
     constructs: Vec<(i64, i64)>,
     /// Representative numbers of instances, of regions and of tasks.
     typical: (Vec<i64>, Vec<i64>),
+    /// By test, and [`PhaseId`].
+    in_phase: Vec<Vec<bool>>,
+    marks: &'a TimeMarks,
+    /// The times at which the filter's value may change, ascending, in nanoseconds.
+    moments: Vec<i64>,
     /// Whether the filter does more than compare words with numbers.
     computes: bool,
 }
@@ -199,8 +207,18 @@ impl KnownValues for At<'_> {
             Word::Experiment => experiments
                 .get(item.thread.index())
                 .map_or(1, |&experiment| i64::from(experiment)),
-            // Sample points are not recorded: the whole run is in the interval of the first.
-            Word::Sample => 1,
+            Word::Sample => {
+                let experiment = experiments.get(item.thread.index()).copied().unwrap_or(1);
+                match time {
+                    Some(time) => self.weigher.marks.sample_at(experiment, time),
+                    None if self.weigher.marks.has_points(experiment) => return None,
+                    None => 1,
+                }
+            }
+            Word::Phase => {
+                let phase = tables.phases.get(self.phase_id()?.0);
+                phase.map_or(0, |phase| i64::from(phase.name.0))
+            }
             Word::MState => match (item.scheduling, item.kernel) {
                 (Scheduling::Running, false) => 0,
                 (Scheduling::Running, true) => 1,
@@ -222,6 +240,24 @@ impl KnownValues for At<'_> {
     fn path(&self, test: usize) -> bool {
         self.weigher.answers[test][self.item.path.0 as usize]
     }
+
+    fn phase(&self, test: usize) -> Option<bool> {
+        let phase = self.phase_id()?;
+        self.weigher.in_phase[test].get(phase.index()).copied()
+    }
+}
+
+impl At<'_> {
+    /// The innermost phase; `None` if it depends on the time.
+    fn phase_id(&self) -> Option<PhaseId> {
+        let Weigher { tables, marks, .. } = self.weigher;
+        let thread = tables.threads.get(self.item.thread.index())?;
+        match self.point.time {
+            Some(time) => Some(marks.phase_at(thread.process, time)),
+            None if marks.has_phases(thread.process) => None,
+            None => Some(PhaseId::NONE),
+        }
+    }
 }
 
 impl<'a> Weigher<'a> {
@@ -231,8 +267,22 @@ impl<'a> Weigher<'a> {
             .paths
             .iter()
             .map(|test| test.answers(profile, source.names));
+        let in_phase = parsed.phases.iter();
+        let in_phase = in_phase.map(|test| test.phase_answers(source.names.tables));
+        let mut moments = parsed.numbers.clone();
+        if parsed.words.contains(&Word::Phase) {
+            moments.extend(source.marks.phase_times());
+        }
+        if parsed.words.contains(&Word::Sample) {
+            moments.extend(source.marks.point_times());
+        }
+        moments.sort_unstable();
+        moments.dedup();
         Weigher {
             parsed,
+            in_phase: in_phase.collect(),
+            marks: source.marks,
+            moments,
             tables: source.names.tables,
             experiments: source.experiments,
             answers: answers.collect(),
@@ -271,11 +321,17 @@ impl<'a> Weigher<'a> {
             return None;
         }
         let (start, end) = second(item);
-        let moves = self.parsed.numbers.iter().any(|&at| start < at && at < end);
-        if !moves {
+        if self.moments_within(start, end).is_empty() {
             point = point.at(start + (end - start) / 2);
         }
         self.whichever(item, point).map(weight)
+    }
+
+    /// The times between two at which the filter's value may change.
+    fn moments_within(&self, start: i64, end: i64) -> &[i64] {
+        let first = self.moments.partition_point(|&at| at <= start);
+        let last = self.moments.partition_point(|&at| at < end);
+        self.moments.get(first..last).unwrap_or_default()
     }
 
     /// Whether an item is kept at a point in time, if that is the same in every instance.
@@ -334,8 +390,7 @@ impl<'a> Weigher<'a> {
     /// The part that is kept of an item that fills an interval evenly, with these values
     /// throughout.
     pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), point: TimePoint) -> f64 {
-        let inside = |at: &&i64| start < **at && **at < end;
-        let mut cuts: Vec<i64> = self.parsed.numbers.iter().filter(inside).copied().collect();
+        let mut cuts = self.moments_within(start, end).to_vec();
         if self.computes {
             const PARTS: i64 = 256;
             cuts.extend((1..PARTS).map(|part| start + (end - start) / PARTS * part));
@@ -356,7 +411,7 @@ impl<'a> Weigher<'a> {
 /// Whether an expression can change its value at numbers other than those in its text.
 fn computes(node: &Expr) -> bool {
     match node {
-        Expr::Number(_) | Expr::Word(_) | Expr::Path(_) => false,
+        Expr::Number(_) | Expr::Word(_) | Expr::Path(_) | Expr::Phase(_) => false,
         Expr::Among(inner, _) => !matches!(**inner, Expr::Word(_)),
         Expr::Unary(operator, inner) => *operator != Unary::Not || computes(inner),
         Expr::Binary(Binary::Or | Binary::And, left, right) => computes(left) || computes(right),

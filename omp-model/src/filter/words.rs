@@ -17,8 +17,10 @@ pub enum Word {
     Experiment,
     /// Nanoseconds since the experiment began.
     Time,
-    /// Number of the sample point's interval, from 1.
+    /// Number of the sample, from 1: a stretch of time that ends at a sample point.
     Sample,
+    /// Number of the innermost phase's name; 0 outside phases.
+    Phase,
     /// What the kernel did with the thread: [`MSTATES`].
     MState,
     /// What the thread did in OpenMP's terms: [`OMP_STATES`].
@@ -37,7 +39,7 @@ pub enum Word {
 
 impl Word {
     /// Every word, in the order of `describe`.
-    pub const ALL: [Word; 13] = [
+    pub const ALL: [Word; 14] = [
         Word::Experiment,
         Word::Process,
         Word::Thread,
@@ -45,6 +47,7 @@ impl Word {
         Word::Cpu,
         Word::Time,
         Word::Sample,
+        Word::Phase,
         Word::MState,
         Word::OmpState,
         Word::RegionInstance,
@@ -63,6 +66,7 @@ impl Word {
             Word::Experiment => "EXPID",
             Word::Time => "TSTAMP",
             Word::Sample => "SAMPLE",
+            Word::Phase => "PHASE",
             Word::MState => "MSTATE",
             Word::OmpState => "OMPSTATE",
             Word::RegionInstance => "CPRID",
@@ -81,7 +85,8 @@ impl Word {
             Word::Process => "the kernel's process id",
             Word::Experiment => "number of the experiment from 1",
             Word::Time => "nanoseconds since the recording began",
-            Word::Sample => "number of the sample point's interval from 1",
+            Word::Sample => "number of the sample from 1, as sample_list shows it",
+            Word::Phase => "innermost phase, as Phases numbers them; 0 outside",
             Word::MState => "where the kernel had the thread",
             Word::OmpState => "what the thread did in OpenMP's terms",
             Word::RegionInstance => {
@@ -101,7 +106,12 @@ impl Word {
     pub const fn is_of_samples(self) -> bool {
         matches!(
             self,
-            Word::Time | Word::Cpu | Word::RegionInstance | Word::TaskInstance
+            Word::Time
+                | Word::Sample
+                | Word::Phase
+                | Word::Cpu
+                | Word::RegionInstance
+                | Word::TaskInstance
         )
     }
 

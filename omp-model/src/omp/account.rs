@@ -1,10 +1,11 @@
 //! One thread's measured time: its intervals, summed slice by slice.
 
-use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, Nanos, PhaseId, ThreadId, ThreadStateId};
 use experiment::rows::{
-    Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
+    Blame, Interval, PhaseSum, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum,
+    Within,
 };
-use experiment::state::Scheduling;
+use experiment::state::{Scheduling, State};
 
 use super::keyed_sums::KeyedSums;
 use super::listing::Listing;
@@ -29,6 +30,8 @@ pub struct Rows {
     pub task_sums: Vec<TaskSum>,
     /// Long pieces of tasks, for each thread sorted by end.
     pub task_spans: Vec<TaskSpan>,
+    /// Time in phases. A key may repeat: its rows add up.
+    pub phase_sums: Vec<PhaseSum>,
 }
 
 /// Useful work of a team in one instance of a region.
@@ -130,6 +133,14 @@ pub(super) struct Account {
     pub(super) blames: KeyedSums<u64>,
     regions: KeyedSums<Instances>,
     tasks: KeyedSums<Completed>,
+    /// Whether recording is paused: the time of the running interval is not added to any sum.
+    pub(super) paused: bool,
+    /// The thread's process.
+    pub(super) process: u32,
+    /// The innermost phase of its process.
+    pub(super) phase: u32,
+    /// Time in phases, by phase, state and scheduling state.
+    pub(super) phases: KeyedSums<u64>,
 }
 
 /// What a thread does in an interval.
@@ -137,17 +148,21 @@ pub(super) struct Account {
 pub(super) struct Activity {
     pub(super) thread_state: u32,
     pub(super) scheduling: u8,
+    /// The [`State`] of the thread state.
+    pub(super) state: u8,
     /// Whether the thread state is useful work.
     pub(super) useful: bool,
-    /// Whether the thread state is a wait.
-    pub(super) is_wait: bool,
     /// Whether the thread is blamed for the time that dependents wait in this thread state.
     pub(super) takes_blame: bool,
 }
 
 impl Activity {
-    const fn key(self) -> u64 {
+    pub(super) const fn key(self) -> u64 {
         key(self.thread_state, self.scheduling)
+    }
+
+    pub(super) const fn phase_key(self, phase: u32) -> u64 {
+        (phase as u64) << 16 | (self.state as u64) << 8 | self.scheduling as u64
     }
 }
 
@@ -189,6 +204,7 @@ impl Account {
         self.blames = KeyedSums::default();
         self.regions = KeyedSums::default();
         self.tasks = KeyedSums::default();
+        self.phases = KeyedSums::default();
     }
 
     /// Adds an instance of a region that lasted `length`. Teams of different sizes make rows of their
@@ -259,7 +275,8 @@ impl Account {
         if end > self.border {
             self.advance(thread, end, rows);
         }
-        self.spend(end).intervals += 1;
+        let counts = u32::from(!self.paused);
+        self.spend(end).intervals += counts;
         self.list(thread, end, rows, listing);
         self.since = end;
         self.unlisted = end;
@@ -269,22 +286,20 @@ impl Account {
     /// Adds the running interval's time up to `time`, which is in the open slice, to its sum.
     #[inline]
     fn spend(&mut self, time: u64) -> &mut Spent {
-        let more = time - self.accounted;
+        let passed = time - self.accounted;
+        let more = if self.paused { 0 } else { passed };
         self.accounted = time;
         self.worked += self.useful_part(more);
-        if self.dependents > 0 && self.activity.takes_blame {
+        if self.phase != 0 && more > 0 {
+            *self.phases.at(self.activity.phase_key(self.phase)) += more;
+        }
+        if self.dependents > 0 && self.activity.takes_blame && more > 0 {
             *self.blames.at(self.activity.key()) += more * u64::from(self.dependents);
         }
         if let Some(untimed) = &mut self.untimed
             && self.activity.scheduling == Scheduling::Running as u8
         {
-            let Activity {
-                thread_state,
-                is_wait,
-                useful,
-                ..
-            } = self.activity;
-            untimed.spend(thread_state, more, is_wait, useful);
+            untimed.spend((self.activity, self.phase), more);
         }
         let spent = self.spent.at(self.activity.key());
         spent.time += more;
@@ -294,19 +309,49 @@ impl Account {
     /// The part of `nanos` of the running interval that is useful work on a CPU: all or nothing.
     #[inline]
     pub(super) const fn useful_part(&self, nanos: u64) -> u64 {
-        let counts = self.activity.useful && self.activity.scheduling == Scheduling::Running as u8;
+        let counts = self.activity.useful
+            && self.activity.scheduling == Scheduling::Running as u8
+            && !self.paused;
         nanos * counts as u64
     }
 
+    /// Recording pauses at `time`.
+    pub(super) fn pause(
+        &mut self,
+        thread: ThreadId,
+        time: u64,
+        rows: &mut Rows,
+        listing: &mut Listing,
+    ) {
+        let end = time.max(self.accounted);
+        if end != self.since {
+            self.close(thread, end, rows, listing);
+        }
+        self.paused = true;
+    }
+
+    /// Recording goes on at `time`.
+    pub(super) fn resume(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
+        self.advance(thread, time, rows);
+        self.since = self.accounted;
+        self.unlisted = self.accounted;
+        self.sampled = false;
+        self.paused = false;
+    }
+
     /// Moves time from the running interval's sum in the open slice to that of `to`, and adds `count`
-    /// intervals to it; `is_wait` tells whether that is a wait. Returns how much was moved: no more than is there, since the rest is in the
+    /// intervals to it. Returns how much was moved: no more than is there, since the rest is in the
     /// slice before.
+    /// Moves nothing while recording is paused.
     pub(super) fn move_time(
         &mut self,
-        (to, is_wait): (ThreadStateId, bool),
+        (to, state): (ThreadStateId, State),
         nanos: u64,
         count: u32,
     ) -> u64 {
+        if self.paused {
+            return 0;
+        }
         let activity = Activity {
             scheduling: Scheduling::Running as u8,
             ..self.activity
@@ -314,13 +359,20 @@ impl Account {
         let spent = self.spent.at(activity.key());
         let moved = spent.time.min(nanos);
         spent.time -= moved;
-        if let Some(untimed) = &mut self.untimed {
-            untimed.move_time(activity.thread_state, to.0, moved, is_wait);
-        }
         let to = Activity {
             thread_state: to.0,
+            state: state as u8,
             ..activity
         };
+        if let Some(untimed) = &mut self.untimed {
+            untimed.move_time((activity, to), self.phase, moved);
+        }
+        if self.phase != 0 {
+            let from = self.phases.at(activity.phase_key(self.phase));
+            let in_phase = moved.min(*from);
+            *from -= in_phase;
+            *self.phases.at(to.phase_key(self.phase)) += in_phase;
+        }
         let spent = self.spent.at(to.key());
         spent.time += moved;
         spent.intervals += count;
@@ -359,6 +411,9 @@ impl Account {
         rows: &mut Rows,
         listing: &mut Listing,
     ) {
+        if self.paused {
+            return;
+        }
         let length = end - self.unlisted;
         if listing.admits(length, end) || (self.sampled && length > 0) {
             self.list_now(thread, end, rows);
@@ -389,6 +444,9 @@ impl Account {
     pub(super) fn make_rows(&mut self, thread: ThreadId, rows: &mut Rows) {
         let slice = (self.border / SLICE.0 - 1) as u32;
         self.spent.drain(|key, spent| {
+            if spent.time == 0 && spent.intervals == 0 {
+                return;
+            }
             rows.sums.push(Sum {
                 slice,
                 thread,
@@ -396,6 +454,16 @@ impl Account {
                 scheduling: scheduling_of(key),
                 time: Nanos(spent.time),
                 count: spent.intervals,
+            });
+        });
+        self.phases.drain(|key, time| {
+            rows.phase_sums.push(PhaseSum {
+                slice,
+                thread,
+                phase: PhaseId((key >> 16) as u32),
+                state: State::from_u8((key >> 8) as u8).expect("keys are made from a state"),
+                scheduling: scheduling_of(key),
+                time: Nanos(time),
             });
         });
         self.blames.drain(|key, time| {

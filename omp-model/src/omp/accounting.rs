@@ -1,6 +1,6 @@
 //! Exact time by slice, thread, thread state, and on or off the CPU.
 
-use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, Nanos, PhaseId, ProcessId, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
 use experiment::state::{Scheduling, State};
 
@@ -28,6 +28,29 @@ pub struct TimeAccounting {
     pieces: Listing,
     rows: Rows,
     late: u64,
+    pauses: Pauses,
+    /// The innermost phase of each process, by [`ProcessId`].
+    phases: Vec<PhaseId>,
+}
+
+/// The stretches of time in which recording was paused, in nanoseconds.
+#[derive(Debug, Default)]
+struct Pauses {
+    ended: Vec<(u64, u64)>,
+    since: Option<u64>,
+}
+
+impl Pauses {
+    /// How much of a stretch of time was recorded.
+    fn recorded(&self, start: u64, end: u64) -> u64 {
+        let mut recorded = end.saturating_sub(start);
+        let running = self.since.map(|since| (since, u64::MAX));
+        let latest_first = running.into_iter().chain(self.ended.iter().rev().copied());
+        for (from, to) in latest_first.take_while(|(_, to)| *to > start) {
+            recorded -= end.min(to).saturating_sub(start.max(from)).min(recorded);
+        }
+        recorded
+    }
 }
 
 /// The account of a thread that is born and not dead.
@@ -49,6 +72,8 @@ impl TimeAccounting {
             pieces: Listing::new(least),
             rows: Rows::default(),
             late: 0,
+            pauses: Pauses::default(),
+            phases: Vec::new(),
         }
     }
 
@@ -64,8 +89,57 @@ impl TimeAccounting {
         if account.life == Life::Unborn {
             self.alive.push(thread);
             account.begin(time, scheduling, alive_index);
+            account.paused = self.pauses.since.is_some();
         }
         Nanos(account.accounted)
+    }
+
+    /// The living thread belongs to this process, in whose phase it is.
+    pub(super) fn join(&mut self, thread: ThreadId, process: ProcessId) {
+        if let Some(account) = living(&mut self.accounts, thread) {
+            account.process = process.0;
+            account.phase = self.phases.get(process.index()).map_or(0, |phase| phase.0);
+        }
+    }
+
+    /// From `time` on nothing is accounted for; states and lives of threads go on.
+    pub(super) fn pause(&mut self, time: Nanos) {
+        if self.pauses.since.is_some() {
+            return;
+        }
+        self.pauses.since = Some(time.0);
+        for &thread in &self.alive {
+            let account = &mut self.accounts[thread.index()];
+            account.pause(thread, time.0, &mut self.rows, &mut self.intervals);
+        }
+    }
+
+    /// From `time` on all is accounted for again.
+    pub(super) fn resume(&mut self, time: Nanos) {
+        let Some(since) = self.pauses.since.take() else {
+            return;
+        };
+        self.pauses.ended.push((since, time.0));
+        for &thread in &self.alive {
+            let account = &mut self.accounts[thread.index()];
+            account.resume(thread, time.0, &mut self.rows);
+        }
+    }
+
+    /// From `time` on the process is in this phase; [`PhaseId::NONE`] for none.
+    pub fn phase(&mut self, process: ProcessId, time: Nanos, phase: PhaseId) {
+        let at = process.index();
+        if self.phases.len() <= at {
+            self.phases.resize(at + 1, PhaseId::NONE);
+        }
+        self.phases[at] = phase;
+        for &thread in &self.alive {
+            let account = &mut self.accounts[thread.index()];
+            if account.process == process.0 {
+                account.advance(thread, time.0, &mut self.rows);
+                account.phase = phase.0;
+            }
+        }
     }
 
     /// Whether the thread is born and not dead.
@@ -118,8 +192,8 @@ impl TimeAccounting {
             let activity = Activity {
                 thread_state: thread_state.0,
                 scheduling: account.activity.scheduling,
+                state: state as u8,
                 useful: state == State::Work,
-                is_wait: state.is_wait(),
                 takes_blame: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
             };
             self.late += u64::from(account.change(thread, time.0, activity, rows, listing));
@@ -137,14 +211,14 @@ impl TimeAccounting {
         &mut self,
         thread: ThreadId,
         time: Nanos,
-        wait: ThreadStateId,
+        wait: (ThreadStateId, State),
         waits: Waits,
     ) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        let waited = account.move_time((wait, true), waits.time.0, waits.count);
+        let waited = account.move_time(wait, waits.time.0, waits.count);
         account.waited(waited);
     }
 
@@ -155,15 +229,15 @@ impl TimeAccounting {
         thread: ThreadId,
         time: Nanos,
         (overhead, acquiring): (ThreadStateId, Nanos),
-        (hold, held): (ThreadStateId, Nanos),
+        (hold, held): ((ThreadStateId, State), Nanos),
     ) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        let in_runtime = account.move_time((overhead, false), acquiring.0, 0);
+        let in_runtime = account.move_time((overhead, State::Overhead), acquiring.0, 0);
         account.waited(in_runtime);
-        account.move_time((hold, false), held.0, 0);
+        account.move_time(hold, held.0, 0);
     }
 
     /// From `time` on `dependents` threads wait for this one to release a mutex. Their time is
@@ -192,6 +266,9 @@ impl TimeAccounting {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
             return;
         };
+        if account.paused {
+            return;
+        }
         let key = key(thread_state.0, Scheduling::Running as u8);
         let mut from = start.0;
         while from < end.0 && dependents > 0 {
@@ -270,8 +347,12 @@ impl TimeAccounting {
         // The slice of the instance is that of its end, which must be the one that is open.
         account.advance(thread, run.end.0, &mut self.rows);
         let length = run.end.since(run.start);
-        account.add_instance(run.context, length, run.work);
-        if self.spans.admits(length.0, run.end.0) {
+        let recorded = Nanos(self.pauses.recorded(run.start.0, run.end.0));
+        if recorded == Nanos(0) && account.paused {
+            return;
+        }
+        account.add_instance(run.context, recorded, run.work);
+        if self.spans.admits(recorded.0, run.end.0) {
             self.rows.region_spans.push(RegionSpan {
                 context: run.context,
                 thread,
@@ -289,7 +370,9 @@ impl TimeAccounting {
             return;
         };
         account.advance(thread, time.0, &mut self.rows);
-        account.add_task(task);
+        if task.work > Nanos(0) || !account.paused {
+            account.add_task(task);
+        }
     }
 
     /// The thread suspended or completed a task at `end`, which it had begun or resumed at `start`.
@@ -303,7 +386,8 @@ impl TimeAccounting {
         end: Nanos,
     ) {
         let length = end.since(start);
-        if self.pieces.admits(length.0, end.0) && self.is_alive(thread) {
+        let recorded = self.pauses.recorded(start.0, end.0);
+        if self.pieces.admits(recorded, end.0) && self.is_alive(thread) {
             self.rows.task_spans.push(TaskSpan {
                 context,
                 thread,

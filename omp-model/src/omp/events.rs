@@ -231,7 +231,7 @@ impl Machine {
             let wait = self.ids.thread_state(now.tables, wait);
             now.set_state(now.thread, &top);
             now.accounting
-                .waited_shortly(now.thread, now.time, wait, waits);
+                .waited_shortly(now.thread, now.time, (wait, state), waits);
         }
         Some(top.thread_state)
     }
@@ -253,8 +253,12 @@ impl Machine {
             self.ids.thread_state(now.tables, thread_state)
         };
         let (overhead, hold) = (state(State::Overhead), state(top.state));
-        now.accounting
-            .acquired_shortly(now.thread, now.time, (overhead, acquiring), (hold, held));
+        now.accounting.acquired_shortly(
+            now.thread,
+            now.time,
+            (overhead, acquiring),
+            ((hold, top.state), held),
+        );
     }
 
     /// Pops what the thread does in its task: waits, mutexes, calls. Their ends may be lost.

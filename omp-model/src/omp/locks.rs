@@ -117,6 +117,8 @@ pub(super) struct Locks {
     threads: Vec<ThreadLocks>,
     /// Number and time of waits by mutex, waiting call and holding call, since they were taken last.
     waits: FxHashMap<(LockId, FrameId, FrameId), (u64, Nanos)>,
+    /// Recording is paused: waits are not accounted for.
+    paused: bool,
 }
 
 impl ThreadLocks {
@@ -144,7 +146,27 @@ impl Locks {
             room: ROOM,
             threads: Vec::new(),
             waits: FxHashMap::default(),
+            paused: false,
         }
+    }
+
+    /// Recording pauses: waits are accounted for until now.
+    pub(super) fn pause(&mut self, now: &mut AccountingNow<'_>) {
+        for slot in 0..self.rows.len() {
+            self.account_handover(now, LockSlot(slot as u32));
+        }
+        self.paused = true;
+    }
+
+    /// Recording goes on: waits are accounted for from `time` on.
+    pub(super) fn resume(&mut self, time: Nanos) {
+        for row in &mut self.rows {
+            row.accounted = time;
+            if let Some(release) = &mut row.released {
+                release.accounted = time;
+            }
+        }
+        self.paused = false;
     }
 
     /// The waits since the last call. They are accounted for up to `time`.
@@ -242,10 +264,12 @@ impl Locks {
             Some((_, threads)) => *threads += 1,
             None => row.asking.push((call, 1)),
         }
-        self.waits
-            .entry((row.id, call, row.call))
-            .or_insert((0, Nanos(0)))
-            .0 += 1;
+        if !self.paused {
+            self.waits
+                .entry((row.id, call, row.call))
+                .or_insert((0, Nanos(0)))
+                .0 += 1;
+        }
     }
 
     /// The thread does not wait for a mutex any more.
@@ -453,6 +477,9 @@ impl Locks {
     fn account_waits(&mut self, time: Nanos, slot: LockSlot) {
         let row = &mut self.rows[slot.0 as usize];
         let since = std::mem::replace(&mut row.accounted, time);
+        if self.paused {
+            return;
+        }
         for &(call, threads) in &row.asking {
             let sum = self.waits.entry((row.id, call, row.call));
             sum.or_insert((0, Nanos(0))).1.0 += u64::from(threads) * time.since(since).0;

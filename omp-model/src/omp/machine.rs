@@ -95,6 +95,17 @@ impl Machine {
         }
     }
 
+    /// Recording pauses at `time`, or goes on. States go on, and nothing is accounted for meanwhile.
+    pub fn pause(&mut self, accounting: &mut TimeAccounting, time: Nanos, paused: bool) {
+        if paused {
+            self.locks.pause(&mut AccountingNow { accounting, time });
+            accounting.pause(time);
+        } else {
+            accounting.resume(time);
+            self.locks.resume(time);
+        }
+    }
+
     /// Who waited for whom until `time`, since the last call.
     pub fn take_lock_waits(&mut self, time: Nanos) -> Vec<LockWaits> {
         self.locks.take_waits(time)
@@ -288,6 +299,7 @@ impl Step<'_> {
         let alive = self.accounting.is_alive(self.thread);
         if alive && let Some(row) = self.tables.threads.get_mut(self.thread.index()) {
             row.birth = self.time;
+            self.accounting.join(self.thread, row.process);
         }
         alive
     }

@@ -23,7 +23,7 @@ pub enum Key {
     OffCpu,
     /// A second since the experiment began, from 0.
     Second(u32),
-    /// The interval that a sample point ends, from 1.
+    /// A sample, from 1: a stretch of time that ends at a sample point.
     Sample(u32),
     /// A process, by the kernel's number.
     Process(i32),
@@ -100,10 +100,11 @@ pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
     by_key(profile, metrics, |item| Key::Second(item.slice))
 }
 
-/// Time by sample point. None is recorded, so the whole run is the interval of the first, as for
-/// the filter word `SAMPLE`.
-pub fn samples(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
-    by_key(profile, metrics, |_| Key::Sample(1))
+/// Time by sample; `numbers` are the parts of each item by the filter word `SAMPLE`.
+pub fn samples(profile: &Profile, numbers: &[Parts], metrics: &[Metric]) -> Vec<IndexRow> {
+    by_value(profile, numbers, metrics, |number| {
+        Key::Sample(u32::try_from(number).unwrap_or(u32::MAX))
+    })
 }
 
 /// Time by process.
@@ -125,10 +126,19 @@ pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Ve
 /// Time by the values of an expression; `values` are the parts of each item
 /// ([`crate::filter::values`]).
 pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<IndexRow> {
+    by_value(profile, values, metrics, Key::Value)
+}
+
+fn by_value(
+    profile: &Profile,
+    values: &[Parts],
+    metrics: &[Metric],
+    key: impl Fn(i64) -> Key + Copy,
+) -> Vec<IndexRow> {
     let items = profile.items.iter().zip(values);
     let part = |(item, parts): (_, &Parts)| {
         let parts = parts.clone().into_iter();
-        parts.map(move |(value, part)| (Key::Value(value), item, part))
+        parts.map(move |(value, part)| (key(value), item, part))
     };
     sums(items.flat_map(part), metrics)
 }

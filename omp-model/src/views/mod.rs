@@ -19,6 +19,8 @@ pub mod neighbours;
 pub mod notices;
 pub mod openmp;
 pub mod overview;
+pub mod phases;
+pub mod samples;
 pub mod threads;
 pub mod tree;
 pub mod visibility;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use experiment::ids::ThreadId;
+use experiment::ids::{ProcessId, ThreadId};
+use experiment::rows::{PointKind, SpanKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -16,6 +17,46 @@ use crate::text_fit::fit_name;
 
 /// The width from which the beginning of a name is useful.
 const LEGIBLE: usize = 8;
+
+/// Draws the phases of the selected thread's process, inner ones over outer ones, pauses, and the sample
+/// points that the program or a signal made.
+pub(super) fn marks(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
+    let Some(own) = app.threads().get(app.timeline.row).copied() else {
+        return;
+    };
+    if parts.marks.height == 0 {
+        return;
+    }
+    let all = app.experiments.all();
+    let tables = &all.experiment.tables;
+    let own = tables.threads.get(own.index());
+    let own = own.map_or(ProcessId(0), |thread| thread.process);
+    let origin = all.marks().experiment_of(own);
+    put(cells, parts.marks, "phases", theme.faint());
+    let line = from(parts.marks, parts.label);
+    let timeline = app.experiments.timeline();
+    for span in timeline.spans_within(&app.timeline.range) {
+        let (name, style) = match span.kind {
+            SpanKind::Pause if all.marks().experiment_of(span.process) == origin => {
+                ("paused", theme.faint())
+            }
+            SpanKind::Phase | SpanKind::OpenPhase if span.process == own => {
+                (tables.phase_name(span.phase), Style::new())
+            }
+            _ => continue,
+        };
+        let columns = columns(app, span.start.0..span.end().0, line.width);
+        bar(name, part_of(line, columns), style, cells);
+    }
+    for point in &all.experiment.sample_points {
+        let is_shown =
+            point.kind != PointKind::Period && all.marks().experiment_of(point.process) == origin;
+        if is_shown && let Some(column) = app.column_of(point.time.0) {
+            let cell = from(line, column as u16);
+            put(cells, Rect { width: 1, ..cell }, "•", Style::new());
+        }
+    }
+}
 
 /// Draws region instances, nested ones below their parents: a name where there is room, else a
 /// line.

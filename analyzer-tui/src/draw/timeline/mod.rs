@@ -45,6 +45,7 @@ fn seconds(time: u64, step: u64) -> String {
 pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     let parts = app.timeline_parts();
     axis(app, theme, &parts, cells);
+    bands::marks(app, theme, &parts, cells);
     bands::regions(app, theme, &parts, cells);
     let mut used = [false; Activity::COUNT];
     for (y, line) in app.lines_in_sight() {

@@ -23,7 +23,8 @@ impl App {
         } else {
             0
         };
-        layout::timeline(self.parts().body, bands, number)
+        let has_marks = self.experiments.timeline().has_marks();
+        layout::timeline(self.parts().body, bands, number, has_marks)
     }
 
     /// The number of lines of a thread.

@@ -22,7 +22,7 @@ use super::types::{
 use crate::context::Call;
 use crate::passed::Current;
 use crate::thread::Thread;
-use crate::{process, tls};
+use crate::{control, process, tls};
 
 /// Marks the word of an explicit task.
 const EXPLICIT: u64 = 1 << 63;
@@ -33,7 +33,7 @@ const TASKLOOP: u64 = 1 << 61;
 const TASKWAIT: u64 = 1 << 62;
 
 /// All callbacks with their numbers.
-pub(crate) fn all() -> [(c_int, Function); 14] {
+pub(crate) fn all() -> [(c_int, Function); 15] {
     // SAFETY: function pointers of one size. The runtime calls each with the arguments of its
     // number, which match its signature.
     unsafe {
@@ -55,6 +55,7 @@ pub(crate) fn all() -> [(c_int, Function); 14] {
             (number::MUTEX_RELEASED, erase(mutex_released as *const ())),
             (number::NEST_LOCK, erase(nest_lock as *const ())),
             (number::REDUCTION, erase(reduction as *const ())),
+            (number::CONTROL_TOOL, erase(control_tool as *const ())),
         ]
     }
 }
@@ -329,4 +330,25 @@ unsafe extern "C" fn reduction(
     } else if endpoint == SCOPE_END {
         tls::with(|thread| thread.reduction_end());
     }
+}
+
+/// `omp_control_tool` of the program. Returns `omp_control_tool_success`, or `omp_control_tool_ignored`
+/// for a command that is not the specification's (5.2, section 18.14).
+unsafe extern "C" fn control_tool(
+    command: u64,
+    _modifier: u64,
+    _argument: *mut c_void,
+    _code: *const c_void,
+) -> c_int {
+    const SUCCESS: c_int = 0;
+    const IGNORED: c_int = 1;
+    match command {
+        1 => control::pause(false),
+        2 => control::pause(true),
+        // All records are in the arena already.
+        3 => {}
+        4 => control::terminate(),
+        _ => return IGNORED,
+    }
+    SUCCESS
 }

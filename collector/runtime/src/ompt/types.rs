@@ -78,6 +78,7 @@ pub(crate) mod number {
     pub(crate) const TASK_CREATE: c_int = 5;
     pub(crate) const TASK_SCHEDULE: c_int = 6;
     pub(crate) const IMPLICIT_TASK: c_int = 7;
+    pub(crate) const CONTROL_TOOL: c_int = 11;
     pub(crate) const SYNC_REGION_WAIT: c_int = 16;
     pub(crate) const MUTEX_RELEASED: c_int = 17;
     pub(crate) const LOCK_INIT: c_int = 24;

@@ -49,6 +49,9 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(read.lock_sums, recording.lock_sums.concat());
     assert_eq!(read.lock_waits, recording.lock_waits.concat());
     assert_eq!(read.cpu_uses, recording.cpu_uses.concat());
+    assert_eq!(read.spans, recording.spans.concat());
+    assert_eq!(read.phase_sums, recording.phase_sums.concat());
+    assert_eq!(read.sample_points, recording.sample_points.concat());
     assert_eq!(read.task_sums, recording.task_sums.concat());
     // From tick to tick: what begins within one begins with it, and likewise ends.
     let spans = recording.region_spans.concat().into_iter().map(|span| {

@@ -1,9 +1,10 @@
 //! The rows of an experiment in the order that a timeline needs them.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
-use experiment::rows::{Interval, Sample};
+use experiment::rows::{Interval, PointKind, Sample, Span};
 use experiment::tables::{ContextKind, Thread, ThreadKind};
 use omp_model::analysis::Analysis;
 use omp_model::profile::{Inline, ViewMode};
@@ -38,6 +39,9 @@ pub struct Timeline {
     pub(super) tasks: Vec<Bands>,
     pub(super) frames: Vec<FrameOfSamples>,
     pub(super) kinds: Vec<ThreadKind>,
+    /// Phases and pauses by their start, outer ones first.
+    spans: Vec<Span>,
+    has_marks: bool,
 }
 
 impl Timeline {
@@ -90,6 +94,8 @@ impl Timeline {
         } else {
             spells::of_sums(&experiment.sums, &activities, table.len())
         };
+        let mut spans = experiment.spans.clone();
+        spans.sort_by_key(|span| (span.start, Reverse(span.length)));
         Timeline {
             threads,
             end,
@@ -105,6 +111,12 @@ impl Timeline {
             tasks: tasks.collect(),
             frames: frames(&experiment.samples),
             kinds: table.iter().map(|thread| thread.kind).collect(),
+            has_marks: !spans.is_empty()
+                || experiment
+                    .sample_points
+                    .iter()
+                    .any(|it| it.kind != PointKind::Period),
+            spans,
         }
     }
 
@@ -134,6 +146,20 @@ impl Timeline {
             all.filter(|&border| border < time.0).max()
         };
         found.map(Nanos)
+    }
+
+    /// Whether the program or the user marked times: phases, pauses, or sample points but for those of
+    /// a period.
+    pub fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
+    /// The phases and pauses that overlap a range of time, by their start, outer ones first.
+    pub fn spans_within(&self, range: &Range<u64>) -> impl Iterator<Item = &Span> {
+        let last = self.spans.partition_point(|span| span.start.0 < range.end);
+        let begun = self.spans.get(..last).unwrap_or_default().iter();
+        let start = range.start;
+        begun.filter(move |span| span.end().0 > start)
     }
 
     /// The listed region instances.

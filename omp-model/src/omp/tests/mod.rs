@@ -1,6 +1,7 @@
 //! Events as runtimes send them, and the time that is accounted by them.
 
 mod accounting;
+mod control;
 mod counts;
 mod driver;
 mod helper;

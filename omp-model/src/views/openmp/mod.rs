@@ -62,7 +62,7 @@ impl<'a> Measured<'a> {
     pub fn of(experiment: &'a Experiment) -> Measured<'a> {
         let header = &experiment.header;
         Measured {
-            duration: experiment.duration(),
+            duration: experiment.recorded(),
             cpus: crowd::cpus_had(&experiment.cpu_uses, header.cpus),
             asks_to_spin: asks_to_spin(&header.environment),
             sums: &experiment.sums,
