@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::no_events::Cause;
-use crate::perf::open::cpu_list;
+use crate::perf::counters::Counter;
+use crate::perf::open::{Rings, cpu_list};
 use crate::perf::plan::Plan;
 use crate::processes::Mapped;
 use crate::{stacks, sys};
@@ -46,6 +47,7 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),
         started_raw_ns: start,
+        counters: request.counters.iter().map(Counter::row).collect(),
         ..Header::default()
     }
 }
@@ -128,6 +130,15 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .collect();
     losses.sites_lost = merge.openmp.contexts_lost();
     header.runtimes.clone_from(&merge.registered.runtimes);
+}
+
+/// Brings the counts of counters up to date.
+pub fn count(header: &mut Header, rings: &Rings, merge: &Merge) {
+    let counted = rings.counted().into_iter().zip(&merge.counts.counters);
+    for (counter, ((events, part), &(samples, lost))) in header.counters.iter_mut().zip(counted) {
+        (counter.events, counter.counted) = (events, part);
+        (counter.samples, counter.lost) = (samples, lost);
+    }
 }
 
 /// A runtime in which samples were taken and that sent no events, and why.

@@ -40,6 +40,8 @@ const STEP: u64 = 5_000_000;
 pub struct Counts {
     /// Clock samples.
     pub samples: u64,
+    /// Samples of each counter: taken and dropped by the kernel.
+    pub counters: Vec<(u64, u64)>,
     /// Switch-out samples.
     pub switch_samples: u64,
     /// Records of the side band.
@@ -52,7 +54,7 @@ pub struct Counts {
     pub throttled: u64,
     /// OpenMP records that came after the merge had passed their time.
     pub late: u64,
-    /// How the stacks of clock samples ended.
+    /// How the stacks of samples of the clock and of counters ended.
     pub endings: Endings,
     /// Truncated stacks that the thread's memory completed.
     pub completed_by_memory: u64,
@@ -63,6 +65,14 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts samples that the kernel dropped.
+    fn lost(&mut self, maker: Maker, count: u64) {
+        match maker {
+            Maker::Counter(number) => self.counters[number].1 += count,
+            Maker::Clock | Maker::Switch => self.lost_samples += count,
+        }
+    }
+
     /// Counts a stack that was completed.
     fn completed(&mut self, kind: SampleKind, how: Completed) {
         match how {
@@ -75,6 +85,15 @@ impl Counts {
             self.endings.cut[Cut::DumpTooSmall as usize] -= 1;
         }
     }
+}
+
+/// What made the samples of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    Clock,
+    Switch,
+    /// The counter of this number.
+    Counter(usize),
 }
 
 /// Kinds of streams. At equal times the side band comes first, since it creates threads, and samples
@@ -102,8 +121,11 @@ pub struct Merge {
     start: u64,
     side_band: Vec<SideRecord>,
     events: VecDeque<Event>,
-    /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks.
+    /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks, then those
+    /// of counters.
     waiting: Vec<VecDeque<Sample>>,
+    /// What makes the samples of each queue.
+    makers: Vec<Maker>,
     /// By thread: a switch-out sample that waits for its switch record, which tells the reason.
     switched_out: Vec<Option<Sample>>,
     sleepers: Sleepers,
@@ -113,6 +135,8 @@ pub struct Merge {
     merged_to: u64,
     streams: Streams,
     merged: Vec<Sample>,
+    /// By counter.
+    merged_of_counters: Vec<Vec<Sample>>,
 }
 
 impl Merge {
@@ -132,6 +156,7 @@ impl Merge {
             side_band: Vec::new(),
             events: VecDeque::new(),
             waiting: Vec::new(),
+            makers: Vec::new(),
             switched_out: Vec::new(),
             sleepers: Sleepers::default(),
             on_cpu: OnCpu::default(),
@@ -139,6 +164,7 @@ impl Merge {
             merged_to: 0,
             streams: Streams::default(),
             merged: Vec::new(),
+            merged_of_counters: Vec::new(),
         }
     }
 
@@ -167,15 +193,7 @@ impl Merge {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
         self.take_side_band(rings, cutoff);
-        let clocks = rings.samples.len();
-        self.waiting
-            .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
-        for (queue, ring) in rings.samples.iter_mut().enumerate() {
-            self.take_samples(ring, queue, until, false);
-        }
-        for (queue, ring) in rings.switch_stacks.iter_mut().enumerate() {
-            self.take_samples(ring, clocks + queue, until, true);
-        }
+        self.take_all_samples(rings, until);
         let adopted = self.counts.lost_side_band > 0;
         self.openmp.drain(&self.processes, self.start, adopted);
         // A thread may push records faster than they are merged.
@@ -237,10 +255,34 @@ impl Merge {
         }
     }
 
-    fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
+    fn take_all_samples(&mut self, rings: &mut Rings, until: u64) {
+        let counters = rings.counters.len();
+        self.counts.counters.resize(counters, (0, 0));
+        self.merged_of_counters.resize_with(counters, Vec::new);
+        let clock = rings.samples.iter_mut().map(|ring| (Maker::Clock, ring));
+        let switches = rings.switch_stacks.iter_mut();
+        let switches = switches.map(|ring| (Maker::Switch, ring));
+        let counters = rings.counters.iter_mut().enumerate();
+        let counters = counters.flat_map(|(number, rings)| {
+            rings.iter_mut().map(move |it| (Maker::Counter(number), it))
+        });
+        let all = clock.chain(switches).chain(counters);
+        for (queue, (maker, ring)) in all.enumerate() {
+            if queue == self.waiting.len() {
+                self.waiting.push(VecDeque::new());
+                self.makers.push(maker);
+            }
+            self.take_samples(ring, queue, until, maker);
+        }
+    }
+
+    fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, maker: Maker) {
         let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
+                if let Maker::Counter(number) = maker {
+                    self.counts.counters[number].0 += 1;
+                }
                 if !self.processes.is_recorded(sample.pid) {
                     return;
                 }
@@ -257,15 +299,15 @@ impl Merge {
                     self.counts.completed_by_memory += u64::from(truncated.callers.is_some());
                     self.completion.add(thread, Nanos(sample.time), truncated);
                 }
-                let kind = match (at_switch, sample.in_kernel) {
-                    (true, _) => SampleKind::Blocked,
-                    (false, true) => SampleKind::Kernel,
-                    (false, false) => SampleKind::User,
+                let kind = match (maker, sample.in_kernel) {
+                    (Maker::Switch, _) => SampleKind::Blocked,
+                    (_, true) => SampleKind::Kernel,
+                    (_, false) => SampleKind::User,
                 };
-                if at_switch {
+                if maker == Maker::Switch {
                     self.counts.switch_samples += 1;
                 } else {
-                    self.counts.samples += 1;
+                    self.counts.samples += u64::from(maker == Maker::Clock);
                     match unwound.cut {
                         None => self.counts.endings.complete += 1,
                         Some(reason) => self.counts.endings.cut[reason as usize] += 1,
@@ -281,11 +323,11 @@ impl Merge {
                     within: Within::default(),
                 });
             }
-            FromSamples::Lost(count) => self.counts.lost_samples += count,
-            FromSamples::Throttled => self.counts.throttled += 1,
+            FromSamples::Lost(count) => self.counts.lost(maker, count),
+            FromSamples::Throttled => self.counts.throttled += u64::from(maker == Maker::Clock),
             FromSamples::Other => {}
         });
-        self.counts.lost_samples += u64::from(!is_intact);
+        self.counts.lost(maker, u64::from(!is_intact));
     }
 
     /// Merges everything before the cutoff. Takes items of one stream until another one has an earlier
@@ -402,7 +444,9 @@ impl Merge {
             };
             self.waiting[queue].pop_front();
             self.advance(time);
-            if sample.kind == SampleKind::Blocked {
+            if let Maker::Counter(number) = self.makers[queue] {
+                self.merged_of_counters[number].push(sample);
+            } else if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
                 if self.switched_out.len() <= index {
                     self.switched_out.resize(index + 1, None);
@@ -493,18 +537,28 @@ impl Merge {
 
     /// Number of samples that [`Merge::take_samples_out`] would return.
     pub fn samples_waiting(&self) -> usize {
-        self.merged.len()
+        let of_counters = self.merged_of_counters.iter().map(Vec::len);
+        self.merged.len() + of_counters.sum::<usize>()
     }
 
-    /// Returns the samples merged since the last call, after completion of their truncated stacks.
-    pub fn take_samples_out(&mut self) -> Vec<Sample> {
+    /// Returns the samples merged since the last call, after completion of their truncated stacks; those of
+    /// counters by counter.
+    pub fn take_samples_out(&mut self) -> (Vec<Sample>, Vec<Vec<Sample>>) {
         let mut samples = std::mem::take(&mut self.merged);
+        let mut starts = Vec::with_capacity(self.merged_of_counters.len());
+        for of_counter in &mut self.merged_of_counters {
+            starts.push(samples.len());
+            samples.append(of_counter);
+        }
         let counts = &mut self.counts;
         self.completion
             .complete(&mut self.tables, &mut samples, |sample, how| {
                 counts.completed(sample.kind, how);
             });
-        samples
+        let of_counters = starts.into_iter().rev();
+        let mut of_counters: Vec<_> = of_counters.map(|at| samples.split_off(at)).collect();
+        of_counters.reverse();
+        (samples, of_counters)
     }
 
     /// Returns the time accounted since the last call. Slices that have not ended stay, unless this is

@@ -11,7 +11,8 @@ use crate::clock::{self, Line, Pair};
 use crate::launch::{self, ExecError};
 use crate::merge::Merge;
 use crate::openmp::OpenMp;
-use crate::perf::open::Rings;
+use crate::perf::counters::{self, Counter};
+use crate::perf::open::{Rings, try_counter};
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{LoadObjects, Processes};
 use crate::say::{print_line, say};
@@ -72,7 +73,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     sys::raise_priority();
     let pid = held.pid;
     let plan = wished(request);
-    let rings = Rings::open(pid, plan, situation()).map_err(other)?;
+    let rings = Rings::open(pid, plan, &request.counters, situation()).map_err(other)?;
 
     let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
@@ -80,7 +81,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     header.sampling = header::sampling(&rings.plan, &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
-        say(describe(&rings.plan, library));
+        say(describe(&rings.plan, &request.counters, library));
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
@@ -156,6 +157,11 @@ fn wished(request: &Request) -> Plan {
     Plan::wished(request.period_us, request.follow, cpus)
 }
 
+/// Bare `-h`: what can be counted on this machine.
+pub fn list_counters() -> String {
+    counters::list(try_counter, situation())
+}
+
 fn situation() -> Situation {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     Situation {
@@ -165,7 +171,7 @@ fn situation() -> Situation {
 }
 
 /// What is recorded, in one line.
-pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
+pub fn describe(plan: &Plan, counters: &[Counter], library: Option<&Path>) -> String {
     let clock = match plan.event {
         Some(event) => format!(
             "a sample with {} KiB of stack each {} ms of CPU time by {}",
@@ -173,8 +179,13 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
             plan.period_us / 1000.0,
             event.name()
         ),
-        None => "no samples".into(),
+        None => "no samples of the clock".into(),
     };
+    let counters = counters.iter().map(|it| match it.interval {
+        1 => format!("a sample at each of {}; ", it.name),
+        interval => format!("a sample each {interval} {}; ", it.name),
+    });
+    let counters: String = counters.collect();
     let openmp = match library {
         Some(path) => format!("OpenMP events by {}", path.display()),
         None => "no OpenMP events".into(),
@@ -184,7 +195,7 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
     } else {
         "the program alone"
     };
-    format!("records {scope}: {clock}; context switches; {openmp}")
+    format!("records {scope}: {clock}; {counters}context switches; {openmp}")
 }
 
 /// `-n`: prints what would be recorded with what the kernel permits, and runs nothing.
@@ -198,9 +209,14 @@ pub fn dry_run(request: &Request) -> Result<(), RecordError> {
     // A child that is never released shows which events can be opened.
     let held = launch::hold(&request.command, &[], signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let rings = Rings::open(held.pid, wished(request), situation()).map_err(other)?;
+    let rings = Rings::open(held.pid, wished(request), &request.counters, situation());
+    let rings = rings.map_err(other)?;
     say(format!("would make {}", directory.display()));
-    say(describe(&rings.plan, found.as_deref().ok()));
+    say(describe(
+        &rings.plan,
+        &request.counters,
+        found.as_deref().ok(),
+    ));
     rings.notes.iter().for_each(say);
     if let Err(reason) = found {
         say(reason);

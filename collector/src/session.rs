@@ -151,6 +151,7 @@ impl Session {
         }
         self.headed = Instant::now();
         header::update(&mut self.header, &rings.plan, &self.merge);
+        header::count(&mut self.header, rings, &self.merge);
         self.writer.header(&self.header)
     }
 
@@ -160,13 +161,14 @@ impl Session {
         let rows = self.merge.take_rows(end);
         let loops = self.merge.take_loops();
         let (lock_sums, lock_waits) = self.merge.take_locks(end.is_some());
-        let samples = self.merge.take_samples_out();
+        let (samples, counters) = self.merge.take_samples_out();
         let cpu_uses = match end {
             Some(_) => self.merge.processes.usage.rows(),
             None => Vec::new(),
         };
         let batch = Batch {
             samples: &samples,
+            counters: &counters,
             sums: &rows.sums,
             blames: &rows.blames,
             intervals: &rows.intervals,
@@ -192,6 +194,7 @@ impl Session {
     /// Ends the recording while the program continues, since the experiment cannot be written.
     fn stop(&mut self, rings: Rings, error: &ExperimentError) {
         let plan = rings.plan;
+        header::count(&mut self.header, &rings, &self.merge);
         drop(rings);
         self.merge.openmp.pause();
         say(format!(
@@ -211,6 +214,7 @@ impl Session {
         self.merge.close(end);
         let flushed = self.flush(Some(end));
         let plan = rings.plan;
+        header::count(&mut self.header, &rings, &self.merge);
         drop(rings);
 
         let header = &mut self.header;

@@ -55,6 +55,7 @@ fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind)
     merge
         .waiting
         .resize_with(merge.waiting.len().max(ring + 1), VecDeque::new);
+    merge.makers.resize(merge.waiting.len(), Maker::Clock);
     merge.waiting[ring].push_back(Sample {
         time: Nanos(time),
         thread,
@@ -76,6 +77,7 @@ fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
     let times = |merge: &mut Merge| -> Vec<u64> {
         merge
             .take_samples_out()
+            .0
             .iter()
             .map(|sample| sample.time.0)
             .collect()
@@ -103,9 +105,9 @@ fn a_switch_out_sample_waits_for_its_switch_record() {
     sample(&mut merge, 0, 30, 10, SampleKind::Blocked);
     side(&mut merge, 31, 10, Side::SwitchOut { preempted: false });
     merge.merge(25);
-    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Preempted);
+    assert_eq!(merge.take_samples_out().0[0].kind, SampleKind::Preempted);
     merge.merge(u64::MAX);
-    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Blocked);
+    assert_eq!(merge.take_samples_out().0[0].kind, SampleKind::Blocked);
     assert_eq!(merge.on_cpu(), (20 + 6, 0));
 }
 
@@ -161,6 +163,7 @@ fn a_sample_has_the_state_of_the_openmp_records_before_it() {
     merge.merge(u64::MAX);
     let states: Vec<State> = merge
         .take_samples_out()
+        .0
         .iter()
         .map(|sample| {
             merge

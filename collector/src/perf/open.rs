@@ -1,7 +1,7 @@
 //! Opens the events and ring buffers of a plan.
 //!
 //! Each CPU has up to four events, each with a ring of its own: clock samples, side-band records,
-//! switch-out samples and major page faults. A flood of samples can therefore never cost a mapping or a
+//! switch-out samples and major page faults; and one for each counter. A flood of samples can therefore never cost a mapping or a
 //! switch record. The event of the side band samples minor page faults. All events are attached to the
 //! first process. Its threads and children inherit them. They are enabled at its `exec`.
 //!
@@ -19,10 +19,12 @@ use perf_event_open::config::{
     RegsMask, SampleFormat, SampleOn, Size, UseBuildId, WakeUp, WakeUpOn,
 };
 use perf_event_open::count::Counter;
+use perf_event_open::event::dp::DynamicPmu;
 use perf_event_open::event::hw::Hardware;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 
+use super::counters::{self, Counter as Counted, OnCpu};
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
 
@@ -34,7 +36,7 @@ const SWITCH_STACKS_HZ: u64 = 400;
 
 /// What a ring holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+enum Content<'a> {
     /// Clock samples.
     Samples,
     /// mmap, comm, fork, exit and switch records.
@@ -43,6 +45,8 @@ pub enum Content {
     SwitchStacks,
     /// Major page faults.
     MajorFaults,
+    /// The samples of a counter, which has this number.
+    Counter(usize, &'a Counted),
 }
 
 /// One event on one CPU, and its ring.
@@ -68,23 +72,37 @@ pub struct Rings {
     pub switch_stacks: Vec<Ring>,
     /// Major page faults, one ring per CPU; empty where not permitted.
     pub major_faults: Vec<Ring>,
+    /// Samples of counters: of each, one ring per CPU.
+    pub counters: Vec<Vec<Ring>>,
     /// Keeps the first thread's events with it ([`unshared`]); `None` where not permitted.
     pub unshared: Option<Counter>,
 }
 
 impl Rings {
     /// Opens all events on process `pid`, which waits before its `exec`. Steps `plan` down until
-    /// the kernel accepts it.
-    pub fn open(pid: i32, mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
+    /// the kernel accepts it. Counters were asked for by name, and none is left out.
+    pub fn open(
+        pid: i32,
+        mut plan: Plan,
+        counters: &[Counted],
+        situation: Situation,
+    ) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
         let mut notes = Vec::new();
         loop {
-            match Rings::attempt(pid, &plan, &cpus) {
+            match Rings::attempt(pid, &plan, counters, &cpus) {
                 Ok(mut rings) => {
                     rings.notes = notes;
                     return Ok(rings);
                 }
                 Err(refusal) => {
+                    let is_forbidden = matches!(refusal.errno, libc::EACCES | libc::EPERM);
+                    if let Stage::Counter(number) = refusal.stage
+                        && !(is_forbidden && plan.kernel)
+                    {
+                        let counter = &counters[number];
+                        return Err(counters::refused(counter, refusal.errno, situation));
+                    }
                     let (less, note) = step_down(&plan, refusal, situation)?;
                     plan = less;
                     notes.extend(note);
@@ -93,8 +111,13 @@ impl Rings {
         }
     }
 
-    fn attempt(pid: i32, plan: &Plan, cpus: &[u32]) -> Result<Rings, Refusal> {
-        let open_each = |wanted, content| -> Result<Vec<Ring>, Refusal> {
+    fn attempt(
+        pid: i32,
+        plan: &Plan,
+        counters: &[Counted],
+        cpus: &[u32],
+    ) -> Result<Rings, Refusal> {
+        let open_each = |wanted, content: Content<'_>| -> Result<Vec<Ring>, Refusal> {
             let cpus = if wanted { cpus } else { &[] };
             let mut rings = Vec::with_capacity(cpus.len());
             for cpu in cpus {
@@ -116,6 +139,11 @@ impl Rings {
             samples: open_each(plan.event.is_some(), Content::Samples)?,
             switch_stacks: open_each(plan.switch_stacks, Content::SwitchStacks)?,
             major_faults: open_each(true, Content::MajorFaults).unwrap_or_default(),
+            counters: counters
+                .iter()
+                .enumerate()
+                .map(|(number, counter)| open_each(true, Content::Counter(number, counter)))
+                .collect::<Result<_, _>>()?,
             unshared: unshared(pid),
         })
     }
@@ -126,12 +154,30 @@ impl Rings {
             .iter()
             .chain(&self.samples)
             .chain(&self.switch_stacks)
+            .chain(self.counters.iter().flatten())
             .map(|ring| ring.counter.file().as_raw_fd())
+    }
+
+    /// What the kernel has counted so far of each counter, on all CPUs. The event of the side band is
+    /// always counted, and tells for how long there was something to count.
+    pub fn counted(&self) -> Vec<(u64, f64)> {
+        let on_cpu = |ring: &Ring| {
+            let counted = ring.counter.stat().ok()?;
+            let all = self.side_band.iter().find(|it| it.cpu == ring.cpu)?;
+            let all = all.counter.stat().ok()?;
+            Some(OnCpu {
+                events: counted.count,
+                counted: counted.time_running?,
+                ran: all.time_running?,
+            })
+        };
+        let of = |rings: &Vec<Ring>| counters::scaled(rings.iter().filter_map(on_cpu));
+        self.counters.iter().map(of).collect()
     }
 }
 
 impl Ring {
-    fn open(pid: i32, cpu: u32, plan: &Plan, content: Content) -> Result<Ring, Refusal> {
+    fn open(pid: i32, cpu: u32, plan: &Plan, content: Content<'_>) -> Result<Ring, Refusal> {
         let target = (Proc(pid as u32), Cpu(cpu));
         let sizes = plan.rings();
         let (stage, exponent) = match content {
@@ -140,6 +186,15 @@ impl Ring {
             Content::SwitchStacks => (Stage::SwitchStacks, sizes.switch_stacks),
             // A page holds 120 of them; they wait for the disk.
             Content::MajorFaults => (Stage::SideBand, 0),
+            Content::Counter(number, counter) => {
+                if counter.is_of_the_kernel() && !plan.kernel {
+                    return Err(Refusal {
+                        stage: Stage::Counter(number),
+                        errno: libc::EACCES,
+                    });
+                }
+                (Stage::Counter(number), sizes.switch_stacks + 1)
+            }
         };
         let options = options(plan, content, exponent);
         let counter = match (content, plan.event) {
@@ -150,6 +205,7 @@ impl Ring {
             (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, options),
             (Content::MajorFaults, _) => Counter::new(Software::MajorPageFault, target, options),
             (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
+            (Content::Counter(_, counter), _) => Counter::new(event(counter), target, options),
         };
         let counter = counter.map_err(|error| refusal(stage, &error))?;
         let sampler = counter
@@ -199,6 +255,42 @@ impl Ring {
     }
 }
 
+/// The event of a counter.
+fn event(counter: &Counted) -> DynamicPmu {
+    let [config, config1, config2] = counter.event.config;
+    DynamicPmu {
+        ty: counter.event.pmu,
+        config,
+        config1,
+        config2,
+        config3: 0,
+    }
+}
+
+/// Tries to open a counter on this process, as on a program that is recorded.
+///
+/// # Errors
+/// `errno`.
+pub fn try_counter(counter: &Counted) -> Result<(), i32> {
+    let mut plan = Plan::wished(None, true, 1);
+    loop {
+        if counter.is_of_the_kernel() && !plan.kernel {
+            return Err(libc::EACCES);
+        }
+        let options = options(&plan, Content::Counter(0, counter), 0);
+        // Nothing is executed, so nothing is counted.
+        let opened = Counter::new(event(counter), (Proc::CURRENT, Cpu(0)), options);
+        let Err(error) = opened else {
+            return Ok(());
+        };
+        let errno = refusal(Stage::Counter(0), &error).errno;
+        if !plan.kernel || !matches!(errno, libc::EACCES | libc::EPERM) {
+            return Err(errno);
+        }
+        plan.kernel = false;
+    }
+}
+
 /// An event of the first thread alone, which is never enabled.
 ///
 /// Where all events are inherited, the kernel lets threads exchange their events at a switch
@@ -219,7 +311,7 @@ fn refusal(stage: Stage, error: &io::Error) -> Refusal {
 }
 
 /// The attributes of one event.
-fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
+fn options(plan: &Plan, content: Content<'_>, exponent: u8) -> Opts {
     let follow = if plan.follow {
         Inherit::NewChild
     } else {
@@ -275,6 +367,13 @@ fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
             options.sample_on = SampleOn::Count(FAULTS_EACH);
         }
         Content::MajorFaults => options.sample_on = SampleOn::Count(1),
+        Content::Counter(_, counter) => {
+            options.sample_format = stack_format(plan);
+            options.sample_on = SampleOn::Count(counter.interval);
+        }
+    }
+    if matches!(content, Content::SideBand | Content::Counter(..)) {
+        options.stat_format.time_running = true;
     }
     options
 }

@@ -117,6 +117,8 @@ pub enum Stage {
     SideBand,
     /// The event of switch-out stacks.
     SwitchStacks,
+    /// That of a counter, by its number.
+    Counter(usize),
     /// The memory of a ring.
     Ring,
 }
@@ -212,7 +214,7 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
 fn without_remedy(errno: i32) -> Option<Impossible> {
     let reason = match errno {
         libc::EMFILE | libc::ENFILE => {
-            "too few open files are allowed for three events on each CPU: raise the limit with \
+            "too few open files are allowed for the events on each CPU: raise the limit with \
              `ulimit -n`"
         }
         libc::ENOSYS => "this kernel was built without perf events",
@@ -227,6 +229,7 @@ impl fmt::Display for Stage {
             Stage::Samples => "samples",
             Stage::SideBand => "mmap, fork and switch records",
             Stage::SwitchStacks => "switch-out stacks",
+            Stage::Counter(_) => "counters",
             Stage::Ring => "rings",
         })
     }

@@ -58,6 +58,8 @@ numbered! {
         Locks = 23,
         LockSums = 24,
         LockWaits = 25,
+        /// Samples of a counter, behind its number among those of the header.
+        CounterSamples = 26,
     }
 }
 

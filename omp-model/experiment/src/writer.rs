@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
 use crate::frame::{self, Kind};
-use crate::header::{FORMAT_VERSION, Header};
+use crate::header::{FORMAT_VERSION, Header, MOST_COUNTERS};
 use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use crate::rows::Sample;
 use crate::stored::{self, Known, Row, ThreadRow, in_ticks, moment};
@@ -117,7 +117,8 @@ impl Writer {
         self.buffer.clear();
         let known = Known::of(tables);
         self.push_tables(tables, &known)
-            .and_then(|()| self.push_samples(batch.samples, &known))
+            .and_then(|()| self.push_samples(Kind::Samples, &[], batch.samples, &known))
+            .and_then(|()| self.push_counters(batch.counters, &known))
             .and_then(|()| self.push_rows(batch, &known))
             .map_err(|Corrupt(what)| ExperimentError::Impossible(what))?;
         self.flush()?;
@@ -208,7 +209,24 @@ impl Writer {
         self.push_table(Kind::Threads, &threads, 0, known)
     }
 
-    fn push_samples(&mut self, all: &[Sample], known: &Known) -> Result<(), Corrupt> {
+    fn push_counters(&mut self, counters: &[Vec<Sample>], known: &Known) -> Result<(), Corrupt> {
+        if counters.len() > MOST_COUNTERS {
+            return Err(Corrupt("more counters than there can be"));
+        }
+        for (number, samples) in (0_u8..).zip(counters) {
+            self.push_samples(Kind::CounterSamples, &[number], samples, known)?;
+        }
+        Ok(())
+    }
+
+    /// Writes samples behind what tells which they are.
+    fn push_samples(
+        &mut self,
+        kind: Kind,
+        head: &[u8],
+        all: &[Sample],
+        known: &Known,
+    ) -> Result<(), Corrupt> {
         for sample in all {
             known.id::<ThreadId>(u64::from(sample.thread.0))?;
             known.id::<StackId>(u64::from(sample.stack.0))?;
@@ -217,7 +235,8 @@ impl Writer {
         }
         for chunk in all.chunks(MAX_ROWS) {
             let payload = samples::encode(&mut self.encoder, chunk, self.tick);
-            frame::push_frame(&mut self.buffer, Kind::Samples, &payload);
+            let payload = [head, &payload].concat();
+            frame::push_frame(&mut self.buffer, kind, &payload);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use omp_model::analysis::Analysis;
 use omp_model::filter::{Filter, Filtered};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Inline, Profile, ViewMode};
+use omp_model::profile::{Inline, Item, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
@@ -156,7 +156,7 @@ impl<'a> Source<'a> {
     /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
         let (profile, estimated) = self.profile_in(self.settings.mode);
-        if profile.items.iter().all(|item| item.seconds == 0.0) {
+        if !profile.items.iter().any(Item::is_some) {
             let mut said = vec![format!("the filter {} keeps nothing", filter.text())];
             said.extend(filter.hints(self.names().tables));
             return said.join("; ");

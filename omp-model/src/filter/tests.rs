@@ -152,6 +152,8 @@ impl TestData {
             seconds,
             blame: 0.0,
             samples: u32::from(thread == 0) * 4,
+            counter: None,
+            events: 0.0,
         });
     }
 
@@ -179,7 +181,7 @@ impl TestData {
             &filter,
             &self.profile,
             &source,
-            self.samples.iter().copied(),
+            self.samples.iter().map(|sample| (None, *sample)),
         )
     }
 
@@ -295,12 +297,12 @@ fn the_cpus_of_what_a_filter_leaves() {
             &filter,
             &test.profile,
             &source,
-            test.samples.iter().copied(),
+            test.samples.iter().map(|sample| (None, *sample)),
         );
         let cpus = on_cpus(
             &kept.profile,
             Some((&filter, &source)),
-            test.samples.iter().copied(),
+            test.samples.iter().map(|sample| (None, *sample)),
         );
         let rows =
             crate::views::indexes::cpus(&kept.profile, &cpus, &[crate::metrics::Metric::Total]);
@@ -445,7 +447,7 @@ fn time_is_grouped_by_instance() {
     let names = test.names();
     let expression = Filter::parse("CPRID").unwrap();
     let source = test.source(&names);
-    let samples = test.samples.iter().copied();
+    let samples = test.samples.iter().map(|sample| (None, *sample));
     let parts = values(&expression, &test.profile, &source, samples);
     let of_samples: Parts = vec![(1, 0.75), (2, 0.25)];
     assert_eq!(parts[0], of_samples);

@@ -28,6 +28,8 @@ fn every_kind_of_item() -> Vec<Item> {
                     seconds: 1.0,
                     blame: 0.0,
                     samples: 1,
+                    counter: None,
+                    events: 0.0,
                 });
             }
         }
@@ -42,7 +44,7 @@ fn available(openmp: bool) -> Available {
         switches: true,
         ..Sampling::default()
     };
-    Available::new(&sampling, openmp)
+    Available::new(&sampling, &[], openmp)
 }
 
 fn openmp() -> Available {
@@ -120,7 +122,7 @@ fn the_default_list_follows_what_was_recorded() {
         event: "cpu-clock".to_owned(),
         ..Sampling::default()
     };
-    let available = Available::new(&unprivileged, false);
+    let available = Available::new(&unprivileged, &[], false);
     let on_cpu = ["e.%total", "i.%total", "e.totalcpu", "name"];
     assert_eq!(specs("default", &available), on_cpu);
     assert!(!available.has(Metric::OffCpu) && !available.has(Metric::System));

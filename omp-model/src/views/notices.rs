@@ -97,12 +97,7 @@ pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
         Metric::Ordered,
         Metric::Atomic,
     ];
-    let waited = |item: &Item| {
-        mutexes
-            .map(|metric| metric.seconds(item))
-            .iter()
-            .sum::<f64>()
-    };
+    let waited = |item: &Item| mutexes.map(|metric| metric.value(item)).iter().sum::<f64>();
     let total: f64 = profile.items.iter().map(waited).sum();
     let blamed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
     let notice = Notice::Ownerless {

@@ -30,13 +30,82 @@ pub const fn depth(metric: Metric) -> usize {
 }
 
 /// The metric that a part follows in the order of lists: overhead and reductions are work of the
-/// runtime, no wait.
+/// runtime, no wait. Counters come last, in their own order.
 const fn whole(metric: Metric) -> Metric {
     match metric {
         Metric::Overhead | Metric::Reduction => Metric::OmpWork,
+        Metric::Counter(_) => Metric::Blame,
         metric => metric,
     }
 }
+
+/// A ratio of two counters. Of the names of each, the first that there is counts.
+#[derive(Debug)]
+pub struct Rate {
+    /// Its key in JSON.
+    pub id: &'static str,
+    /// What it is.
+    pub words: &'static str,
+    /// Its unit, or nothing.
+    pub unit: &'static str,
+    of: &'static [&'static str],
+    to: &'static [&'static str],
+    times: f64,
+}
+
+const CYCLES: &[&str] = &["cycles", "cpu-cycles"];
+
+/// What counters say together.
+const RATES: &[Rate] = &[
+    Rate {
+        id: "ipc",
+        words: "Instructions per cycle",
+        unit: "",
+        of: &["instructions"],
+        to: CYCLES,
+        times: 1.0,
+    },
+    Rate {
+        id: "memory_bound",
+        words: "Cycles stalled for memory or execution units",
+        unit: "%",
+        of: &["stalled-cycles-backend"],
+        to: CYCLES,
+        times: 100.0,
+    },
+    Rate {
+        id: "frontend_bound",
+        words: "Cycles stalled for instructions to decode",
+        unit: "%",
+        of: &["stalled-cycles-frontend"],
+        to: CYCLES,
+        times: 100.0,
+    },
+    Rate {
+        id: "cache_misses_per_1000",
+        words: "Last-level cache misses per 1000 instructions",
+        unit: "",
+        of: &["LLC-load-misses", "cache-misses"],
+        to: &["instructions"],
+        times: 1000.0,
+    },
+    Rate {
+        id: "cache_miss_percent",
+        words: "Cache misses of cache references",
+        unit: "%",
+        of: &["cache-misses"],
+        to: &["cache-references"],
+        times: 100.0,
+    },
+    Rate {
+        id: "branch_miss_percent",
+        words: "Mispredicted branches",
+        unit: "%",
+        of: &["branch-misses"],
+        to: &["branches", "branch-instructions"],
+        times: 100.0,
+    },
+];
 
 /// How the time of all threads was spent.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,11 +116,27 @@ pub struct Overview {
     pub threads: Vec<(ThreadKind, usize)>,
     /// Every metric that the experiment has, in seconds; parts follow their whole.
     pub times: Vec<(Metric, f64)>,
-    /// The functions with most exclusive thread time, and their metrics ([`Overview::times`]).
+    /// The events of every counter.
+    pub counters: Vec<(Metric, f64)>,
+    /// The functions with most exclusive thread time, and their metrics ([`Overview::times`], then
+    /// [`Overview::counters`]).
     pub largest: List,
 }
 
 impl Overview {
+    /// What the counters say together, as far as there are those that it takes.
+    pub fn rates(&self) -> Vec<(&'static Rate, f64)> {
+        let events = |name: &str| {
+            let found = self.counters.iter().find(|(it, _)| it.id() == name);
+            found.map(|&(_, events)| events).filter(|it| *it > 0.0)
+        };
+        let value = |rate: &'static Rate| {
+            let [of, to] = [rate.of, rate.to].map(|names| names.iter().find_map(|it| events(it)));
+            Some((rate, rate.times * of? / to?))
+        };
+        RATES.iter().filter_map(value).collect()
+    }
+
     /// The value of one metric; 0 if the experiment does not have it.
     pub fn time(&self, metric: Metric) -> f64 {
         let found = self.times.iter().find(|(known, _)| *known == metric);
@@ -102,10 +187,15 @@ pub fn overview(
     list.rows
         .retain(|row| total.is_none_or(|at| row.exclusive[at] > 0.0));
     list.rows.truncate(largest);
+    let of_metrics = metrics.into_iter().zip(sums);
     Overview {
         processes: names.tables.processes.len(),
         threads: threads.collect(),
-        times: metrics.into_iter().zip(sums).collect(),
+        times: of_metrics
+            .clone()
+            .filter(|(it, _)| !it.is_counter())
+            .collect(),
+        counters: of_metrics.filter(|(it, _)| it.is_counter()).collect(),
         largest: list,
     }
 }
@@ -123,7 +213,7 @@ mod tests {
         let mut test = TestProfile::new();
         test.add(&["main"], RefinedState::Overhead, 1.0);
         test.add(&["main"], RefinedState::Lock, 2.0);
-        let available = Available::new(&Sampling::default(), true);
+        let available = Available::new(&Sampling::default(), &[], true);
         let made = overview(&test.profile, &test.names(), &available, 1);
         let seconds = [Metric::Overhead, Metric::OmpWait, Metric::Lock].map(|it| made.time(it));
         assert_eq!(seconds, [1.0, 2.0, 2.0]);

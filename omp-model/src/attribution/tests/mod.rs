@@ -130,6 +130,7 @@ impl TestExperiment {
             tables: &self.program.tables,
             symbols: &self.program.symbols,
             sums: &self.sums,
+            counters: &[],
             blames,
             intervals: &self.intervals,
             header: &self.header,
