@@ -193,7 +193,7 @@ impl Ring {
                         errno: libc::EACCES,
                     });
                 }
-                (Stage::Counter(number), sizes.switch_stacks + 1)
+                (Stage::Counter(number), sizes.samples - 1)
             }
         };
         let options = options(plan, content, exponent);

@@ -98,9 +98,10 @@ pub struct Counter {
     /// For which part of the threads' time on CPUs it was counted: less than 1 where more events were
     /// asked for than the processor can count at a time.
     pub counted: f64,
-    /// Samples taken, those of threads included that are not recorded.
+    /// Samples, those of threads included that are not recorded, and those that were dropped: a sample
+    /// beside them on the CPU counts for them too.
     pub samples: u64,
-    /// Samples that the kernel dropped.
+    /// Samples that the kernel dropped for want of room.
     pub lost: u64,
 }
 

@@ -10,7 +10,7 @@ use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::notices::{inferred_seconds, notices, of_counters, ownerless};
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
@@ -115,6 +115,8 @@ impl<'a> Source<'a> {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let counters = of_counters(header, metrics);
+        said.extend(counters.iter().map(ToString::to_string));
         let missing = |metric: &&Metric| !self.analysis.available().has(**metric);
         let missing: Vec<&str> = metrics.iter().filter(missing).map(|it| it.id()).collect();
         if !missing.is_empty() {
