@@ -22,6 +22,7 @@ pub mod cli;
 pub mod clock;
 pub mod completion;
 pub mod contexts;
+pub mod dropped;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

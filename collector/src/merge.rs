@@ -13,9 +13,9 @@ use experiment::state::Scheduling;
 use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::stream::{Event, What};
-use rustc_hash::FxHashMap;
 
 use crate::completion::{Completed, Completion};
+use crate::dropped::Dropped;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
@@ -138,30 +138,9 @@ pub struct Merge {
     merged: Vec<Sample>,
     /// By counter.
     merged_of_counters: Vec<Vec<Sample>>,
-    /// By queue.
-    dropped: Vec<Dropped>,
-    /// How many samples were dropped beside a sample, which counts for them too. A burst of events
-    /// fills a ring at once; its events would else be counted elsewhere.
-    stands_for: FxHashMap<OfCounter, u64>,
-    /// [`Merge::merged_to`] as samples were taken out last.
-    taken_to: u64,
+    /// Samples of counters that the kernel dropped.
+    dropped: Dropped,
 }
-
-/// A sample of a counter: its number, the thread and the time.
-type OfCounter = (usize, ThreadId, Nanos);
-
-/// What the kernel drops of a ring of a counter.
-#[derive(Clone, Copy, Debug, Default)]
-struct Dropped {
-    /// The last sample of the ring, unless it has been taken out. It is in the burst that fills the
-    /// ring; the next may not be.
-    last: Option<OfCounter>,
-    /// Samples for which the next one counts.
-    count: u64,
-}
-
-/// A sample counts for so many others at most. Each is a row of the experiment.
-const STANDS_FOR: u64 = 10_000;
 
 impl Merge {
     /// A merge that has not begun. Times count from `start`, a raw time in nanoseconds.
@@ -189,9 +168,7 @@ impl Merge {
             streams: Streams::default(),
             merged: Vec::new(),
             merged_of_counters: Vec::new(),
-            dropped: Vec::new(),
-            stands_for: FxHashMap::default(),
-            taken_to: 0,
+            dropped: Dropped::default(),
         }
     }
 
@@ -298,25 +275,19 @@ impl Merge {
             if queue == self.waiting.len() {
                 self.waiting.push(VecDeque::new());
                 self.makers.push(maker);
-                self.dropped.push(Dropped::default());
             }
             self.take_samples(ring, queue, until, maker);
         }
     }
 
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, maker: Maker) {
-        let taken_to = self.taken_to;
-        let dropped = &mut self.dropped[queue];
-        dropped.last = dropped.last.filter(|last| last.2.0 > taken_to);
         let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
-                let dropped = std::mem::take(&mut self.dropped[queue]);
-                let others = dropped.count.min(STANDS_FOR);
-                if let Maker::Counter(number) = maker {
-                    self.counts.counters[number].0 += 1 + others;
-                }
                 if !self.processes.is_recorded(sample.pid) {
+                    if let Maker::Counter(number) = maker {
+                        self.counts.counters[number].0 += 1 + self.dropped.taken(queue, None);
+                    }
                     return;
                 }
                 let thread = thread_of(
@@ -327,10 +298,7 @@ impl Merge {
                 );
                 if let Maker::Counter(number) = maker {
                     let key = (number, thread, Nanos(sample.time));
-                    self.dropped[queue].last = Some(key);
-                    if others > 0 {
-                        self.stands_for.insert(key, others);
-                    }
+                    self.counts.counters[number].0 += 1 + self.dropped.taken(queue, Some(key));
                 }
                 let unwound = self
                     .stacks
@@ -364,15 +332,8 @@ impl Merge {
                 });
             }
             FromSamples::Lost(count) => {
-                let dropped = &mut self.dropped[queue];
-                match (maker, dropped.last) {
-                    (Maker::Counter(number), Some(last)) => {
-                        let count = count.min(STANDS_FOR);
-                        *self.stands_for.entry(last).or_default() += count;
-                        self.counts.counters[number].0 += count;
-                    }
-                    (Maker::Counter(_), None) => dropped.count += count,
-                    _ => {}
+                if let Maker::Counter(number) = maker {
+                    self.counts.counters[number].0 += self.dropped.lost(queue, count);
                 }
                 self.counts.lost(maker, count);
             }
@@ -596,7 +557,7 @@ impl Merge {
     /// Returns the samples merged since the last call, after completion of their truncated stacks; those of
     /// counters by counter.
     pub fn take_samples_out(&mut self) -> (Vec<Sample>, Vec<Vec<Sample>>) {
-        self.taken_to = self.merged_to;
+        self.dropped.written(self.merged_to);
         let mut samples = std::mem::take(&mut self.merged);
         let mut starts = Vec::with_capacity(self.merged_of_counters.len());
         for of_counter in &mut self.merged_of_counters {
@@ -611,15 +572,8 @@ impl Merge {
         let of_counters = starts.into_iter().rev();
         let mut of_counters: Vec<_> = of_counters.map(|at| samples.split_off(at)).collect();
         of_counters.reverse();
-        if !self.stands_for.is_empty() {
-            for (number, samples) in of_counters.iter_mut().enumerate() {
-                let each = samples.iter().flat_map(|sample| {
-                    let key = (number, sample.thread, sample.time);
-                    let others = self.stands_for.remove(&key).unwrap_or(0);
-                    std::iter::repeat_n(*sample, 1 + others as usize)
-                });
-                *samples = each.collect();
-            }
+        for (number, samples) in of_counters.iter_mut().enumerate() {
+            self.dropped.repeat(number, samples);
         }
         (samples, of_counters)
     }

@@ -293,7 +293,8 @@ fn event_of(
         return Ok((event, MISSES));
     }
     let names = known.iter().map(|it| it.name.as_str());
-    let near = nearest(name, names).map_or_else(String::new, |it| format!(", only \"{it}\""));
+    let near =
+        nearest(name, names).map_or_else(String::new, |it| format!(" (did you mean \"{it}\"?)"));
     Err(format!(
         "-h {name}: there is no event of that name{near}; `collect -h` lists those of this machine"
     ))

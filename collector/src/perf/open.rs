@@ -279,7 +279,8 @@ pub fn try_counter(counter: &Counted) -> Result<(), i32> {
         }
         let options = options(&plan, Content::Counter(0, counter), 0);
         // Nothing is executed, so nothing is counted.
-        let opened = Counter::new(event(counter), (Proc::CURRENT, Cpu(0)), options);
+        let cpu = online_cpus().first().copied().unwrap_or(0);
+        let opened = Counter::new(event(counter), (Proc::CURRENT, Cpu(cpu)), options);
         let Err(error) = opened else {
             return Ok(());
         };

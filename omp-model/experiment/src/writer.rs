@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
 use crate::frame::{self, Kind};
-use crate::header::{FORMAT_VERSION, Header, MOST_COUNTERS};
+use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use crate::rows::Sample;
 use crate::stored::{self, Known, Row, ThreadRow, in_ticks, moment};
@@ -35,6 +35,8 @@ pub struct Writer {
     buffer: Vec<u8>,
     /// The resolution of the samples' times.
     tick: Nanos,
+    /// The number of counters in the header.
+    counters: usize,
     written: Written,
 }
 
@@ -90,6 +92,7 @@ impl Writer {
             encoder: Encoder::new().map_err(refused(&records))?,
             buffer: frame::file_mark(FORMAT_VERSION).to_vec(),
             tick: sample_tick(&header.sampling),
+            counters: header.counters.len(),
             written: Written {
                 known: Known::of(&Tables::default()),
                 ..Written::default()
@@ -210,8 +213,8 @@ impl Writer {
     }
 
     fn push_counters(&mut self, counters: &[Vec<Sample>], known: &Known) -> Result<(), Corrupt> {
-        if counters.len() > MOST_COUNTERS {
-            return Err(Corrupt("more counters than there can be"));
+        if counters.len() > self.counters {
+            return Err(Corrupt("a counter that the header does not have"));
         }
         for (number, samples) in (0_u8..).zip(counters) {
             self.push_samples(Kind::CounterSamples, &[number], samples, known)?;

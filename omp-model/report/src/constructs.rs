@@ -210,7 +210,7 @@ fn compare(column: &mut Column) {
     }
     column
         .heading
-        .retain(|line| !line.is_empty() && line != "sec.");
+        .retain(|line| !matches!(&**line, "" | "sec." | "#"));
     if column.heading.len() == 1 {
         column.heading.insert(0, String::new());
     }

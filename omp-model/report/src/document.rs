@@ -495,6 +495,15 @@ impl Column {
         !self.heading.is_empty() && (self.value || self.percent)
     }
 
+    /// One of its numbers with its unit: `0.250 s`, `4000`.
+    pub fn amount(&self, value: f64) -> String {
+        let number = format!("{value:.*}", self.decimals);
+        match self.unit.word() {
+            "" => number,
+            unit => format!("{number} {unit}"),
+        }
+    }
+
     /// Whether it is the name.
     pub fn is_name(&self) -> bool {
         self.quantity == Some(Quantity::Name)

@@ -11,6 +11,7 @@
 mod advice;
 mod bodies;
 mod constructs;
+mod counters;
 mod locks;
 mod loops;
 mod programs;
@@ -69,6 +70,19 @@ const NO_HELPERS: Environment = &[("LIBOMP_USE_HIDDEN_HELPER_TASK", "0")];
 /// run.
 const NO_CLOCK: &[&str] = &["-p", "off"];
 
+/// One sample for a few faults, and one for each context switch.
+const COUNTERS: &[&str] = &["-h", "page-faults,7,context-switches,1"];
+
+/// The same without a clock.
+const COUNTERS_ALONE: &[&str] = &[
+    "-p",
+    "off",
+    "-h",
+    "page-faults,7",
+    "-h",
+    "context-switches,1",
+];
+
 /// libgomp hangs when a thread of a team was cancelled.
 const AT_MOST_2_S: &[&str] = &["timeout", "-s", "KILL", "2"];
 
@@ -95,6 +109,12 @@ cases! {
         case("advice.c", Clang, PASSIVE_2, advice::nearly_deserved).arguments(&["0"]);
     task_paths_gcc: case("task_paths.c", Gcc, PASSIVE_2, times::task_paths);
     task_paths_clang: case("task_paths.c", Clang, PASSIVE_2, times::task_paths);
+    counters_gcc:
+        case("counters.c", Gcc, PASSIVE_2, counters::known_events).options(COUNTERS);
+    counters_clang:
+        case("counters.c", Clang, PASSIVE_2, counters::known_events).options(COUNTERS);
+    counters_alone_gcc:
+        case("counters.c", Gcc, PASSIVE_2, counters::known_events).options(COUNTERS_ALONE);
     short_holds_gcc: case("short_holds.c", Gcc, PASSIVE_2, locks::short_holds);
     short_holds_clang: case("short_holds.c", Clang, PASSIVE_2, locks::short_holds);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);

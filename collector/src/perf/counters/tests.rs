@@ -108,7 +108,7 @@ fn raw_events_are_taken_from_the_bits_that_the_pmu_s_files_say() {
 fn mistakes_are_told_in_one_sentence() {
     assert_eq!(
         mistake("cache-mises"),
-        "-h cache-mises: there is no event of that name, only \"cache-misses\"; `collect -h` lists \
+        "-h cache-mises: there is no event of that name (did you mean \"cache-misses\"?); `collect -h` lists \
          those of this machine"
     );
     assert!(mistake("./a.out").contains("no event of that name;"));

@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod blame;
+mod events;
 mod locations;
 mod sleeping;
 mod waits;
