@@ -330,7 +330,11 @@ mod tests {
             .collect();
         assert_eq!(
             named,
-            [("page-faults", 7), ("cs", 11), ("cpu-migrations", 1)]
+            [
+                ("page-faults", 7),
+                ("context-switches", 11),
+                ("cpu-migrations", 1)
+            ]
         );
         assert_eq!(request.period_us, None);
         for line in ["collect -h", "collect -h -o e.er a", "collect -h cs -h"] {

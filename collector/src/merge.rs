@@ -51,8 +51,10 @@ pub struct Counts {
     pub lost_samples: u64,
     /// Side-band records that the kernel dropped.
     pub lost_side_band: u64,
-    /// Number of times that the kernel throttled sampling.
+    /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
+    /// Likewise by counters.
+    pub throttled_counters: u64,
     /// OpenMP records that came after the merge had passed their time.
     pub late: u64,
     /// How the stacks of samples of the clock and of counters ended.
@@ -337,7 +339,10 @@ impl Merge {
                 }
                 self.counts.lost(maker, count);
             }
-            FromSamples::Throttled => self.counts.throttled += u64::from(maker == Maker::Clock),
+            FromSamples::Throttled => match maker {
+                Maker::Counter(_) => self.counts.throttled_counters += 1,
+                Maker::Clock | Maker::Switch => self.counts.throttled += 1,
+            },
             FromSamples::Other => {}
         });
         self.counts.lost(maker, u64::from(!is_intact));

@@ -29,8 +29,10 @@ pub struct Shortfall {
     pub unrecorded: Vec<Unrecorded>,
     /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
-    /// Number of times that the kernel throttled sampling.
+    /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
+    /// Likewise by counters.
+    pub throttled_counters: u64,
     /// Runtimes that sent no events.
     pub silent: Vec<Silent>,
 }
@@ -54,6 +56,7 @@ impl Shortfall {
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
+            throttled_counters: merge.counts.throttled_counters,
             silent,
         }
     }
@@ -90,6 +93,13 @@ impl Shortfall {
                 "the kernel slowed sampling down {}: raise kernel.perf_event_max_sample_rate or \
                  choose a longer period with -p",
                 counted(self.throttled, "time", "times")
+            ));
+        }
+        if self.throttled_counters > 0 {
+            notes.push(format!(
+                "the kernel slowed the samples of counters down {}, so that those which it took count for \
+                 more: raise kernel.perf_event_max_sample_rate or choose longer intervals with -h",
+                counted(self.throttled_counters, "time", "times")
             ));
         }
         if self.refused > 0 {

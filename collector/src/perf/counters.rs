@@ -5,7 +5,7 @@
 //! than the processor can at a time, the kernel lets them take turns (multiplexing), and tells for how
 //! long it counted each.
 
-use experiment::header::{Counter as Counted, MOST_COUNTERS};
+use experiment::header::{Counter as Counted, LONGEST_COUNTER, MOST_COUNTERS};
 use omp_model::spelling::nearest;
 
 use super::plan::{Impossible, Situation};
@@ -201,7 +201,15 @@ pub fn parse<'a>(
                     "-h {argument}: expected the name of an event before \"{name}\""
                 ));
             }
+            // One name for each event, so that metrics of two recordings are the same.
+            let alias = NAMED.iter().find(|it| it.alias == name);
+            let name = alias.map_or(name, |it| it.name);
             let (event, usual) = event_of(name, &sysfs)?;
+            if !Counted::is_name(name) {
+                return Err(format!(
+                    "-h {name}: a name is at most {LONGEST_COUNTER} letters, digits and signs of -_/,="
+                ));
+            }
             let given = words.peek().copied();
             let given = given.and_then(|word| interval_of(word, usual));
             if given.is_some() {
@@ -268,13 +276,6 @@ fn event_of(
     name: &str,
     sysfs: &impl Fn(&str) -> Option<String>,
 ) -> Result<(Event, Intervals), String> {
-    if let Some(it) = NAMED.iter().find(|it| it.name == name || it.alias == name) {
-        let event = Event {
-            pmu: it.pmu,
-            config: [it.config, 0, 0],
-        };
-        return Ok((event, it.intervals));
-    }
     let known = known();
     if let Some(known) = known.iter().find(|it| it.name == name) {
         return Ok((known.event, known.intervals));

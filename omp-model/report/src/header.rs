@@ -195,7 +195,6 @@ fn sampling(header: &Header) -> Vec<Line> {
     } else {
         clock(header, &mut lines)
     }
-    counters(header, &mut lines);
     let sampling = &header.sampling;
     let permitted = |what: &str, is: bool| {
         if is {
@@ -220,6 +219,7 @@ fn sampling(header: &Header) -> Vec<Line> {
     );
     lines.push(lossy(lost, losses.samples + losses.side_band));
     stacks(header, &mut lines);
+    counters(header, &mut lines);
     lines
 }
 
@@ -271,7 +271,7 @@ fn counters(header: &Header, lines: &mut Vec<Line>) {
         } = counter;
         let unit = if Counter::is_clock(name) { " ns" } else { "" };
         lines.push(Line::plain(format!(
-            "Counter {name}: {events}{unit} in {}, one each {interval}{unit} of a thread on a CPU",
+            "Counter {name}: {events}{unit} in {}, one for each {interval}{unit} of a thread on a CPU",
             counted(*samples, "sample", "samples"),
         )));
         if *part < 1.0 {

@@ -180,7 +180,10 @@ fn counters(overview: &Overview) -> Table {
         values: vec![vec![
             Value::Absent,
             Value::Number(value),
-            Value::Text(unit.to_owned()),
+            match unit {
+                "" => Value::Absent,
+                unit => Value::Text(unit.to_owned()),
+            },
         ]],
         decimals: Some(decimals),
         ..Row::at(0, name)

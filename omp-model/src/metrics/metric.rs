@@ -241,8 +241,7 @@ impl Available {
             spec.push_str(&format!(":e.{}", part.id()));
         }
         for counter in self.counters() {
-            let id = counter.id();
-            spec.push_str(&format!(":e.%{id}:i.%{id}"));
+            spec.push_str(&format!(":e.%{}", counter.id()));
         }
         spec + ":name"
     }

@@ -238,7 +238,7 @@ impl fmt::Display for Notice {
             ),
             Notice::CounterUnsampled { counter, events } => write!(
                 f,
-                "{0} came {events} times, too seldom for a sample, and is not shown: choose a shorter \
+                "{0} has too few events for a sample ({events}), and none is shown: choose a shorter \
                  interval (collect -h {0},hi)",
                 counter.as_str()
             ),
@@ -279,7 +279,7 @@ mod tests {
         };
         assert!(said("cycles").starts_with("cycles was counted for 25.0 % of the time"));
         assert!(said("page-faults").starts_with("75.0 % of the samples of page-faults"));
-        assert!(said("cpu-migrations").starts_with("cpu-migrations came 7 times"));
+        assert!(said("cpu-migrations").starts_with("cpu-migrations has too few events"));
         assert_eq!(
             (said("branches"), said("cs")),
             (String::new(), String::new())

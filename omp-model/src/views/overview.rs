@@ -53,8 +53,6 @@ pub struct Rate {
     times: f64,
 }
 
-const CYCLES: &[&str] = &["cycles", "cpu-cycles"];
-
 /// What counters say together.
 const RATES: &[Rate] = &[
     Rate {
@@ -62,7 +60,7 @@ const RATES: &[Rate] = &[
         words: "Instructions per cycle",
         unit: "",
         of: &["instructions"],
-        to: CYCLES,
+        to: &["cycles"],
         times: 1.0,
     },
     Rate {
@@ -70,7 +68,7 @@ const RATES: &[Rate] = &[
         words: "Cycles stalled for memory or execution units",
         unit: "%",
         of: &["stalled-cycles-backend"],
-        to: CYCLES,
+        to: &["cycles"],
         times: 100.0,
     },
     Rate {
@@ -78,7 +76,7 @@ const RATES: &[Rate] = &[
         words: "Cycles stalled for instructions to decode",
         unit: "%",
         of: &["stalled-cycles-frontend"],
-        to: CYCLES,
+        to: &["cycles"],
         times: 100.0,
     },
     Rate {
@@ -102,7 +100,7 @@ const RATES: &[Rate] = &[
         words: "Mispredicted branches",
         unit: "%",
         of: &["branch-misses"],
-        to: &["branches", "branch-instructions"],
+        to: &["branches"],
         times: 100.0,
     },
 ];

@@ -48,7 +48,7 @@ fn names_have_intervals_of_their_own_or_the_usual_ones() {
             named("cycles", 2_000_003),
             named("page-faults", 101),
             named("LLC-load-misses", 777),
-            named("cs", 101),
+            named("context-switches", 101),
         ]
     );
     // An empty interval is the default, as gprofng has it.
@@ -116,6 +116,8 @@ fn mistakes_are_told_in_one_sentence() {
     assert!(mistake("cycles,hi,7").contains("before \"7\""));
     assert!(mistake("").contains("expected the name"));
     assert!(mistake("cycles,cpu-cycles").contains("asked for twice"));
+    let long = format!("cpu/config=0x{:0200}/", 1);
+    assert!(mistake(&long).contains("at most 128 letters"));
     assert!(mistake("cycles,0").contains("between 1 and"));
     assert!(mistake("cycles,99999999999999999999").contains("between 1 and"));
     assert!(mistake("task-clock,1000").contains("between 50000 and"));
