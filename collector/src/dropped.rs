@@ -31,6 +31,8 @@ struct OfRing {
     last: Option<OfCounter>,
     /// The number of samples for which the next one counts.
     waiting: u64,
+    /// The number of all that were dropped so far.
+    lost: u64,
 }
 
 impl Dropped {
@@ -45,6 +47,7 @@ impl Dropped {
     pub fn lost(&mut self, ring: usize, count: u64) -> u64 {
         let written_to = self.written_to;
         let of_ring = self.ring(ring);
+        of_ring.lost = of_ring.lost.saturating_add(count);
         match of_ring.last.filter(|last| last.2.0 > written_to) {
             Some(last) => {
                 let counted = self.counts_for.entry(last).or_default();
@@ -62,13 +65,18 @@ impl Dropped {
     /// A sample was taken from a ring; `None` if it is of a process that is not recorded. Returns for how
     /// many dropped ones it counts.
     pub fn taken(&mut self, ring: usize, sample: Option<OfCounter>) -> u64 {
-        let last = sample;
-        let before = std::mem::replace(self.ring(ring), OfRing { last, waiting: 0 });
-        let others = before.waiting.min(MOST);
+        let of_ring = self.ring(ring);
+        of_ring.last = sample;
+        let others = std::mem::take(&mut of_ring.waiting).min(MOST);
         if let Some(sample) = sample.filter(|_| others > 0) {
             self.counts_for.insert(sample, others);
         }
         others
+    }
+
+    /// How many of all samples that a ring has dropped no record tells of: those behind its last one.
+    pub fn untold(&mut self, ring: usize, all: u64) -> u64 {
+        all.saturating_sub(self.ring(ring).lost)
     }
 
     /// Repeats the samples of a counter that are about to be written, each for those that it counts for.
@@ -126,6 +134,7 @@ mod tests {
         assert_eq!(dropped.taken(4, of(20)), 0);
         assert_eq!(dropped.lost(4, 3), 3);
         assert_eq!(dropped.taken(4, of(90)), 0);
+        assert_eq!((dropped.untold(4, 5), dropped.untold(4, 0)), (2, 0));
         // A ring of its own.
         assert_eq!(dropped.taken(5, Some((0, THREAD, Nanos(20)))), 0);
         assert_eq!(repeated(&mut dropped, 0, &[20]), [20]);

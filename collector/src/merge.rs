@@ -346,6 +346,14 @@ impl Merge {
             FromSamples::Other => {}
         });
         self.counts.lost(maker, u64::from(!is_intact));
+        // The kernel tells of dropped samples with the next that it has room for.
+        if let (Maker::Counter(number), u64::MAX) = (maker, until)
+            && let Some(all) = ring.dropped()
+        {
+            let untold = self.dropped.untold(queue, all);
+            self.counts.counters[number].0 += self.dropped.lost(queue, untold);
+            self.counts.lost(maker, untold);
+        }
     }
 
     /// Merges everything before the cutoff. Takes items of one stream until another one has an earlier

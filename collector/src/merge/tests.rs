@@ -88,6 +88,32 @@ fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
 }
 
 #[test]
+fn samples_of_counters_come_out_by_counter_and_by_time_among_those_of_the_clock() {
+    let mut merge = merge();
+    for (ring, time) in [(0, 10), (1, 20), (2, 15), (1, 40), (0, 30)] {
+        sample(&mut merge, ring, time, 10, SampleKind::User);
+    }
+    merge.makers = vec![Maker::Clock, Maker::Counter(1), Maker::Counter(0)];
+    merge.merged_of_counters = vec![Vec::new(); 2];
+    let thread = thread_of(&mut merge.processes, &mut merge.tables, (10, 10), 20);
+    merge.dropped.taken(1, Some((1, thread, Nanos(20))));
+    assert_eq!(merge.dropped.lost(1, 2), 2);
+    merge.merge(35);
+    assert_eq!(merge.samples_waiting(), 4);
+    let times =
+        |samples: &[Sample]| -> Vec<u64> { samples.iter().map(|sample| sample.time.0).collect() };
+    let (clock, counters) = merge.take_samples_out();
+    assert_eq!(times(&clock), [10, 30]);
+    assert_eq!(
+        [0, 1].map(|at| times(&counters[at])),
+        [vec![15], vec![20; 3]]
+    );
+    merge.merge(u64::MAX);
+    let (clock, counters) = merge.take_samples_out();
+    assert_eq!((times(&clock), times(&counters[1])), (vec![], vec![40]));
+}
+
+#[test]
 fn a_switch_out_sample_waits_for_its_switch_record() {
     let mut merge = merge();
     side(

@@ -1,8 +1,8 @@
 //! Opens the events and ring buffers of a plan.
 //!
 //! Each CPU has up to four events, each with a ring of its own: clock samples, side-band records,
-//! switch-out samples and major page faults; and one for each counter. A flood of samples can therefore never cost a mapping or a
-//! switch record. The event of the side band samples minor page faults. All events are attached to the
+//! switch-out samples and major page faults; and one for each counter. A flood of samples can therefore
+//! never cost a mapping or a switch record. The event of the side band samples minor page faults. All events are attached to the
 //! first process. Its threads and children inherit them. They are enabled at its `exec`.
 //!
 //! Each CPU alone writes to its rings, as the kernel needs it: it orders writers of one CPU only. So no
@@ -196,8 +196,8 @@ impl Ring {
                 (Stage::Counter(number), sizes.samples - 1)
             }
         };
-        let options = options(plan, content, exponent);
-        let counter = match (content, plan.event) {
+        let mut options = options(plan, content, exponent);
+        let open = |options: &Opts| match (content, plan.event) {
             (Content::Samples, Some(SampleEvent::Cycles)) => {
                 Counter::new(Hardware::CpuCycle, target, options)
             }
@@ -207,6 +207,12 @@ impl Ring {
             (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
             (Content::Counter(_, counter), _) => Counter::new(event(counter), target, options),
         };
+        let mut counter = open(&options);
+        if counter.is_err() && options.stat_format.lost_records {
+            // Before Linux 6.0.
+            options.stat_format.lost_records = false;
+            counter = open(&options);
+        }
         let counter = counter.map_err(|error| refusal(stage, &error))?;
         let sampler = counter
             .sampler(exponent)
@@ -222,6 +228,11 @@ impl Ring {
     /// The CPU.
     pub fn cpu(&self) -> u16 {
         self.cpu
+    }
+
+    /// The number of samples for which the ring had no room, where the kernel counts them.
+    pub fn dropped(&self) -> Option<u64> {
+        self.counter.stat().ok()?.lost_records
     }
 
     /// Passes each record to `each` and frees its room in the ring. Stops at the first sample at or
@@ -277,7 +288,8 @@ pub fn try_counter(counter: &Counted) -> Result<(), i32> {
         if counter.is_of_the_kernel() && !plan.kernel {
             return Err(libc::EACCES);
         }
-        let options = options(&plan, Content::Counter(0, counter), 0);
+        let mut options = options(&plan, Content::Counter(0, counter), 0);
+        options.stat_format.lost_records = false;
         // Nothing is executed, so nothing is counted.
         let cpu = online_cpus().first().copied().unwrap_or(0);
         let opened = Counter::new(event(counter), (Proc::CURRENT, Cpu(cpu)), options);
@@ -375,6 +387,7 @@ fn options(plan: &Plan, content: Content<'_>, exponent: u8) -> Opts {
     }
     if matches!(content, Content::SideBand | Content::Counter(..)) {
         options.stat_format.time_running = true;
+        options.stat_format.lost_records = content != Content::SideBand;
     }
     options
 }

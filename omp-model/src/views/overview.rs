@@ -124,15 +124,7 @@ pub struct Overview {
 impl Overview {
     /// What the counters say together, as far as there are those that it takes.
     pub fn rates(&self) -> Vec<(&'static Rate, f64)> {
-        let events = |name: &str| {
-            let found = self.counters.iter().find(|(it, _)| it.id() == name);
-            found.map(|&(_, events)| events).filter(|it| *it > 0.0)
-        };
-        let value = |rate: &'static Rate| {
-            let [of, to] = [rate.of, rate.to].map(|names| names.iter().find_map(|it| events(it)));
-            Some((rate, rate.times * of? / to?))
-        };
-        RATES.iter().filter_map(value).collect()
+        rates(&self.counters)
     }
 
     /// The value of one metric; 0 if the experiment does not have it.
@@ -140,6 +132,19 @@ impl Overview {
         let found = self.times.iter().find(|(known, _)| *known == metric);
         found.map_or(0.0, |&(_, seconds)| seconds)
     }
+}
+
+fn rates(counters: &[(Metric, f64)]) -> Vec<(&'static Rate, f64)> {
+    let events = |names: &[&str]| {
+        let of = |name: &&str| counters.iter().find(|(it, _)| it.id() == *name);
+        let some = |&(_, events): &(Metric, f64)| (events > 0.0).then_some(events);
+        names.iter().find_map(|name| of(name).and_then(some))
+    };
+    let value = |rate: &'static Rate| {
+        let (of, to) = (events(rate.of)?, events(rate.to)?);
+        Some((rate, rate.times * of / to))
+    };
+    RATES.iter().filter_map(value).collect()
 }
 
 /// Sums up a profile, with at most `largest` functions.
@@ -204,6 +209,50 @@ mod tests {
 
     use super::*;
     use crate::views::test_profile::TestProfile;
+
+    #[test]
+    fn rates_follow_from_the_counters_that_there_are() {
+        let of = |counters: &[(&str, f64)]| -> Vec<(&str, f64)> {
+            let named = counters.iter().map(|&(name, events)| {
+                let name = crate::metrics::CounterName::new(name);
+                (Metric::Counter(name), events)
+            });
+            let rates = rates(&named.collect::<Vec<_>>());
+            rates
+                .into_iter()
+                .map(|(rate, value)| (rate.id, value))
+                .collect()
+        };
+        let cycles = ("cycles", 4e9);
+        let instructions = ("instructions", 6e9);
+        assert_eq!(of(&[cycles]), []);
+        assert_eq!(of(&[cycles, instructions]), [("ipc", 1.5)]);
+        assert_eq!(
+            of(&[cycles, ("stalled-cycles-backend", 1e9)]),
+            [("memory_bound", 25.0)]
+        );
+        // The misses of loads tell more than all misses, where there are both.
+        let misses = [
+            ("cache-misses", 6e7),
+            ("LLC-load-misses", 3e7),
+            instructions,
+        ];
+        assert_eq!(of(&misses), [("cache_misses_per_1000", 5.0)]);
+        assert_eq!(of(&misses[..1]), []);
+        assert_eq!(
+            of(&[misses[0], instructions, ("cache-references", 6e8)]),
+            [
+                ("cache_misses_per_1000", 10.0),
+                ("cache_miss_percent", 10.0)
+            ]
+        );
+        // Of events that never came there is no rate.
+        assert_eq!(of(&[("cycles", 0.0), instructions]), []);
+        assert_eq!(
+            of(&[("branches", 1e9), ("branch-misses", 2e7)]),
+            [("branch_miss_percent", 2.0)]
+        );
+    }
 
     /// They stood below OMP Wait.
     #[test]

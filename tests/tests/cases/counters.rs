@@ -15,9 +15,9 @@ pub(crate) fn known_events(run: &Run) -> Result<(), String> {
         panic!("the program prints two counts: {}", outcome.stdout);
     };
     let mut faults = Faults::default();
-    // A sample stands for 7 faults; dropped ones stand beside others.
+    // A thread has up to 210 faults and 4 switches on each CPU without a sample.
     let mut near = |what: String, found: f64, truth: f64| {
-        faults.unless((found - truth).abs() <= 0.03 * truth, || {
+        faults.unless((found - truth).abs() <= 0.05 * truth + 20.0, || {
             format!("{what}: {found}, and the program counted {truth}")
         });
     };
