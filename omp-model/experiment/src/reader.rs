@@ -267,9 +267,10 @@ impl Contents {
         experiment.counters = counters
             .map(|(counter, samples)| CounterSamples {
                 name: counter.name.clone(),
-                events_each: match Counter::is_clock(&counter.name) {
-                    true => counter.events_each() / 1e9,
-                    false => counter.events_each(),
+                events_each: if Counter::is_clock(&counter.name) {
+                    counter.events_each() / 1e9
+                } else {
+                    counter.events_each()
                 },
                 samples,
             })
