@@ -245,7 +245,7 @@ fn metric_sets(all: &Analysis) -> Vec<String> {
         let profile = all.profile(ViewMode::User, Inline::On);
         let kinds = available.metrics().iter().filter(|metric| {
             let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
-            let counts = |item| metric.seconds(item) > 0.0;
+            let counts = |item| metric.value(item) > 0.0;
             is_kind && metric.is_openmp() && profile.items.iter().any(counts)
         });
         let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();

@@ -57,12 +57,21 @@ pub fn change(tree: &Tree, row: usize, column: usize) -> Change {
     Change::of(&tree.sides(row, column))
 }
 
-/// A sentence with the seconds of each experiment and their differences to the first one.
-pub fn sentence(sides: &[f64], name: &str) -> String {
+/// A sentence with what each experiment has at a row in a column, and the differences to the first one.
+pub fn sentence(tree: &Tree, row: usize, column: usize) -> String {
+    let (sides, name) = (tree.sides(row, column), tree.label(row));
     let first = sides.first().copied().unwrap_or(0.0);
-    let parts = sides.iter().zip(1..).map(|(seconds, number)| match number {
-        1 => format!("(1) {seconds:.3} s"),
-        _ => format!("({number}) {seconds:.3} s, {:+.3} s", seconds - first),
+    let parts = sides.iter().zip(1..).map(|(&value, number)| {
+        let amount = tree.amount(column, value);
+        let more = value - first;
+        let sign = if more < 0.0 { "-" } else { "+" };
+        match number {
+            1 => format!("(1) {amount}"),
+            _ => format!(
+                "({number}) {amount}, {sign}{}",
+                tree.amount(column, more.abs())
+            ),
+        }
     });
     let parts: Vec<String> = parts.collect();
     format!("{}  {name}", parts.join("  "))

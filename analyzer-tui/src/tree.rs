@@ -84,7 +84,14 @@ impl Tree {
         found.unwrap_or(0)
     }
 
-    /// The seconds that each experiment has in a column of a row; one if none are compared.
+    /// A number of a column with its unit.
+    pub fn amount(&self, column: usize, value: f64) -> String {
+        let columns = table(&self.document).map_or(&[][..], |table| &table.columns);
+        let column = columns.get(column);
+        column.map_or_else(String::new, |column| column.amount(value))
+    }
+
+    /// The seconds or events that each experiment has in a column of a row; one if none are compared.
     pub fn sides(&self, row: usize, column: usize) -> Vec<f64> {
         let sides = self.rows().get(row).map_or(&[][..], |row| &row.values);
         let seconds = |side: &Vec<_>| {

@@ -116,6 +116,7 @@ fn main() {
         side_band: Vec::new(),
         switch_stacks: Vec::new(),
         major_faults: Vec::new(),
+        counters: Vec::new(),
         unshared: Vec::new(),
     }));
 

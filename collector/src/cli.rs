@@ -8,6 +8,7 @@ use experiment::header::Rank;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::control_options::{self, ControlOptions};
+use crate::perf::counters::{self, Counter};
 
 /// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Request {
     pub target: Destination,
     /// Microseconds of CPU time between clock samples; `None` for `-p off`.
     pub period_us: Option<f64>,
+    /// `-h`: the events to count beside the clock.
+    pub counters: Vec<Counter>,
     /// `-C`.
     pub comments: Vec<String>,
     /// `-n`: print what would be recorded, and record nothing.
@@ -57,8 +60,7 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 6] = [
-    ('h', "hardware counters"),
+const LATER: [(char, &str); 5] = [
     ('r', "data races and deadlocks"),
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
@@ -78,6 +80,8 @@ pub enum Invocation {
     Record(Request),
     /// Print this text and exit with success.
     Print(String),
+    /// Bare `-h`: list the events that can be counted.
+    ListCounters,
 }
 
 /// Parses the command line. Its first word is the program's name.
@@ -102,6 +106,11 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
         if matches.contains_id(what) {
             return Err(format!("-{letter} ({what}) is not supported yet"));
         }
+    }
+    if let Some(mut given) = matches.get_occurrences::<String>("counters")
+        && given.any(|values| values.len() == 0)
+    {
+        return Ok(Invocation::ListCounters);
     }
     request(&matches).map(Invocation::Record)
 }
@@ -153,6 +162,17 @@ pub fn command() -> Command {
                 .help(
                     "Clock profiling: every 100 ms, 10.007 ms, 0.997 ms, or N[m] milli- or Nu \
              microseconds [default: hi]",
+                ),
+        )
+        .arg(
+            Arg::new("counters")
+                .short('h')
+                .value_name("EVENT[,on|hi|lo|N],...")
+                .num_args(0..=1)
+                .action(ArgAction::Append)
+                .help(
+                    "Count events, by perf's names, and sample each N-th of a thread; alone: list what \
+             this machine counts",
                 ),
         )
         .arg(
@@ -260,6 +280,11 @@ fn checked(
             rank: None,
         },
         period_us: period_us(period)?,
+        counters: {
+            let given = matches.get_many::<String>("counters");
+            let given = given.into_iter().flatten().map(String::as_str);
+            counters::parse(given, counters::sysfs)?
+        },
         comments: matches
             .get_many("comment")
             .into_iter()
@@ -341,6 +366,30 @@ mod tests {
         for wrong in ["fast", "0", "-1", "1u", "nan", "inf"] {
             assert!(run(&format!("collect -p {wrong} a")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn counters_add_up_and_a_bare_h_lists_them() {
+        let request = record("collect -h page-faults,7,cs -p off -h cpu-migrations a");
+        let named: Vec<(&str, u64)> = request
+            .counters
+            .iter()
+            .map(|it| (it.name.as_str(), it.interval))
+            .collect();
+        assert_eq!(
+            named,
+            [
+                ("page-faults", 7),
+                ("context-switches", 11),
+                ("cpu-migrations", 1)
+            ]
+        );
+        assert_eq!(request.period_us, None);
+        for line in ["collect -h", "collect -h -o e.er a", "collect -h cs -h"] {
+            assert_eq!(run(line), Ok(Invocation::ListCounters), "{line}");
+        }
+        let said = run("collect -h nothing a").expect_err("no event");
+        assert!(said.starts_with("-h nothing: there is no event"), "{said}");
     }
 
     #[test]

@@ -8,9 +8,11 @@ use std::ffi::OsString;
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::no_events::Cause;
+use crate::perf::counters::Counter;
 use crate::perf::open::cpu_list;
 use crate::perf::plan::{Plan, SampleEvent};
 use crate::processes::Mapped;
+use crate::source::Source;
 use crate::{stacks, sys};
 
 /// Prefixes of the environment variables that OpenMP runtimes read.
@@ -48,6 +50,7 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),
         started_raw_ns: start,
+        counters: request.counters.iter().map(Counter::row).collect(),
         ..Header::default()
     }
 }
@@ -138,6 +141,18 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     };
     header.paused_ns = merge.control.paused_until(end);
     header.runtimes.clone_from(&merge.registered.runtimes);
+}
+
+/// Brings the counts of counters up to date.
+pub fn count(header: &mut Header, source: &Source, merge: &Merge) {
+    let Source::Perf(rings) = source else {
+        return;
+    };
+    let counted = rings.counted().into_iter().zip(&merge.counts.counters);
+    for (counter, ((events, part), &(samples, lost))) in header.counters.iter_mut().zip(counted) {
+        (counter.events, counter.counted) = (events, part);
+        (counter.samples, counter.lost) = (samples, lost);
+    }
 }
 
 /// A runtime in which samples were taken and that sent no events, and why.

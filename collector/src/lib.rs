@@ -34,6 +34,7 @@ pub mod contexts;
 pub mod control;
 pub mod control_options;
 mod deep;
+pub mod dropped;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

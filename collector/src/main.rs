@@ -21,6 +21,10 @@ fn main() {
             let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
             return;
         }
+        Ok(cli::Invocation::ListCounters) => {
+            let _ = write!(std::io::stdout(), "{}", record::list_counters());
+            return;
+        }
         Err(sentence) => {
             say(sentence);
             exit(USAGE);

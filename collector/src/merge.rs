@@ -16,6 +16,7 @@ use omp_model::stream::{Event, What};
 
 use crate::completion::{Completed, Completion};
 use crate::control::Control;
+use crate::dropped::Dropped;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::own_samples::OwnSamples;
@@ -43,6 +44,8 @@ const STEP: u64 = 5_000_000;
 pub struct Counts {
     /// Clock samples.
     pub samples: u64,
+    /// Samples of each counter: those that count, and those of them and others that the kernel dropped.
+    pub counters: Vec<(u64, u64)>,
     /// Switch-out samples.
     pub switch_samples: u64,
     /// Clock samples that were dropped because recording was paused.
@@ -53,15 +56,17 @@ pub struct Counts {
     pub lost_samples: u64,
     /// Side-band records that the kernel dropped.
     pub lost_side_band: u64,
-    /// Number of times that the kernel throttled sampling.
+    /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
+    /// Likewise by counters.
+    pub throttled_counters: u64,
     /// OpenMP records that came after the merge had passed their time.
     pub late: u64,
     /// Periods of the threads' own timers without a sample: the kernel looks at timers less often.
     pub missed_periods: u64,
     /// Threads that could not sample themselves.
     pub unsampled: u32,
-    /// How the stacks of clock samples ended.
+    /// How the stacks of samples of the clock and of counters ended.
     pub endings: Endings,
     /// Truncated stacks that the thread's memory completed.
     pub completed_by_memory: u64,
@@ -72,6 +77,14 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts samples that the kernel dropped.
+    fn lost(&mut self, maker: Maker, count: u64) {
+        match maker {
+            Maker::Counter(number) => self.counters[number].1 += count,
+            Maker::Clock | Maker::Switch => self.lost_samples += count,
+        }
+    }
+
     /// Counts a stack that was completed.
     fn completed(&mut self, kind: SampleKind, how: Completed) {
         match how {
@@ -84,6 +97,15 @@ impl Counts {
             self.endings.cut[Cut::DumpTooSmall as usize] -= 1;
         }
     }
+}
+
+/// What made the samples of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    Clock,
+    Switch,
+    /// The counter of this number.
+    Counter(usize),
 }
 
 /// Kinds of streams. At equal times the side band comes first, since it creates threads, and samples
@@ -114,8 +136,11 @@ pub struct Merge {
     start: u64,
     side_band: Vec<SideRecord>,
     events: VecDeque<Event>,
-    /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks.
+    /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks, then those
+    /// of counters.
     waiting: Vec<VecDeque<Sample>>,
+    /// What makes the samples of each queue.
+    makers: Vec<Maker>,
     /// By thread: a switch-out sample that waits for its switch record, which tells the reason.
     switched_out: Vec<Option<Sample>>,
     sleepers: Sleepers,
@@ -130,6 +155,10 @@ pub struct Merge {
     /// [`OnCpu::total`] at the begin of the last pause, and in all pauses that have ended.
     paused_at: (u64, u64),
     paused_for: (u64, u64),
+    /// By counter.
+    merged_of_counters: Vec<Vec<Sample>>,
+    /// Samples of counters that the kernel dropped.
+    dropped: Dropped,
 }
 
 impl Merge {
@@ -150,6 +179,7 @@ impl Merge {
             side_band: Vec::new(),
             events: VecDeque::new(),
             waiting: Vec::new(),
+            makers: Vec::new(),
             switched_out: Vec::new(),
             sleepers: Sleepers::default(),
             on_cpu: OnCpu::default(),
@@ -160,6 +190,8 @@ impl Merge {
             merged: Vec::new(),
             paused_at: (0, 0),
             paused_for: (0, 0),
+            merged_of_counters: Vec::new(),
+            dropped: Dropped::default(),
         }
     }
 
@@ -210,7 +242,7 @@ impl Merge {
             Source::Perf(rings) => {
                 self.read_side_band(rings);
                 self.apply_side_band(cutoff);
-                self.take_rings(rings, until);
+                self.take_all_samples(rings, until);
                 !rings.switch_stacks.is_empty()
             }
             Source::Own { samples, .. } => {
@@ -316,35 +348,61 @@ impl Merge {
         }
     }
 
-    fn take_rings(&mut self, rings: &mut Rings, until: u64) {
-        let clocks = rings.samples.len();
-        self.waiting
-            .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
-        for (queue, ring) in rings.samples.iter_mut().enumerate() {
-            self.take_samples(ring, queue, until, false);
-        }
-        for (queue, ring) in rings.switch_stacks.iter_mut().enumerate() {
-            self.take_samples(ring, clocks + queue, until, true);
+    fn take_all_samples(&mut self, rings: &mut Rings, until: u64) {
+        let counters = rings.counters.len();
+        self.counts.counters.resize(counters, (0, 0));
+        self.merged_of_counters.resize_with(counters, Vec::new);
+        let clock = rings.samples.iter_mut().map(|ring| (Maker::Clock, ring));
+        let switches = rings.switch_stacks.iter_mut();
+        let switches = switches.map(|ring| (Maker::Switch, ring));
+        let counters = rings.counters.iter_mut().enumerate();
+        let counters = counters.flat_map(|(number, rings)| {
+            rings.iter_mut().map(move |it| (Maker::Counter(number), it))
+        });
+        let all = clock.chain(switches).chain(counters);
+        for (queue, (maker, ring)) in all.enumerate() {
+            if queue == self.waiting.len() {
+                self.waiting.push(VecDeque::new());
+                self.makers.push(maker);
+            }
+            self.take_samples(ring, queue, until, maker);
         }
     }
 
-    fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
+    fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, maker: Maker) {
         let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
-                self.take_sample(&sample, queue, at_switch);
+                self.take_sample(&sample, queue, maker);
             }
-            FromSamples::Lost(count) => self.counts.lost_samples += count,
-            FromSamples::Throttled => self.counts.throttled += 1,
+            FromSamples::Lost(count) => {
+                if let Maker::Counter(number) = maker {
+                    self.counts.counters[number].0 += self.dropped.lost(queue, count);
+                }
+                self.counts.lost(maker, count);
+            }
+            FromSamples::Throttled => match maker {
+                Maker::Counter(_) => self.counts.throttled_counters += 1,
+                Maker::Clock | Maker::Switch => self.counts.throttled += 1,
+            },
             FromSamples::Other => {}
         });
-        self.counts.lost_samples += u64::from(!is_intact);
+        self.counts.lost(maker, u64::from(!is_intact));
+        // The kernel tells of dropped samples with the next that it has room for.
+        if let (Maker::Counter(number), u64::MAX) = (maker, until)
+            && let Some(all) = ring.dropped()
+        {
+            let untold = self.dropped.untold(queue, all);
+            self.counts.counters[number].0 += self.dropped.lost(queue, untold);
+            self.counts.lost(maker, untold);
+        }
     }
 
     /// Takes the samples before `cutoff` that threads took of themselves.
     fn take_own_samples(&mut self, samples: &mut OwnSamples, cutoff: u64) {
         samples.read();
         self.waiting.resize_with(samples.slots(), VecDeque::new);
+        self.makers.resize(samples.slots(), Maker::Clock);
         for queue in 0..samples.slots() {
             while let Some(((pid, tid), taken)) = samples.next(queue, cutoff) {
                 let sample = PerfSample {
@@ -359,7 +417,7 @@ impl Merge {
                         stack: &taken.stack,
                     }),
                 };
-                self.take_sample(&sample, queue, false);
+                self.take_sample(&sample, queue, Maker::Clock);
             }
         }
         self.counts.lost_samples += samples.take_lost();
@@ -370,12 +428,17 @@ impl Merge {
     }
 
     /// Unwinds a sample, and puts it into a queue for the merge.
-    fn take_sample(&mut self, sample: &PerfSample<'_>, queue: usize, at_switch: bool) {
-        if !self.processes.is_recorded(sample.pid) {
-            return;
-        }
-        if self.control.is_paused_at(sample.time) {
-            self.counts.paused_samples += u64::from(!at_switch);
+    fn take_sample(&mut self, sample: &PerfSample<'_>, queue: usize, maker: Maker) {
+        let is_paused = self.control.is_paused_at(sample.time);
+        if is_paused || !self.processes.is_recorded(sample.pid) {
+            match maker {
+                // It stands for a part of what the kernel has counted.
+                Maker::Counter(number) => {
+                    self.counts.counters[number].0 += 1 + self.dropped.taken(queue, None);
+                }
+                Maker::Clock => self.counts.paused_samples += u64::from(is_paused),
+                Maker::Switch => {}
+            }
             return;
         }
         let thread = thread_of(
@@ -384,6 +447,10 @@ impl Merge {
             (sample.pid, sample.tid),
             sample.time,
         );
+        if let Maker::Counter(number) = maker {
+            let key = (number, thread, Nanos(sample.time));
+            self.counts.counters[number].0 += 1 + self.dropped.taken(queue, Some(key));
+        }
         let unwound = self
             .stacks
             .of_sample(&mut self.tables, &mut self.processes, sample);
@@ -391,15 +458,15 @@ impl Merge {
             self.counts.completed_by_memory += u64::from(truncated.callers.is_some());
             self.completion.add(thread, Nanos(sample.time), truncated);
         }
-        let kind = match (at_switch, sample.in_kernel) {
-            (true, _) => SampleKind::Blocked,
-            (false, true) => SampleKind::Kernel,
-            (false, false) => SampleKind::User,
+        let kind = match (maker, sample.in_kernel) {
+            (Maker::Switch, _) => SampleKind::Blocked,
+            (_, true) => SampleKind::Kernel,
+            (_, false) => SampleKind::User,
         };
-        if at_switch {
+        if maker == Maker::Switch {
             self.counts.switch_samples += 1;
         } else {
-            self.counts.samples += 1;
+            self.counts.samples += u64::from(maker == Maker::Clock);
             match unwound.cut {
                 None => self.counts.endings.complete += 1,
                 Some(reason) => self.counts.endings.cut[reason as usize] += 1,
@@ -563,7 +630,9 @@ impl Merge {
             };
             self.waiting[queue].pop_front();
             self.advance(time);
-            if sample.kind == SampleKind::Blocked {
+            if let Maker::Counter(number) = self.makers[queue] {
+                self.merged_of_counters[number].push(sample);
+            } else if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
                 if self.switched_out.len() <= index {
                     self.switched_out.resize(index + 1, None);
@@ -660,18 +729,32 @@ impl Merge {
 
     /// Number of samples that [`Merge::take_samples_out`] would return.
     pub fn samples_waiting(&self) -> usize {
-        self.merged.len()
+        let of_counters = self.merged_of_counters.iter().map(Vec::len);
+        self.merged.len() + of_counters.sum::<usize>()
     }
 
-    /// Returns the samples merged since the last call, after completion of their truncated stacks.
-    pub fn take_samples_out(&mut self) -> Vec<Sample> {
+    /// Returns the samples merged since the last call, after completion of their truncated stacks; those of
+    /// counters by counter.
+    pub fn take_samples_out(&mut self) -> (Vec<Sample>, Vec<Vec<Sample>>) {
+        self.dropped.written(self.merged_to);
         let mut samples = std::mem::take(&mut self.merged);
+        let mut starts = Vec::with_capacity(self.merged_of_counters.len());
+        for of_counter in &mut self.merged_of_counters {
+            starts.push(samples.len());
+            samples.append(of_counter);
+        }
         let counts = &mut self.counts;
         self.completion
             .complete(&mut self.tables, &mut samples, |sample, how| {
                 counts.completed(sample.kind, how);
             });
-        samples
+        let of_counters = starts.into_iter().rev();
+        let mut of_counters: Vec<_> = of_counters.map(|at| samples.split_off(at)).collect();
+        of_counters.reverse();
+        for (number, samples) in of_counters.iter_mut().enumerate() {
+            self.dropped.repeat(number, samples);
+        }
+        (samples, of_counters)
     }
 
     /// Returns the time accounted since the last call. Slices that have not ended stay, unless this is

@@ -18,7 +18,8 @@ use crate::merge::Merge;
 use crate::no_events::Cause;
 use crate::openmp::OpenMp;
 use crate::own_samples::OwnSamples;
-use crate::perf::open::Rings;
+use crate::perf::counters::{self, Counter};
+use crate::perf::open::{Rings, try_counter};
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{LoadObjects, Processes};
 use crate::say::{print_line, say};
@@ -106,7 +107,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     header.sampling = header::sampling(&source.plan(), &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
-        say(describe(&source.plan(), library));
+        say(describe(&source.plan(), &request.counters, library));
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
@@ -158,7 +159,7 @@ fn prepare(
     };
     let (held, environment) = hold(None)?;
     let plan = wished(request, local_ranks);
-    let impossible = match Rings::open(&[held.pid], plan, situation()) {
+    let impossible = match Rings::open(&[held.pid], plan, &request.counters, situation()) {
         Ok(mut rings) => {
             let notes = std::mem::take(&mut rings.notes);
             return Ok(Prepared {
@@ -170,7 +171,7 @@ fn prepare(
             });
         }
         // The library samples in its stead.
-        Err(impossible) if library_and_arena.is_some() => impossible,
+        Err(impossible) if library_and_arena.is_some() && request.counters.is_empty() => impossible,
         Err(impossible) => return Err(other(impossible)),
     };
     // It ends without running the program.
@@ -231,13 +232,13 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
     if request.dry_run {
         let directory = experiment::choose(&request.target).map_err(other)?;
         say(format!("would make {}", directory.display()));
-        say(describe(&rings.plan, None));
+        say(describe(&rings.plan, &request.counters, None));
         header.notes.iter().for_each(say);
         return Ok(0);
     }
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
-        say(describe(&rings.plan, None));
+        say(describe(&rings.plan, &request.counters, None));
     }
     made.keep();
     print_creating(writer.directory(), pid);
@@ -276,13 +277,14 @@ fn open_on_threads(
     let plan = wished(request, 1);
     for _ in 1..TRIES {
         let tids = target.threads();
-        let rings = Rings::open(&tids, plan, situation()).map_err(other)?;
+        let rings = Rings::open(&tids, plan, &request.counters, situation()).map_err(other)?;
         let is_new = |tid: &i32| tids.binary_search(tid).is_err();
         if !target.threads().iter().any(is_new) {
             return Ok((rings, None));
         }
     }
-    let rings = Rings::open(&target.threads(), plan, situation()).map_err(other)?;
+    let rings =
+        Rings::open(&target.threads(), plan, &request.counters, situation()).map_err(other)?;
     let note = "the process made threads all the time: a thread that began while its events were being \
                 opened may be recorded in part, or not at all";
     Ok((rings, Some(note.to_owned())))
@@ -372,6 +374,11 @@ fn wished(request: &Request, local_ranks: usize) -> Plan {
     Plan::wished(request.period_us, request.follow, cpus)
 }
 
+/// Bare `-h`: what can be counted on this machine.
+pub fn list_counters() -> String {
+    counters::list(try_counter, situation())
+}
+
 fn situation() -> Situation {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     Situation {
@@ -381,7 +388,7 @@ fn situation() -> Situation {
 }
 
 /// What is recorded, in one line.
-pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
+pub fn describe(plan: &Plan, counters: &[Counter], library: Option<&Path>) -> String {
     let clock = match plan.event {
         Some(event) => format!(
             "a sample with {} KiB of stack each {} ms of CPU time by {}",
@@ -389,8 +396,13 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
             plan.period_us / 1000.0,
             event.name()
         ),
-        None => "no samples".into(),
+        None => "no samples of the clock".into(),
     };
+    let counters = counters.iter().map(|it| match it.interval {
+        1 => format!("a sample at each of {}; ", it.name),
+        interval => format!("a sample each {interval} {}; ", it.name),
+    });
+    let counters: String = counters.collect();
     let openmp = match library {
         Some(path) => format!("OpenMP events by {}", path.display()),
         None => "no OpenMP events".into(),
@@ -405,7 +417,7 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
     } else {
         "time off CPUs by /proc"
     };
-    format!("records {scope}: {clock}; {switches}; {openmp}")
+    format!("records {scope}: {clock}; {counters}{switches}; {openmp}")
 }
 
 /// `-n`: prints what would be recorded with what the kernel permits, and runs nothing.
@@ -426,7 +438,11 @@ pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError>
         local_ranks,
     )?;
     say(format!("would make {}", directory.display()));
-    say(describe(&prepared.source.plan(), library));
+    say(describe(
+        &prepared.source.plan(),
+        &request.counters,
+        library,
+    ));
     prepared.notes.iter().for_each(say);
     if let Err(reason) = found {
         say(reason);

@@ -309,6 +309,7 @@ impl Session {
         }
         self.headed = Instant::now();
         header::update(&mut self.header, &source.plan(), &self.merge);
+        header::count(&mut self.header, source, &self.merge);
         self.writer.header(&self.header)
     }
 
@@ -318,7 +319,7 @@ impl Session {
         let rows = self.merge.take_rows(end);
         let loops = self.merge.take_loops();
         let (lock_sums, lock_waits) = self.merge.take_locks(end.is_some());
-        let samples = self.merge.take_samples_out();
+        let (samples, counters) = self.merge.take_samples_out();
         let cpu_uses = match end {
             Some(_) => self.merge.processes.usage.rows(),
             None => Vec::new(),
@@ -326,6 +327,7 @@ impl Session {
         let (spans, sample_points) = self.merge.control.take();
         let batch = Batch {
             samples: &samples,
+            counters: &counters,
             sums: &rows.sums,
             blames: &rows.blames,
             intervals: &rows.intervals,
@@ -354,6 +356,7 @@ impl Session {
     /// Ends the recording while the program continues, since the experiment cannot be written.
     fn stop(&mut self, source: Source, error: &ExperimentError) {
         let plan = source.plan();
+        header::count(&mut self.header, &source, &self.merge);
         drop(source);
         self.merge.openmp.pause();
         say(format!(
@@ -378,6 +381,7 @@ impl Session {
         self.merge.control.close(&self.merge.tables, limit.0);
         let flushed = self.flush(Some(end));
         let plan = source.plan();
+        header::count(&mut self.header, &source, &self.merge);
         drop(source);
 
         let header = &mut self.header;

@@ -29,11 +29,13 @@ pub struct Shortfall {
     pub unrecorded: Vec<Unrecorded>,
     /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
-    /// Number of times that the kernel throttled sampling.
+    /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
     pub own_samples: Option<(u64, u64, u32)>,
+    /// Likewise by counters.
+    pub throttled_counters: u64,
     /// Runtimes that sent no events.
     pub silent: Vec<Silent>,
 }
@@ -62,6 +64,7 @@ impl Shortfall {
                 merge.counts.missed_periods,
                 merge.counts.unsampled,
             )),
+            throttled_counters: merge.counts.throttled_counters,
             silent,
         }
     }
@@ -126,6 +129,13 @@ impl Shortfall {
                     counted(u64::from(refused), "thread", "threads")
                 ));
             }
+        }
+        if self.throttled_counters > 0 {
+            notes.push(format!(
+                "the kernel slowed the samples of counters down {}, so that those which it took count for \
+                 more: raise kernel.perf_event_max_sample_rate or choose longer intervals with -h",
+                counted(self.throttled_counters, "time", "times")
+            ));
         }
         if self.refused > 0 {
             notes.push(format!(

@@ -595,3 +595,34 @@ fn kernel_frames_stand_at_the_leaf_where_they_are_permitted() {
     );
     assert!(modules.len() > kernel, "the user's frames follow");
 }
+
+/// What was asked for by name is not left out.
+#[test]
+fn a_counter_that_cannot_be_had_ends_collect_before_the_program_starts() {
+    let touched = folder().join("touched-by-refused");
+    // No processor has such an event.
+    for (event, status) in [
+        ("rffffffffffffffff", 1),
+        ("nothing/event=1/", 2),
+        ("cycels", 2),
+    ] {
+        let output = collect(&["-o", "refused.er", "-h", event, "touch", text(&touched)]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        let last = said.lines().last().expect("a sentence");
+        assert!(last.contains(&format!("-h {event}: ")), "{said}");
+        assert!(!touched.exists() && !folder().join("refused.er").exists());
+    }
+}
+
+#[test]
+fn a_bare_h_lists_the_events_of_the_machine() {
+    let output = collect(&["-h"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&output.stdout);
+    // The kernel has it on every machine on which collect can record.
+    let line = said.lines().find(|line| line.contains("page-faults"));
+    let words: Vec<&str> = line.expect("page-faults").split_whitespace().collect();
+    assert_eq!(words, ["page-faults", "101", "11", "1009"]);
+    assert!(said.contains("LLC-load-misses") && said.contains("Raw events: rNNN"));
+}

@@ -59,6 +59,7 @@ pub(crate) struct Known {
     sources: Vec<String>,
     objects: Vec<String>,
     index_types: Vec<String>,
+    counters: Vec<String>,
 }
 
 impl Known {
@@ -78,6 +79,8 @@ impl Known {
             known
                 .sources
                 .extend(files.map(|path| base_name(path).to_owned()));
+            let counters = experiment.experiment.counters.iter();
+            known.counters.extend(counters.map(|it| it.name.clone()));
             let objects = names.tables.modules.rows().iter();
             let objects = objects.map(|object| base_name(&object.path).to_owned());
             known
@@ -88,7 +91,12 @@ impl Known {
         let defined = defined.map(|(name, _)| name.clone());
         let built_in = crate::commands::index_types().map(str::to_owned);
         known.index_types = built_in.chain(defined).collect();
-        for names in [&mut known.functions, &mut known.sources, &mut known.objects] {
+        for names in [
+            &mut known.functions,
+            &mut known.sources,
+            &mut known.objects,
+            &mut known.counters,
+        ] {
             names.sort();
             names.dedup();
         }
@@ -123,7 +131,7 @@ impl Known {
                 let objects = objects.chain(["all"]);
                 Some(beginning(typed, &[' ', ','], objects))
             }
-            Kind::Metrics => Some(metrics(typed)),
+            Kind::Metrics => Some(metrics(typed, &self.counters)),
             Kind::Filter => {
                 let words = Word::ALL.into_iter();
                 let numbers = words.flat_map(|word| word.names().iter().map(|(name, _)| *name));
@@ -199,7 +207,7 @@ fn beginning<'n>(
 }
 
 /// Completions of a metric's name after the last colon; its flavour and visibility stay.
-fn metrics(typed: &str) -> (usize, Vec<String>) {
+fn metrics(typed: &str, counters: &[String]) -> (usize, Vec<String>) {
     let word = typed.rfind([' ', ':']).map_or(0, |at| at + 1);
     let signs = ['.', '%', '+', '!'];
     let name = typed[word..].rfind(signs).map_or(word, |at| word + at + 1);
@@ -208,14 +216,15 @@ fn metrics(typed: &str) -> (usize, Vec<String>) {
         Some(_) => name + 1,
         None => name,
     };
-    let metrics = Metric::ALL.into_iter().map(Metric::id);
+    let mut all: Vec<&str> = Metric::ALL.into_iter().map(Metric::id).collect();
+    all.extend(counters.iter().map(String::as_str));
     let others: &[&str] = if name > word {
         &[]
     } else {
         &["name", "size", "address", "default", "all"]
     };
-    let all = metrics.chain(others.iter().copied());
-    let fits = all.filter(|word| begins(word, &typed[name..]));
+    all.extend(others);
+    let fits = all.into_iter().filter(|word| begins(word, &typed[name..]));
     (name, fits.map(str::to_owned).collect())
 }
 
@@ -241,6 +250,7 @@ mod tests {
             sources: owned(&["foo.c"]),
             objects: owned(&["app", "libomp.so.5"]),
             index_types: owned(&["Threads", "CPUs"]),
+            counters: owned(&["page-faults"]),
         }
     }
 
@@ -274,6 +284,7 @@ mod tests {
             candidates("metrics e.%ompw"),
             found(11, &["ompwork", "ompwait"])
         );
+        assert_eq!(candidates("sort e.pag"), found(7, &["page-faults"]));
         assert_eq!(candidates("metrics e.total:na"), found(16, &["name"]));
         assert_eq!(candidates("sort -i.ompid"), found(8, &["ompidle"]));
         assert_eq!(candidates("filters THR"), found(8, &["THRID"]));

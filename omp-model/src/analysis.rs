@@ -11,13 +11,13 @@ use experiment::rows::Sample;
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
 use experiment::union;
-use experiment::{Experiment, OpenError, Samples};
+use experiment::{Experiment, OpenError};
 use rustc_hash::FxHashSet;
 
 use crate::attribution::{self, Attribution, Slices};
-use crate::filter::{self, Filter, Filtered};
+use crate::filter::{self, AnySample, Filter, Filtered};
 use crate::inlining;
-use crate::metrics::Available;
+use crate::metrics::{Available, CounterName};
 use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
 use crate::time_marks::TimeMarks;
@@ -78,7 +78,7 @@ impl Analysis {
         let warnings: Vec<String> = warnings.map(ToString::to_string).collect();
         let mut symbols = experiment.symbols.take().unwrap_or_default();
         if constructs::is_unsettled(&experiment.tables) {
-            let evidence = evidence(&experiment.samples);
+            let evidence = evidence(&experiment);
             constructs::settle(&mut symbols, &experiment.tables, evidence);
         }
         let name = experiment.path.display().to_string();
@@ -177,8 +177,17 @@ impl Analysis {
 
     fn kept(&self, profile: &Profile, filter: &Filter) -> Filtered {
         let names = self.names(NameStyle::default());
-        let samples = self.experiment.samples.iter();
-        filter::apply(filter, profile, &self.facts(&names), samples)
+        filter::apply(filter, profile, &self.facts(&names), self.samples())
+    }
+
+    /// All samples, with the counters that made them.
+    pub fn samples(&self) -> impl Iterator<Item = AnySample> + '_ {
+        let clock = self.experiment.samples.iter().map(|sample| (None, sample));
+        let counters = self.experiment.counters.iter().flat_map(|counter| {
+            let name = Some(CounterName::new(&counter.name));
+            counter.samples.iter().map(move |sample| (name, sample))
+        });
+        clock.chain(counters)
     }
 
     /// Every distinct sampled stack, the evidence for the names of outlined functions.
@@ -196,6 +205,7 @@ impl Analysis {
         let Experiment {
             tables,
             sums,
+            counters,
             blames,
             intervals,
             header,
@@ -205,6 +215,7 @@ impl Analysis {
             tables,
             symbols: &self.symbols,
             sums,
+            counters,
             blames,
             intervals,
             header,
@@ -241,8 +252,13 @@ impl Analysis {
         self.available.get_or_init(|| {
             let made = || self.profiles.iter().find_map(OnceLock::get);
             let profile = || made().unwrap_or_else(|| self.profile(ViewMode::User, Inline::On));
-            let openmp = uses_openmp(&self.experiment.tables, profile);
-            Available::new(&self.experiment.header.sampling, openmp)
+            let Experiment {
+                tables,
+                header,
+                counters,
+                ..
+            } = &self.experiment;
+            Available::new(&header.sampling, counters, uses_openmp(tables, profile))
         })
     }
 }
@@ -253,7 +269,7 @@ pub fn asks_when(filter: &Filter) -> bool {
 }
 
 /// Every distinct pair of stack and state.
-fn evidence(samples: &Samples) -> FxHashSet<(StackId, ThreadStateId)> {
+fn evidence(experiment: &Experiment) -> FxHashSet<(StackId, ThreadStateId)> {
     let mut all = FxHashSet::default();
     let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, ThreadStateId)> {
         samples
@@ -261,7 +277,10 @@ fn evidence(samples: &Samples) -> FxHashSet<(StackId, ThreadStateId)> {
             .map(|sample| (sample.stack, sample.thread_state))
             .collect()
     };
-    samples.in_order(distinct, |_, of_frame| all.extend(of_frame));
+    let counters = experiment.counters.iter().map(|counter| &counter.samples);
+    for samples in counters.chain([&experiment.samples]) {
+        samples.in_order(distinct, |_, of_frame| all.extend(of_frame));
+    }
     all
 }
 

@@ -8,6 +8,8 @@ use experiment::state::Scheduling;
 use experiment::symbols::FunctionId;
 use experiment::tables::{Cut, Interner};
 
+use crate::metrics::CounterName;
+
 /// The view mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ViewMode {
@@ -189,7 +191,7 @@ impl RefinedState {
     }
 }
 
-/// Thread time of one kind at one display stack.
+/// Thread time of one kind at one display stack, or the events of a counter there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {
     /// The display stack.
@@ -220,12 +222,21 @@ pub struct Item {
     pub blame: f64,
     /// Number of clock samples that it is based on.
     pub samples: u32,
+    /// The counter whose events these are. Such an item has no time.
+    pub counter: Option<CounterName>,
+    /// Events of the counter, or seconds of one that counts time.
+    pub events: f64,
 }
 
 impl Item {
     /// Whether the thread was on a CPU.
     pub const fn is_on_cpu(&self) -> bool {
         matches!(self.scheduling, Scheduling::Running)
+    }
+
+    /// Whether it has time or events.
+    pub fn is_some(&self) -> bool {
+        self.seconds > 0.0 || self.events > 0.0
     }
 }
 
@@ -248,6 +259,7 @@ impl Profile {
             (
                 (item.thread, item.thread_state, item.scheduling, item.path),
                 (item.stack, item.kernel, item.inferred, item.state),
+                item.counter,
             )
         };
         self.items.sort_by_key(key);
@@ -257,6 +269,7 @@ impl Profile {
                 sum.seconds += item.seconds;
                 sum.blame += item.blame;
                 sum.samples += item.samples;
+                sum.events += item.events;
             }
             same
         });

@@ -32,6 +32,8 @@ pub struct Builder {
     pub symbols: SymbolTable,
     /// Rows of one batch.
     pub samples: Vec<Sample>,
+    /// Likewise, by counter of the header.
+    pub counters: Vec<Vec<Sample>>,
     /// Rows of one batch.
     pub sums: Vec<Sum>,
     /// Rows of one batch.
@@ -261,6 +263,7 @@ impl Builder {
         let mut writer = Writer::create(path, &self.header).unwrap();
         let batch = Batch {
             samples: &self.samples,
+            counters: &self.counters,
             sums: &self.sums,
             intervals: &self.intervals,
             region_sums: &self.region_sums,

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use experiment::header::{FORMAT_VERSION, Header};
+use experiment::header::{Counter, FORMAT_VERSION, Header};
 use experiment::ids::*;
 use experiment::rows::*;
 use experiment::state::{Scheduling, State};
@@ -28,6 +28,8 @@ pub struct Recording {
     tables_at: Vec<Tables>,
     /// By batch.
     pub samples: Vec<Vec<Sample>>,
+    /// By batch, then by counter.
+    pub counters: Vec<Vec<Vec<Sample>>>,
     /// By batch.
     pub sums: Vec<Vec<Sum>>,
     /// By batch.
@@ -89,6 +91,8 @@ impl Recording {
     /// Removes all rows, and keeps the tables.
     pub fn forget_rows(&mut self) {
         self.samples.iter_mut().for_each(Vec::clear);
+        let counters = self.counters.iter_mut().flatten();
+        counters.for_each(Vec::clear);
         self.sums.iter_mut().for_each(Vec::clear);
         self.blames.iter_mut().for_each(Vec::clear);
         self.intervals.iter_mut().for_each(Vec::clear);
@@ -121,6 +125,7 @@ impl Recording {
     pub fn append(&self, writer: &mut Writer, at: usize) {
         let batch = Batch {
             samples: &self.samples[at],
+            counters: &self.counters[at],
             sums: &self.sums[at],
             blames: &self.blames[at],
             intervals: &self.intervals[at],
@@ -381,6 +386,12 @@ impl Generator {
                 command: vec!["./program".to_owned(), "-n".to_owned()],
                 duration_ns: u64::from(seconds) * 1_000_000_000,
                 exit_status: Some(0),
+                counters: vec![Counter {
+                    name: "page-faults".to_owned(),
+                    interval: 11,
+                    counted: 1.0,
+                    ..Counter::default()
+                }],
                 ..Header::default()
             },
             ..Recording::default()
@@ -409,7 +420,12 @@ impl Generator {
             if second + 1 == seconds {
                 self.tables.threads[1].death = Some(Nanos(u64::from(seconds) * SLICE.0));
             }
-            recording.samples.push(self.samples(second, rate));
+            let samples = self.samples(second, rate);
+            let on_cpu = |sample: &&Sample| sample.kind.scheduling() == Scheduling::Running;
+            let faults: Vec<Sample> = samples.iter().filter(on_cpu).step_by(9).copied().collect();
+            recording.header.counters[0].samples += faults.len() as u64;
+            recording.counters.push(vec![faults]);
+            recording.samples.push(samples);
             recording.sums.push(self.sums(second, rate));
             let (sums, spans) = self.regions(second);
             let works = sums.iter().map(region_work);
@@ -445,6 +461,8 @@ impl Generator {
             recording.intervals.push(self.intervals(second));
             recording.tables_at.push(self.tables.clone());
         }
+        let faults = &mut recording.header.counters[0];
+        faults.events = 12 * faults.samples;
         recording.symbols = self.symbols(rate.min(100) as u32);
         recording.tables = self.tables;
         recording

@@ -113,6 +113,14 @@ impl Cell {
     /// # Errors
     /// A sentence on what went wrong.
     pub fn record(&self) -> Result<Recorded, String> {
+        self.record_with(&[])
+    }
+
+    /// As [`Cell::record`], with options of `collect`.
+    ///
+    /// # Errors
+    /// A sentence on what went wrong.
+    pub fn record_with(&self, options: &[&str]) -> Result<Recorded, String> {
         let text = |e: &dyn std::fmt::Display| format!("{}: {e}", self.label());
         let exe = fixtures::build(
             self.program,
@@ -121,7 +129,7 @@ impl Cell {
             &folder().join("built"),
         )
         .map_err(|e| text(&e))?;
-        self.record_built(&exe, &[], "")
+        self.record_as(&exe, &[], "", options)
     }
 
     /// As [`Cell::record`], of an executable that was built already, with variables in its
@@ -134,6 +142,16 @@ impl Cell {
         exe: &Path,
         environment: &[(&str, &OsStr)],
         variant: &str,
+    ) -> Result<Recorded, String> {
+        self.record_as(exe, environment, variant, &[])
+    }
+
+    fn record_as(
+        &self,
+        exe: &Path,
+        environment: &[(&str, &OsStr)],
+        variant: &str,
+        options: &[&str],
     ) -> Result<Recorded, String> {
         let text = |e: &dyn std::fmt::Display| format!("{} {variant}: {e}", self.label());
         let name = format!("{}{variant}-{}", self.label(), std::process::id());
@@ -154,6 +172,7 @@ impl Cell {
         let run = environment.iter().fold(run, set);
         let collect = tools().collect.as_os_str();
         let mut words = vec![collect, "-O".as_ref(), experiment.as_os_str()];
+        words.extend(options.iter().map(OsStr::new));
         if !self.perf {
             words.insert(0, without_perf().as_os_str());
         }

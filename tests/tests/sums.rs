@@ -411,6 +411,11 @@ fn check(experiment: &Path) -> Vec<String> {
 
 /// Records a program as each compiler of the languages builds it.
 fn of(program_name: &str, families: &[Family]) {
+    with(&[], program_name, families);
+}
+
+/// The same with options of `collect`.
+fn with(options: &[&str], program_name: &str, families: &[Family]) {
     let program = program(program_name).expect("in the catalogue");
     for &family in families {
         let compiler = compiler(family);
@@ -428,7 +433,7 @@ fn of(program_name: &str, families: &[Family]) {
             policy: WaitPolicy::Passive,
             perf: true,
         };
-        let run = cell.record().unwrap_or_else(|e| panic!("{e}"));
+        let run = cell.record_with(options).unwrap_or_else(|e| panic!("{e}"));
         let faults = check(&run.experiment);
         assert!(
             faults.is_empty(),
@@ -444,6 +449,13 @@ fn of(program_name: &str, families: &[Family]) {
 #[test]
 fn of_every_wait_in_c() {
     of("moments", &[Family::Clang, Family::Gcc]);
+}
+
+/// Counters are metrics like others.
+#[test]
+fn of_counters_in_c() {
+    let counters = ["-h", "page-faults,3,context-switches,1,task-clock"];
+    with(&counters, "tasks", &[Family::Clang, Family::Gcc]);
 }
 
 #[test]

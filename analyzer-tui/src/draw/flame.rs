@@ -102,12 +102,13 @@ fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let (row, name) = (app.tree.selected, tree.label(app.tree.selected));
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
     let text = if app.is_compared() {
-        sentence(&tree.sides(row, column), &name)
+        sentence(tree, row, column)
     } else {
-        let seconds = tree.time(row, column);
-        let percent = report::text::percent(seconds, tree.time(0, column));
-        let own = tree.own_time(row, column);
-        format!("{seconds:.3} s  {percent:.2} %  (own {own:.3} s)  {name}")
+        let all = tree.time(row, column);
+        let percent = report::text::percent(all, tree.time(0, column));
+        let own = tree.amount(column, tree.own_time(row, column));
+        let all = tree.amount(column, all);
+        format!("{all}  {percent:.2} %  (own {own})  {name}")
     };
     let text = fit(&text, usize::from(line.width));
     put(cells, line, &text, theme.faint());

@@ -70,9 +70,9 @@ pub(super) fn flame(app: &App) -> String {
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
         let title = if is_compared {
-            sentence(&tree.sides(flame.row, at), name)
+            sentence(tree, flame.row, at)
         } else {
-            format!("{name} ({:.3} s)", tree.time(flame.row, at))
+            format!("{name} ({})", tree.amount(at, tree.time(flame.row, at)))
         };
         inside.push_str(&rectangle(
             (x, y),

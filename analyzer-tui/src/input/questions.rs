@@ -60,8 +60,7 @@ impl App {
     fn metrics_with_time(&self) -> Vec<Metric> {
         let profile = self.documents.profile(&self.experiments);
         let available = self.experiments.available().metrics().iter().copied();
-        let has_time =
-            |metric: &Metric| profile.items.iter().any(|item| metric.seconds(item) > 0.0);
+        let has_time = |metric: &Metric| profile.items.iter().any(|item| metric.value(item) > 0.0);
         available.filter(has_time).collect()
     }
 

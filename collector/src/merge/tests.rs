@@ -56,6 +56,7 @@ fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind)
     merge
         .waiting
         .resize_with(merge.waiting.len().max(ring + 1), VecDeque::new);
+    merge.makers.resize(merge.waiting.len(), Maker::Clock);
     merge.waiting[ring].push_back(Sample {
         time: Nanos(time),
         thread,
@@ -77,6 +78,7 @@ fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
     let times = |merge: &mut Merge| -> Vec<u64> {
         merge
             .take_samples_out()
+            .0
             .iter()
             .map(|sample| sample.time.0)
             .collect()
@@ -84,6 +86,32 @@ fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
     assert_eq!(times(&mut merge), [10, 20, 30, 40]);
     merge.merge(u64::MAX);
     assert_eq!(times(&mut merge), [50, 60]);
+}
+
+#[test]
+fn samples_of_counters_come_out_by_counter_and_by_time_among_those_of_the_clock() {
+    let mut merge = merge();
+    for (ring, time) in [(0, 10), (1, 20), (2, 15), (1, 40), (0, 30)] {
+        sample(&mut merge, ring, time, 10, SampleKind::User);
+    }
+    merge.makers = vec![Maker::Clock, Maker::Counter(1), Maker::Counter(0)];
+    merge.merged_of_counters = vec![Vec::new(); 2];
+    let thread = thread_of(&mut merge.processes, &mut merge.tables, (10, 10), 20);
+    merge.dropped.taken(1, Some((1, thread, Nanos(20))));
+    assert_eq!(merge.dropped.lost(1, 2), 2);
+    merge.merge(35);
+    assert_eq!(merge.samples_waiting(), 4);
+    let times =
+        |samples: &[Sample]| -> Vec<u64> { samples.iter().map(|sample| sample.time.0).collect() };
+    let (clock, counters) = merge.take_samples_out();
+    assert_eq!(times(&clock), [10, 30]);
+    assert_eq!(
+        [0, 1].map(|at| times(&counters[at])),
+        [vec![15], vec![20; 3]]
+    );
+    merge.merge(u64::MAX);
+    let (clock, counters) = merge.take_samples_out();
+    assert_eq!((times(&clock), times(&counters[1])), (vec![], vec![40]));
 }
 
 #[test]
@@ -104,9 +132,9 @@ fn a_switch_out_sample_waits_for_its_switch_record() {
     sample(&mut merge, 0, 30, 10, SampleKind::Blocked);
     side(&mut merge, 31, 10, Side::SwitchOut { preempted: false });
     merge.merge(25);
-    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Preempted);
+    assert_eq!(merge.take_samples_out().0[0].kind, SampleKind::Preempted);
     merge.merge(u64::MAX);
-    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Blocked);
+    assert_eq!(merge.take_samples_out().0[0].kind, SampleKind::Blocked);
     assert_eq!(merge.on_cpu(), (20 + 6, 0));
 }
 
@@ -155,6 +183,7 @@ fn a_thread_that_was_there_is_on_or_off_its_cpu_as_its_first_switch_tells() {
         side_band: Vec::new(),
         switch_stacks: Vec::new(),
         major_faults: Vec::new(),
+        counters: Vec::new(),
         unshared: Vec::new(),
     };
     let record = |time, tid, what| SideRecord {
@@ -222,6 +251,7 @@ fn a_sample_has_the_state_of_the_openmp_records_before_it() {
     merge.merge(u64::MAX);
     let states: Vec<State> = merge
         .take_samples_out()
+        .0
         .iter()
         .map(|sample| {
             merge

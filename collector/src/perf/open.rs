@@ -1,11 +1,11 @@
 //! Opens the events and ring buffers of a plan.
 //!
 //! Each CPU has up to four events, each with a ring of its own: clock samples, side-band records,
-//! switch-out samples and major page faults. A flood of samples can therefore never cost a mapping or a
-//! switch record. The event of the side band samples minor page faults. All events are attached to the
-//! first process. Its threads and children inherit them. They are enabled at its `exec`. On a process that
-//! runs already, each thread gets events of its own, which write to the same rings; they are enabled
-//! together.
+//! switch-out samples and major page faults; and one for each counter. A flood of samples can therefore
+//! never cost a mapping or a switch record. The event of the side band samples minor page faults. All
+//! events are attached to the first process. Its threads and children inherit them. They are enabled at
+//! its `exec`. On a process that runs already, each thread gets events of its own, which write to the same
+//! rings; they are enabled together.
 //!
 //! Each CPU alone writes to its rings, as the kernel needs it: it orders writers of one CPU only. So no
 //! event has `inherit_stat`. With it a thread that ends writes its counts to the rings of all CPUs,
@@ -20,11 +20,13 @@ use perf_event_open::config::{
     CallChain, Clock, Cpu, ExtraRecord, Inherit, Mmap, OnExecve, Opts, Priv, Proc, RecordIdFormat,
     RegsMask, SampleFormat, SampleOn, Size, UseBuildId, WakeUp, WakeUpOn,
 };
-use perf_event_open::count::Counter;
+use perf_event_open::count::{Counter, Stat};
+use perf_event_open::event::dp::DynamicPmu;
 use perf_event_open::event::hw::Hardware;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 
+use super::counters::{self, Counter as Counted, OnCpu};
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
 use crate::{clock, sys};
@@ -37,7 +39,7 @@ const SWITCH_STACKS_HZ: u64 = 400;
 
 /// What a ring holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+enum Content<'a> {
     /// Clock samples.
     Samples,
     /// mmap, comm, fork, exit and switch records.
@@ -46,6 +48,8 @@ pub enum Content {
     SwitchStacks,
     /// Major page faults.
     MajorFaults,
+    /// The samples of a counter, which has this number.
+    Counter(usize, &'a Counted),
 }
 
 /// One event on one CPU, and its ring.
@@ -53,7 +57,7 @@ pub struct Ring {
     cpu: u16,
     counter: Counter,
     /// The same event on other threads, of a process that ran already. They write to the same ring.
-    _others: Vec<Counter>,
+    others: Vec<Counter>,
     sampler: Sampler,
     /// The first sample at or after the time limit of the last [`Ring::drain`].
     held: Vec<u8>,
@@ -73,6 +77,8 @@ pub struct Rings {
     pub switch_stacks: Vec<Ring>,
     /// Major page faults, one ring per CPU; empty where not permitted.
     pub major_faults: Vec<Ring>,
+    /// Samples of counters: of each, one ring per CPU.
+    pub counters: Vec<Vec<Ring>>,
     /// Keep the events of threads that are not inherited with them ([`unshared`]); none where not
     /// permitted.
     pub unshared: Vec<Counter>,
@@ -80,19 +86,32 @@ pub struct Rings {
 
 impl Rings {
     /// Opens all events on these threads: a process that waits before its `exec`, which enables them, or
-    /// all threads of one that runs. Steps `plan` down until the kernel accepts it.
-    pub fn open(tids: &[i32], mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
+    /// all threads of one that runs. Steps `plan` down until the kernel accepts it. Counters were asked
+    /// for by name, and none is left out.
+    pub fn open(
+        tids: &[i32],
+        mut plan: Plan,
+        counters: &[Counted],
+        situation: Situation,
+    ) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
         let own = sys::allowed_cpus();
         let cpus: Vec<(u32, bool)> = cpus.iter().map(|cpu| (*cpu, own.contains(cpu))).collect();
         let mut notes = Vec::new();
         loop {
-            match Rings::attempt(tids, &plan, &cpus) {
+            match Rings::attempt(tids, &plan, counters, &cpus) {
                 Ok(mut rings) => {
                     rings.notes = notes;
                     return Ok(rings);
                 }
                 Err(refusal) => {
+                    let is_forbidden = matches!(refusal.errno, libc::EACCES | libc::EPERM);
+                    if let Stage::Counter(number) = refusal.stage
+                        && !(is_forbidden && plan.kernel)
+                    {
+                        let counter = &counters[number];
+                        return Err(counters::refused(counter, refusal.errno, situation));
+                    }
                     let (less, note) = step_down(&plan, refusal, situation)?;
                     plan = less;
                     notes.extend(note);
@@ -101,8 +120,13 @@ impl Rings {
         }
     }
 
-    fn attempt(tids: &[i32], plan: &Plan, cpus: &[(u32, bool)]) -> Result<Rings, Refusal> {
-        let open_each = |wanted, content| -> Result<Vec<Ring>, Refusal> {
+    fn attempt(
+        tids: &[i32],
+        plan: &Plan,
+        counters: &[Counted],
+        cpus: &[(u32, bool)],
+    ) -> Result<Rings, Refusal> {
+        let open_each = |wanted, content: Content<'_>| -> Result<Vec<Ring>, Refusal> {
             let cpus = if wanted { cpus } else { &[] };
             let mut rings = Vec::with_capacity(cpus.len());
             for cpu in cpus {
@@ -124,6 +148,11 @@ impl Rings {
             samples: open_each(plan.event.is_some(), Content::Samples)?,
             switch_stacks: open_each(plan.switch_stacks, Content::SwitchStacks)?,
             major_faults: open_each(true, Content::MajorFaults).unwrap_or_default(),
+            counters: counters
+                .iter()
+                .enumerate()
+                .map(|(number, counter)| open_each(true, Content::Counter(number, counter)))
+                .collect::<Result<_, _>>()?,
             unshared: tids.iter().filter_map(|tid| unshared(*tid)).collect(),
         })
     }
@@ -147,7 +176,25 @@ impl Rings {
             .iter()
             .chain(&self.samples)
             .chain(&self.switch_stacks)
+            .chain(self.counters.iter().flatten())
             .map(|ring| ring.counter.file().as_raw_fd())
+    }
+
+    /// What the kernel has counted so far of each counter, on all CPUs. The event of the side band is
+    /// always counted, and tells for how long there was something to count.
+    pub fn counted(&self) -> Vec<(u64, f64)> {
+        let on_cpu = |ring: &Ring| {
+            let all = self.side_band.iter().find(|it| it.cpu == ring.cpu)?;
+            let mut sum = OnCpu::default();
+            for (counted, all) in ring.stats().zip(all.stats()) {
+                sum.events += counted.count;
+                sum.counted += counted.time_running?;
+                sum.ran += all.time_running?;
+            }
+            Some(sum)
+        };
+        let of = |rings: &Vec<Ring>| counters::scaled(rings.iter().filter_map(on_cpu));
+        self.counters.iter().map(of).collect()
     }
 }
 
@@ -157,7 +204,7 @@ impl Ring {
         tids: &[i32],
         (cpu, is_allowed): (u32, bool),
         plan: &Plan,
-        content: Content,
+        content: Content<'_>,
     ) -> Result<Ring, Refusal> {
         let sizes = plan.rings(is_allowed);
         let (stage, exponent) = match content {
@@ -166,26 +213,45 @@ impl Ring {
             Content::SwitchStacks => (Stage::SwitchStacks, sizes.switch_stacks),
             // A page holds 120 of them; they wait for the disk.
             Content::MajorFaults => (Stage::SideBand, 0),
+            Content::Counter(number, counter) => {
+                if counter.is_of_the_kernel() && !plan.kernel {
+                    return Err(Refusal {
+                        stage: Stage::Counter(number),
+                        errno: libc::EACCES,
+                    });
+                }
+                (Stage::Counter(number), sizes.samples - 1)
+            }
         };
-        let options = options(plan, content, exponent);
-        let open = |tid: &i32| {
-            let target = (Proc(*tid as u32), Cpu(cpu));
+        let mut options = options(plan, content, exponent);
+        let try_open = |tid: i32, options: &Opts| {
+            let target = (Proc(tid as u32), Cpu(cpu));
             match (content, plan.event) {
                 (Content::Samples, Some(SampleEvent::Cycles)) => {
-                    Counter::new(Hardware::CpuCycle, target, &options)
+                    Counter::new(Hardware::CpuCycle, target, options)
                 }
-                (Content::Samples, _) => Counter::new(Software::CpuClock, target, &options),
-                (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, &options),
+                (Content::Samples, _) => Counter::new(Software::CpuClock, target, options),
+                (Content::SideBand, _) => Counter::new(Software::MinorPageFault, target, options),
                 (Content::MajorFaults, _) => {
-                    Counter::new(Software::MajorPageFault, target, &options)
+                    Counter::new(Software::MajorPageFault, target, options)
                 }
-                (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, &options),
+                (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
+                (Content::Counter(_, counter), _) => Counter::new(event(counter), target, options),
             }
+        };
+        let mut open = |tid: i32| {
+            let mut counter = try_open(tid, &options);
+            if counter.is_err() && options.stat_format.lost_records {
+                // Before Linux 6.0.
+                options.stat_format.lost_records = false;
+                counter = try_open(tid, &options);
+            }
+            counter
         };
         // A thread may have ended since it was listed.
         let mut counters = Vec::with_capacity(tids.len());
         for tid in tids {
-            match open(tid) {
+            match open(*tid) {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 counter => counters.push(counter.map_err(|error| refusal(stage, &error))?),
             }
@@ -206,7 +272,7 @@ impl Ring {
         Ok(Ring {
             cpu: cpu as u16,
             counter,
-            _others: others,
+            others,
             sampler,
             held: Vec::new(),
         })
@@ -215,6 +281,17 @@ impl Ring {
     /// The CPU.
     pub fn cpu(&self) -> u16 {
         self.cpu
+    }
+
+    /// The number of samples for which the ring had no room, where the kernel counts them.
+    pub fn dropped(&self) -> Option<u64> {
+        self.stats().map(|stat| stat.lost_records).sum()
+    }
+
+    /// What the kernel tells of its events: one for each thread on which they were opened.
+    fn stats(&self) -> impl Iterator<Item = Stat> {
+        let all = std::iter::once(&self.counter).chain(&self.others);
+        all.filter_map(|counter| counter.stat().ok())
     }
 
     /// Passes each record to `each` and frees its room in the ring. Stops at the first sample at or
@@ -248,6 +325,44 @@ impl Ring {
     }
 }
 
+/// The event of a counter.
+fn event(counter: &Counted) -> DynamicPmu {
+    let [config, config1, config2] = counter.event.config;
+    DynamicPmu {
+        ty: counter.event.pmu,
+        config,
+        config1,
+        config2,
+        config3: 0,
+    }
+}
+
+/// Tries to open a counter on this process, as on a program that is recorded.
+///
+/// # Errors
+/// `errno`.
+pub fn try_counter(counter: &Counted) -> Result<(), i32> {
+    let mut plan = Plan::wished(None, true, 1);
+    loop {
+        if counter.is_of_the_kernel() && !plan.kernel {
+            return Err(libc::EACCES);
+        }
+        let mut options = options(&plan, Content::Counter(0, counter), 0);
+        options.stat_format.lost_records = false;
+        // Nothing is executed, so nothing is counted.
+        let cpu = online_cpus().first().copied().unwrap_or(0);
+        let opened = Counter::new(event(counter), (Proc::CURRENT, Cpu(cpu)), options);
+        let Err(error) = opened else {
+            return Ok(());
+        };
+        let errno = refusal(Stage::Counter(0), &error).errno;
+        if !plan.kernel || !matches!(errno, libc::EACCES | libc::EPERM) {
+            return Err(errno);
+        }
+        plan.kernel = false;
+    }
+}
+
 /// An event of the first thread alone, which is never enabled.
 ///
 /// Where all events are inherited, the kernel lets threads exchange their events at a switch
@@ -268,7 +383,7 @@ fn refusal(stage: Stage, error: &io::Error) -> Refusal {
 }
 
 /// The attributes of one event.
-fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
+fn options(plan: &Plan, content: Content<'_>, exponent: u8) -> Opts {
     let follow = if plan.follow {
         Inherit::NewChild
     } else {
@@ -324,6 +439,14 @@ fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
             options.sample_on = SampleOn::Count(FAULTS_EACH);
         }
         Content::MajorFaults => options.sample_on = SampleOn::Count(1),
+        Content::Counter(_, counter) => {
+            options.sample_format = stack_format(plan);
+            options.sample_on = SampleOn::Count(counter.interval);
+        }
+    }
+    if matches!(content, Content::SideBand | Content::Counter(..)) {
+        options.stat_format.time_running = true;
+        options.stat_format.lost_records = content != Content::SideBand;
     }
     options
 }

@@ -141,6 +141,8 @@ pub enum Stage {
     SideBand,
     /// The event of switch-out stacks.
     SwitchStacks,
+    /// That of a counter, by its number.
+    Counter(usize),
     /// The memory of a ring.
     Ring,
 }
@@ -236,8 +238,8 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
 fn without_remedy(errno: i32) -> Option<Impossible> {
     let reason = match errno {
         libc::EMFILE | libc::ENFILE => {
-            "too few open files are allowed for four events on each CPU, with -P of each thread: \
-             raise the limit with `ulimit -n`"
+            "too few open files are allowed for the events on each CPU, with -P of each thread: raise \
+             the limit with `ulimit -n`"
         }
         libc::ESRCH => "the process has ended",
         libc::ENOSYS => "this kernel was built without perf events",
@@ -252,6 +254,7 @@ impl fmt::Display for Stage {
             Stage::Samples => "samples",
             Stage::SideBand => "mmap, fork and switch records",
             Stage::SwitchStacks => "switch-out stacks",
+            Stage::Counter(_) => "counters",
             Stage::Ring => "rings",
         })
     }

@@ -5,6 +5,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
 use omp_model::views::{ListRow, Request};
 use report::Document;
+use report::document::Column;
 use report::find::{self, Named};
 use report::functions::{Kind, seconds};
 use report::query::Source;
@@ -18,9 +19,9 @@ use crate::stop::Stop;
 /// The limit of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Limit {
-    /// Seconds.
-    Seconds(f64),
-    /// Percent of all thread time.
+    /// Seconds, or events of a counter.
+    Number(f64),
+    /// Percent of all thread time, or of all events of the counter.
     Percent(f64),
     /// A multiple of the base experiment's value.
     OfBase(f64),
@@ -132,7 +133,7 @@ fn limit(text: &str) -> Option<Limit> {
     if let Some(percent) = text.strip_suffix('%') {
         return number(percent).map(Limit::Percent);
     }
-    number(text.strip_suffix('s').unwrap_or(text)).map(Limit::Seconds)
+    number(text.strip_suffix('s').unwrap_or(text)).map(Limit::Number)
 }
 
 /// Prints a verdict. If a condition fails, the exit status is 1.
@@ -147,7 +148,7 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
         let one = Measure::of(session, first, &check)?;
         let (mut value, total) = (one.value(), one.total());
         let limit = match (check.limit, others.last()) {
-            (Limit::Seconds(seconds), _) => seconds,
+            (Limit::Number(number), _) => number,
             (Limit::Percent(percent), _) => percent / 100.0 * total,
             (Limit::OfBase(times), Some(base)) => {
                 let base = base.source(&session.settings);
@@ -162,13 +163,14 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
             }
         };
         let passed = check.holds(value, limit);
+        let column = Column::time(one.quantity);
         let line = format!(
-            "{} {}: {} s ({:.2} % of all), limit {} s",
+            "{} {}: {} ({:.2} % of all), limit {}",
             if passed { "PASS" } else { "FAIL" },
             arguments[0],
-            text::seconds(value),
+            column.amount(value),
             text::percent(value, total),
-            text::seconds(limit)
+            column.amount(limit)
         );
         let facts = [
             ("check", json!(arguments[0])),
@@ -249,9 +251,13 @@ impl<'s> Measure<'s> {
         seconds(&self.request, row, self.quantity)
     }
 
-    /// All thread time.
+    /// All thread time, or all events of the counter.
     fn total(&self) -> f64 {
-        let all = Quantity::Time(Flavour::Exclusive, Metric::Total);
+        let whole = match self.quantity {
+            Quantity::Time(_, metric) if metric.is_counter() => metric,
+            _ => Metric::Total,
+        };
+        let all = Quantity::Time(Flavour::Exclusive, whole);
         seconds(&self.request, &self.total, all)
     }
 
@@ -292,7 +298,7 @@ mod tests {
             ),
             (
                 "e.total(main)<=2s",
-                check("e.total", Some("main"), "<=", Limit::Seconds(2.0)),
+                check("e.total", Some("main"), "<=", Limit::Number(2.0)),
             ),
             (
                 "i.ompwork(f(int, a<b>)) < 1.05 * base",

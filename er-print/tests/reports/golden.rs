@@ -98,6 +98,34 @@ goldens! {
         "-limit", "20%", "-functions", "-calltree", "-gprof", "-OMP_preg", "-Threads",
         "-printmode", "json", "-metrics", "e.ompwork", "-functions", "omp.er",
     ];
+    counters: "counters.txt", [
+        "-functions", "-calltree", "-Threads", "-thread_list", "-OMP_preg", "-OMP_task", "-overview",
+        "-metric_list", "cnt.er",
+    ];
+    counters_by_line_and_callee: "counters_by_line.txt", [
+        "-metrics", "e.page-faults:i.%cycles", "-sort", "i.cycles", "-lines", "-pcs", "-gprof",
+        "-Seconds", "-CPUs", "-printmode", ",", "-functions", "cnt.er",
+    ];
+    counters_in_machine_mode: "counters_machine.txt", [
+        "-viewmode", "machine", "-metrics", "i.instructions:e.CYCLES", "-functions", "cnt.er",
+    ];
+    counters_under_a_filter: "counters_filtered.txt", [
+        "-metrics", "e.instructions:e.cycles", "-filters", "THRID==2", "-functions", "-filters",
+        "TSTAMP<6000000", "-functions", "cnt.er",
+    ];
+    counters_as_json: "counters.json",
+        ["-printmode", "json", "-functions", "-OMP_preg", "-overview", "-header", "cnt.er"];
+    counters_added_up: "counters_added_up.txt",
+        ["-metrics", "e.cycles:e.total", "-functions", "cnt.er", "cnt.er"];
+    counters_compared: "compare_counters.txt", [
+        "-compare", "on", "-metrics", "e.cycles:e.total", "-functions", "-OMP_preg", "-OMP_task",
+        "-thread_list", "-overview", "cnt.er", "omp.er",
+    ];
+    counters_as_limits: "check_counters.txt", [
+        "-check", "page-faults<40", "-check", "i.instructions(bar)<80%", "-check",
+        "cycles<=1.1*base", "cnt.er", "cnt.er",
+    ];
+    header_with_counters: "header_counters.txt", ["-header", "cnt.er"];
     short_names: "short_names.txt",
         ["-name", "short", "-functions", "-OMP_preg", "-OMP_task", "omp.er"];
     blame: "blame.txt", ["-metrics", "e.ompwork:e.blame:i.blame", "-functions", "omp.er"];

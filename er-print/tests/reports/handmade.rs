@@ -17,7 +17,7 @@
 
 use std::path::Path;
 
-use experiment::header::{Losses, Runtime};
+use experiment::header::{Counter, Losses, Runtime};
 use experiment::ids::{
     ContextId, FrameId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId, ThreadStateId,
 };
@@ -73,6 +73,47 @@ fn time(
 
 /// Writes the experiment of a program with OpenMP.
 pub(crate) fn openmp(path: &Path) {
+    program_with_openmp().write(path);
+}
+
+/// Writes the same with counters. A sample of cycles and of instructions is 0.1 billion.
+///
+/// | counter | samples | events |
+/// |---|---|---|
+/// | `cycles` | one for each of the clock | 2.8 billion |
+/// | `instructions` | two for each of the clock on the initial thread, one on the worker | 4.7 billion |
+/// | `cache-misses` | one for each of the clock on the worker | 9000, of which half were counted |
+/// | `page-faults` | three in `main` alone, of which one was dropped | 36 |
+/// | `cpu-migrations` | none | 1 |
+pub(crate) fn counted(path: &Path) {
+    let mut make = program_with_openmp();
+    let on_cpu = |sample: &&Sample| sample.kind.scheduling() == Scheduling::Running;
+    let clock: Vec<Sample> = make.samples.iter().filter(on_cpu).copied().collect();
+    let of = |times: [usize; 2]| -> Vec<Sample> {
+        let each = |sample: &Sample| std::iter::repeat_n(*sample, times[sample.thread.index()]);
+        clock.iter().flat_map(each).collect()
+    };
+    let mut counter = |name: &str, interval, events, counted, samples: Vec<Sample>| {
+        make.header.counters.push(Counter {
+            name: name.to_owned(),
+            interval,
+            events,
+            counted,
+            samples: samples.len() as u64,
+            lost: 0,
+        });
+        make.counters.push(samples);
+    };
+    counter("cycles", 100_000_007, 2_800_000_000, 1.0, of([1, 1]));
+    counter("instructions", 100_000_007, 4_700_000_000, 1.0, of([2, 1]));
+    counter("cache-misses", 503, 9_000, 0.5, of([0, 1]));
+    counter("page-faults", 11, 36, 1.0, clock[..3].to_vec());
+    counter("cpu-migrations", 11, 1, 1.0, Vec::new());
+    make.header.counters[3].lost = 1;
+    make.write(path);
+}
+
+fn program_with_openmp() -> Builder {
     let mut make = builder("app");
     let app = make.module("/home/ann/app/app", RuntimeKind::None);
     let omp = make.module("/usr/lib/libomp.so.5", RuntimeKind::Kmp);
@@ -264,7 +305,7 @@ pub(crate) fn openmp(path: &Path) {
         most: Nanos(60_000_000),
         squares: 4_000_000_000_000_000,
     });
-    make.write(path);
+    make
 }
 
 /// Writes the experiment of a program without OpenMP.

@@ -54,6 +54,7 @@ pub(crate) fn er_print_reading(folder: &Path, words: &[&str], input: &str) -> En
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     handmade::openmp(&folder.path().join("omp.er"));
+    handmade::counted(&folder.path().join("cnt.er"));
     handmade::plain(&folder.path().join("plain.er"));
     handmade::single(&folder.path().join("one.er"));
     handmade::marked(&folder.path().join("marked.er"));

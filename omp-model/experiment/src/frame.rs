@@ -63,6 +63,8 @@ numbered! {
         Spans = 28,
         PhaseSums = 29,
         SamplePoints = 30,
+        /// Samples of a counter, behind its number among those of the header.
+        CounterSamples = 31,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Header {
     pub paused_ns: u64,
     /// The sampling clock.
     pub sampling: Sampling,
+    /// The counters that were asked for, in that order.
+    pub counters: Vec<Counter>,
     /// OpenMP runtimes that reported themselves, in order of appearance.
     pub runtimes: Vec<Runtime>,
     /// What was lost or cut.
@@ -104,6 +106,59 @@ pub struct Sampling {
     pub cpu_ns: u64,
     /// Time that a hypervisor took from threads on their CPUs, in nanoseconds; not in `cpu_ns`.
     pub stolen_ns: u64,
+}
+
+/// An event that was counted, and sampled each time that so many had come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counter {
+    /// perf's name: `cache-misses`, `r01c2`, `cpu/event=0x3c,umask=0/`.
+    pub name: String,
+    /// Events from one sample to the next, of a thread on one CPU.
+    pub interval: u64,
+    /// The events of all recorded threads. The kernel counted them, or as many of them as
+    /// [`counted`](Counter::counted) says, and they are scaled to the whole; 0 if it did not say.
+    pub events: u64,
+    /// For which part of the threads' time on CPUs it was counted: less than 1 where more events were
+    /// asked for than the processor can count at a time.
+    pub counted: f64,
+    /// Samples, those of threads included that are not recorded, and those that were dropped: a sample
+    /// beside them on the CPU counts for them too.
+    pub samples: u64,
+    /// Samples that the kernel dropped for want of room.
+    pub lost: u64,
+}
+
+/// The most counters of a recording.
+pub const MOST_COUNTERS: usize = 64;
+
+/// The longest name of a counter, in bytes.
+pub const LONGEST_COUNTER: usize = 128;
+
+impl Counter {
+    /// Whether a name can be one of a counter: it stands in lists of metrics, which `:` divides, behind
+    /// one of `.%+!`.
+    pub fn is_name(name: &str) -> bool {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/,=".contains(&byte);
+        (1..=LONGEST_COUNTER).contains(&name.len())
+            && name.as_bytes()[0].is_ascii_alphanumeric()
+            && name.bytes().all(is_allowed)
+    }
+
+    /// Whether its events are nanoseconds.
+    pub fn is_clock(name: &str) -> bool {
+        matches!(name, "cpu-clock" | "task-clock")
+    }
+
+    /// The events that a sample stands for: the kernel's count divided by the samples, so that all samples
+    /// together are that count. It makes up for samples that were dropped, for what threads counted
+    /// after their last sample, and for time in which the event was not counted.
+    pub fn events_each(&self) -> f64 {
+        match (self.events, self.samples) {
+            (0, _) | (_, 0) => self.interval as f64,
+            (events, samples) => events as f64 / samples as f64,
+        }
+    }
 }
 
 /// An OpenMP runtime in the target.

@@ -89,6 +89,8 @@ pub const HEADER: &str = "header.json";
 pub struct Batch<'a> {
     /// Samples, of each thread in the order of time.
     pub samples: &'a [Sample],
+    /// Likewise those of each counter, in the order of [`Header::counters`].
+    pub counters: &'a [Vec<Sample>],
     /// Time accounting.
     pub sums: &'a [Sum],
     /// Time that other threads waited for a mutex, by its holder.
@@ -284,6 +286,17 @@ pub enum Warning {
     NoHeader,
 }
 
+/// The samples of a counter.
+#[derive(Clone, Debug, Default)]
+pub struct CounterSamples {
+    /// The counter's name; several recordings together have one for each.
+    pub name: String,
+    /// The events that each sample stands for; seconds of one that counts nanoseconds.
+    pub events_each: f64,
+    /// The samples, packed: each made as the counter fired in user code or in the kernel.
+    pub samples: Samples,
+}
+
 /// A recording, read.
 #[derive(Clone, Debug, Default)]
 pub struct Experiment {
@@ -295,8 +308,10 @@ pub struct Experiment {
     pub header: Header,
     /// The tables.
     pub tables: Tables,
-    /// The samples, packed.
+    /// The samples of the clock and at switches, packed.
     pub samples: Samples,
+    /// The samples of counters.
+    pub counters: Vec<CounterSamples>,
     /// Time accounting, packed.
     pub sums: Sums,
     /// Time that other threads waited for a mutex, by its holder; the rows of each frame are sorted

@@ -9,14 +9,15 @@ use untrusted::printable;
 
 use crate::column::{Corrupt, Decoder, Scratch};
 use crate::frame::{self, FILE_MARK, Found, Kind};
-use crate::header::{FORMAT_VERSION, Header};
+use crate::header::{Counter, FORMAT_VERSION, Header, MOST_COUNTERS};
 use crate::ids::Nanos;
 use crate::rows::{Interval, RegionSpan, SLICE, SamplePoint, Span, TaskSpan};
-use crate::store::Reading;
+use crate::store::{Reading, Store};
 use crate::stored::{self, Known, ThreadRow};
 use crate::tables::Interner;
 use crate::{
-    Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows, text_rows,
+    CounterSamples, Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows,
+    text_rows,
 };
 
 pub(crate) fn open(path: &Path) -> Result<Experiment, OpenError> {
@@ -156,7 +157,17 @@ const LONGEST_HEADER: u64 = 16 << 20;
 pub fn read_header(experiment: &Path) -> Option<Header> {
     let bytes = untrusted::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
     let header: Header = header_of(&bytes).ok()?;
-    stored::moment(header.duration_ns).is_ok().then_some(header)
+    check_header(&header).is_ok().then_some(header)
+}
+
+/// Checks what the rest of a program relies on.
+fn check_header(header: &Header) -> Result<(), Corrupt> {
+    stored::moment(header.duration_ns)?;
+    let mut names = header.counters.iter().map(|counter| &counter.name);
+    if header.counters.len() > MOST_COUNTERS || !names.all(|name| Counter::is_name(name)) {
+        return Err(Corrupt("counters that no recording has"));
+    }
+    Ok(())
 }
 
 /// The header in its JSON, with text that a terminal does not obey.
@@ -207,6 +218,10 @@ struct Contents {
     experiment: Experiment,
     /// The last header among the records.
     header: Option<Header>,
+    /// The samples of counters, by their numbers.
+    counters: Vec<Samples>,
+    /// The record file.
+    store: Store,
 }
 
 impl Contents {
@@ -220,6 +235,8 @@ impl Contents {
                 ..Experiment::default()
             },
             header: None,
+            counters: Vec::new(),
+            store: file.store(),
         }
     }
 
@@ -246,6 +263,18 @@ impl Contents {
             warnings.push(Warning::NoHeader);
         }
         experiment.header = header.unwrap_or_default();
+        let counters = experiment.header.counters.iter().zip(self.counters);
+        experiment.counters = counters
+            .map(|(counter, samples)| CounterSamples {
+                name: counter.name.clone(),
+                events_each: if Counter::is_clock(&counter.name) {
+                    counter.events_each() / 1e9
+                } else {
+                    counter.events_each()
+                },
+                samples,
+            })
+            .collect();
         experiment.warnings = warnings;
         experiment
     }
@@ -314,10 +343,12 @@ impl Contents {
     /// Extends the recording to the time of the last sample, which is known only by unpacking.
     fn extend_to_the_last_sample(&mut self) {
         let known = Known::of(&self.experiment.tables);
-        self.experiment.samples.may_point_to(known);
         self.experiment.sums.may_point_to(known);
-        let last = self.experiment.samples.last();
-        self.experiment.last = self.experiment.last.max(last);
+        let counters = self.counters.iter_mut();
+        for samples in counters.chain([&mut self.experiment.samples]) {
+            samples.may_point_to(known);
+            self.experiment.last = self.experiment.last.max(samples.last());
+        }
     }
 
     fn frame(
@@ -329,6 +360,7 @@ impl Contents {
     ) -> Result<(), Corrupt> {
         match kind {
             Kind::Samples => return self.experiment.samples.add_frame(payload, range),
+            Kind::CounterSamples => return self.counter_samples(payload, range),
             Kind::End => {
                 self.experiment.finished = true;
                 return Decoder::of(payload).finish();
@@ -356,13 +388,24 @@ impl Contents {
         decoder.finish()
     }
 
+    fn counter_samples(&mut self, payload: &[u8], range: Range<u64>) -> Result<(), Corrupt> {
+        let known = self.header.as_ref().map_or(0, |it| it.counters.len());
+        let (&number, payload) = payload.split_first().ok_or(Corrupt("an empty frame"))?;
+        if usize::from(number) >= known {
+            return Err(Corrupt("a counter that the header does not have"));
+        }
+        let store = || Samples::of_file(self.store.clone());
+        self.counters.resize_with(known, store);
+        self.counters[usize::from(number)].add_frame(payload, range.start + 1..range.end)
+    }
+
     fn header(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Corrupt> {
         let length = decoder.number()?;
         let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
         let json = decoder.text(length)?;
         let header = header_of(json);
         let header: Header = header.map_err(|_| Corrupt("the header is not JSON"))?;
-        stored::moment(header.duration_ns)?;
+        check_header(&header)?;
         self.header = Some(header);
         Ok(())
     }

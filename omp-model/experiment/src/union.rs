@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::header::Header;
+use crate::header::{Counter, Header};
 use crate::ids::{
     ContextId, FrameId, LockId, LoopId, ModuleId, NameId, PhaseId, ProcessId, StackId, ThreadId,
     ThreadStateId,
@@ -18,7 +18,7 @@ use crate::symbols::{
 use crate::tables::{
     Context, Frame, Lock, Loop, Phase, Process, Stack, StackEntry, Tables, Thread, ThreadState,
 };
-use crate::{Experiment, Samples, Sums};
+use crate::{CounterSamples, Experiment, Samples, Sums};
 
 /// Several experiments as one.
 #[derive(Clone, Debug)]
@@ -59,6 +59,15 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         name: join(parts.iter().map(|part| part.0.name.as_str())),
         header: united_header(parts),
         samples: Samples::unite(parts_and_ids().map(|(part, ids)| (&part.samples, ids))),
+        // Each experiment's samples stand for their own number of events.
+        counters: parts_and_ids()
+            .flat_map(|(part, ids)| {
+                part.counters.iter().map(move |counter| CounterSamples {
+                    samples: Samples::unite([(&counter.samples, ids)]),
+                    ..counter.clone()
+                })
+            })
+            .collect(),
         sums: Sums::unite(parts_and_ids().map(|(part, ids)| (&part.sums, ids))),
         blames: rows!(blames: thread by thread, thread_state by thread_state),
         intervals: rows!(intervals: thread by thread, thread_state by thread_state),
@@ -114,6 +123,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         all.sampling.cpu_ns += header.sampling.cpu_ns;
         all.sampling.stolen_ns += header.sampling.stolen_ns;
         all.runtimes.extend(header.runtimes.iter().cloned());
+        add_counters(&mut all.counters, &header.counters);
         for note in &header.notes {
             if !all.notes.contains(note) {
                 all.notes.push(note.clone());
@@ -144,6 +154,26 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         }
     }
     all
+}
+
+/// Adds up the counters of the same name.
+fn add_counters(all: &mut Vec<Counter>, more: &[Counter]) {
+    for counter in more {
+        match all.iter_mut().find(|known| known.name == counter.name) {
+            Some(known) => {
+                let events = [&*known, counter].map(|it| it.events as f64);
+                let all: f64 = events.iter().sum();
+                if all > 0.0 {
+                    let parts = events[0] * known.counted + events[1] * counter.counted;
+                    known.counted = parts / all;
+                }
+                known.events = known.events.saturating_add(counter.events);
+                known.samples = known.samples.saturating_add(counter.samples);
+                known.lost = known.lost.saturating_add(counter.lost);
+            }
+            None => all.push(counter.clone()),
+        }
+    }
 }
 
 /// Maps the ids of one experiment to those of the union.

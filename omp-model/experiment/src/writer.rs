@@ -35,6 +35,8 @@ pub struct Writer {
     buffer: Vec<u8>,
     /// The resolution of the samples' times.
     tick: Nanos,
+    /// The number of counters in the header.
+    counters: usize,
     written: Written,
 }
 
@@ -90,6 +92,7 @@ impl Writer {
             encoder: Encoder::new().map_err(refused(&records))?,
             buffer: frame::file_mark(FORMAT_VERSION).to_vec(),
             tick: sample_tick(&header.sampling),
+            counters: header.counters.len(),
             written: Written {
                 known: Known::of(&Tables::default()),
                 ..Written::default()
@@ -117,7 +120,8 @@ impl Writer {
         self.buffer.clear();
         let known = Known::of(tables);
         self.push_tables(tables, &known)
-            .and_then(|()| self.push_samples(batch.samples, &known))
+            .and_then(|()| self.push_samples(Kind::Samples, &[], batch.samples, &known))
+            .and_then(|()| self.push_counters(batch.counters, &known))
             .and_then(|()| self.push_rows(batch, &known))
             .map_err(|Corrupt(what)| ExperimentError::Impossible(what))?;
         self.flush()?;
@@ -214,7 +218,24 @@ impl Writer {
         self.push_table(Kind::Threads, &threads, 0, known)
     }
 
-    fn push_samples(&mut self, all: &[Sample], known: &Known) -> Result<(), Corrupt> {
+    fn push_counters(&mut self, counters: &[Vec<Sample>], known: &Known) -> Result<(), Corrupt> {
+        if counters.len() > self.counters {
+            return Err(Corrupt("a counter that the header does not have"));
+        }
+        for (number, samples) in (0_u8..).zip(counters) {
+            self.push_samples(Kind::CounterSamples, &[number], samples, known)?;
+        }
+        Ok(())
+    }
+
+    /// Writes samples behind what tells which they are.
+    fn push_samples(
+        &mut self,
+        kind: Kind,
+        head: &[u8],
+        all: &[Sample],
+        known: &Known,
+    ) -> Result<(), Corrupt> {
         for sample in all {
             known.id::<ThreadId>(u64::from(sample.thread.0))?;
             known.id::<StackId>(u64::from(sample.stack.0))?;
@@ -223,7 +244,8 @@ impl Writer {
         }
         for chunk in all.chunks(MAX_ROWS) {
             let payload = samples::encode(&mut self.encoder, chunk, self.tick);
-            frame::push_frame(&mut self.buffer, Kind::Samples, &payload);
+            let payload = [head, &payload].concat();
+            frame::push_frame(&mut self.buffer, kind, &payload);
         }
         Ok(())
     }

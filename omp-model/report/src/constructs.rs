@@ -36,8 +36,9 @@ pub(crate) trait ConstructRow: Sized {
     /// One for each way that the program came to it.
     fn contexts(&self) -> &[ContextId];
 
-    /// Its seconds by [`REGION_METRICS`]; nothing for a flavour that such rows do not have.
-    fn seconds(&self, flavour: Flavour) -> Option<&[f64]>;
+    /// Its seconds or events by a metric; nothing for a metric or a flavour that such rows do not
+    /// have.
+    fn value(&self, flavour: Flavour, metric: Metric) -> Option<f64>;
 
     /// The number by which rows are in their own order, largest first.
     fn weight(&self) -> f64;
@@ -86,7 +87,7 @@ pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> List<T> {
     let mut rows = all(query);
     let total = total(&rows);
     let rank = query.rank();
-    let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, seconds);
+    let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, T::value);
     if by.is_none() && rank == Rank::Change {
         let rank = |joined: &Joined<T>| rank.of(joined, T::weight);
         rows.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
@@ -109,12 +110,6 @@ fn total<T: ConstructRow>(joined: &[Joined<T>]) -> Option<Joined<T>> {
         name: TOTAL.to_owned(),
         rows,
     })
-}
-
-/// The seconds of a row; `None` if such rows have no such metric or flavour.
-fn seconds<T: ConstructRow>(row: &T, flavour: Flavour, metric: Metric) -> Option<f64> {
-    let at = REGION_METRICS.iter().position(|&known| known == metric)?;
-    Some(row.seconds(flavour)?[at])
 }
 
 /// Every construct of the query.
@@ -145,12 +140,16 @@ fn all<T: ConstructRow>(query: &Query<'_>) -> Vec<Joined<T>> {
 pub(crate) fn table<T: ConstructRow>(
     query: &Query<'_>,
     mut fields: Vec<Field<'_, T>>,
-    compared: &[&str],
+    compared: &[impl AsRef<str>],
     list: &List<T>,
 ) -> Table {
     let is_comparison = query.is_comparison();
     if is_comparison {
-        let at = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
+        let at = |field: &Field<'_, T>| {
+            compared
+                .iter()
+                .position(|id| id.as_ref() == field.column.id)
+        };
         fields.retain(|field| at(field).is_some());
         fields.sort_by_key(at);
         let columns = fields.iter_mut().map(|field| &mut field.column);
@@ -211,7 +210,7 @@ fn compare(column: &mut Column) {
     }
     column
         .heading
-        .retain(|line| !line.is_empty() && line != "sec.");
+        .retain(|line| !matches!(&**line, "" | "sec." | "#"));
     if column.heading.len() == 1 {
         column.heading.insert(0, String::new());
     }
@@ -289,21 +288,30 @@ fn first_few(numbers: &[u32]) -> String {
     }
 }
 
-/// The times of [`REGION_METRICS`] in these flavours.
+/// The times of [`REGION_METRICS`] and the events of counters in these flavours.
 pub(crate) fn times<'a, T: ConstructRow>(
+    query: &Query<'_>,
     flavours: &'static [Flavour],
 ) -> impl Iterator<Item = Field<'a, T>> {
-    let metrics = REGION_METRICS.into_iter().enumerate();
-    metrics.flat_map(|(at, metric)| {
+    let counters: Vec<Metric> = query.all.analysis.available().counters().collect();
+    let metrics = REGION_METRICS.into_iter().chain(counters);
+    metrics.flat_map(|metric| {
         flavours.iter().map(move |&flavour| {
             let column = Column::time(Quantity::Time(flavour, metric));
-            let seconds = move |row: &T| Value::known(row.seconds(flavour).map(|it| it[at]));
-            Field::of(column, seconds).heading(heading(metric))
+            let value = move |row: &T| Value::known(row.value(flavour, metric));
+            Field::of(column, value).heading(heading(metric))
         })
     })
 }
 
-const fn heading(metric: Metric) -> [&'static str; 2] {
+/// The columns of the counters, by their keys.
+pub(crate) fn counters(query: &Query<'_>) -> Vec<String> {
+    let counters = query.all.analysis.available().counters();
+    let id = |metric| Quantity::Time(Flavour::Exclusive, metric).id();
+    counters.map(id).collect()
+}
+
+fn heading(metric: Metric) -> [&'static str; 2] {
     match metric {
         Metric::OmpWork => ["OMP Work", "sec."],
         Metric::OmpWait => ["OMP Wait", "sec."],
@@ -318,7 +326,8 @@ const fn heading(metric: Metric) -> [&'static str; 2] {
         Metric::Atomic => ["Atomic", "sec."],
         Metric::Task => ["Tasks", "sec."],
         Metric::Total => ["Total", "sec."],
-        other => [other.words(), "sec."],
+        other if other.is_time() => [other.words(), "sec."],
+        other => [other.words(), "#"],
     }
 }
 
@@ -362,8 +371,9 @@ mod tests {
             &[]
         }
 
-        fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
-            (flavour == Flavour::Exclusive).then_some(&self.seconds)
+        fn value(&self, flavour: Flavour, metric: Metric) -> Option<f64> {
+            let at = REGION_METRICS.iter().position(|known| *known == metric)?;
+            (flavour == Flavour::Exclusive).then_some(self.seconds[at])
         }
 
         fn weight(&self) -> f64 {
@@ -402,7 +412,7 @@ mod tests {
                 rows: vec![Some(Waiting { name, seconds })],
             }
         });
-        let by = list::sort_as_asked(&mut rows, key, Rank::Largest, seconds);
+        let by = list::sort_as_asked(&mut rows, key, Rank::Largest, Waiting::value);
         let names = rows.map(|row| row.name);
         (names.concat(), by.unwrap_or_default())
     }

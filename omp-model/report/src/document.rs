@@ -164,7 +164,7 @@ pub struct TablePart {
     /// The line above it; may be empty.
     pub caption: String,
     /// The keys of its columns.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
 }
 
 /// A column.
@@ -346,7 +346,7 @@ pub enum Value {
     Omitted,
     /// A number with the column's unit and decimals.
     Number(f64),
-    /// Seconds, of which some stand where they were inferred to be: no sample shows them there.
+    /// Seconds or events, of which some stand where they were inferred to be: no sample shows them there.
     Placed {
         /// All of them.
         seconds: f64,
@@ -424,7 +424,8 @@ impl Column {
             id: quantity.id(),
             label: quantity.label(),
             unit: match quantity {
-                Quantity::Time(..) => Unit::Seconds,
+                Quantity::Time(_, metric) if metric.is_time() => Unit::Seconds,
+                Quantity::Time(..) => Unit::None,
                 Quantity::Size => Unit::Bytes,
                 Quantity::Address | Quantity::Name => Unit::None,
             },
@@ -432,7 +433,10 @@ impl Column {
             quantity: Some(quantity),
             value: column.value,
             percent: column.percent,
-            decimals: 3,
+            decimals: match quantity {
+                Quantity::Time(_, metric) if !metric.is_time() => 0,
+                _ => 3,
+            },
             json: match quantity {
                 Quantity::Name => InJson::Nowhere,
                 _ => InJson::Values,
@@ -491,6 +495,15 @@ impl Column {
         !self.heading.is_empty() && (self.value || self.percent)
     }
 
+    /// One of its numbers with its unit: `0.250 s`, `4000`.
+    pub fn amount(&self, value: f64) -> String {
+        let number = format!("{value:.*}", self.decimals);
+        match self.unit.word() {
+            "" => number,
+            unit => format!("{number} {unit}"),
+        }
+    }
+
     /// Whether it is the name.
     pub fn is_name(&self) -> bool {
         self.quantity == Some(Quantity::Name)
@@ -499,10 +512,10 @@ impl Column {
 
 impl TablePart {
     /// Columns by their keys, under a line.
-    pub fn new(caption: &str, columns: impl IntoIterator<Item = &'static str>) -> TablePart {
+    pub fn new(caption: &str, columns: impl IntoIterator<Item: Into<String>>) -> TablePart {
         TablePart {
             caption: caption.to_owned(),
-            columns: columns.into_iter().collect(),
+            columns: columns.into_iter().map(Into::into).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `header`: how an experiment was recorded, and what it lacks.
 
 use experiment::Experiment;
-use experiment::header::Header;
+use experiment::header::{Counter, Header};
 use experiment::ids::Nanos;
 use omp_model::analysis::Analysis;
 use serde_json::{Value as Json, json};
@@ -250,6 +250,7 @@ fn sampling(header: &Header) -> Vec<Line> {
     );
     lines.push(lossy(lost, losses.samples + losses.side_band));
     stacks(header, &mut lines);
+    counters(header, &mut lines);
     lines
 }
 
@@ -286,6 +287,37 @@ fn clock(header: &Header, lines: &mut Vec<Line>) {
         "  Bytes of stack copied at a sample: {}",
         sampling.stack_bytes
     )));
+}
+
+/// The counters, and how exact their counts are.
+fn counters(header: &Header, lines: &mut Vec<Line>) {
+    for counter in &header.counters {
+        let Counter {
+            name,
+            interval,
+            events,
+            counted: part,
+            samples,
+            lost,
+        } = counter;
+        let unit = if Counter::is_clock(name) { " ns" } else { "" };
+        lines.push(Line::plain(format!(
+            "Counter {name}: {events}{unit} in {}, one for each {interval}{unit} of a thread on a CPU",
+            counted(*samples, "sample", "samples"),
+        )));
+        if *part < 1.0 {
+            lines.push(Line::warning(format!(
+                "  Counted for {:.1} % of the time, in turns with other events, and scaled to all of it",
+                100.0 * part
+            )));
+        }
+        if *lost > 0 {
+            lines.push(Line::warning(format!(
+                "  Dropped for want of room: {}; those beside them on the CPU count for them",
+                counted(*lost, "sample", "samples"),
+            )));
+        }
+    }
 }
 
 /// The numbers of complete stacks, by how they were completed, and of cut ones, by reason.

@@ -45,8 +45,7 @@ pub fn cpus(query: &Query<'_>) -> Document {
         let (profile, names) = (source.by_second(), source.names());
         let facts = source.analysis.facts(&names);
         let filter = source.settings.filter.as_ref().map(|it| (it, &facts));
-        let samples = source.analysis.experiment.samples.iter();
-        let cpus = filter::on_cpus(profile, filter, samples);
+        let cpus = filter::on_cpus(profile, filter, source.analysis.samples());
         indexes::cpus(profile, &cpus, metrics)
     })
 }
@@ -95,7 +94,7 @@ pub fn samples(query: &Query<'_>) -> Document {
 fn values_of<'a>(source: &Source<'a>, expression: &Filter) -> (&'a Profile, Vec<filter::Parts>) {
     let names = source.names();
     let facts = source.analysis.facts(&names);
-    let samples = source.analysis.experiment.samples.iter();
+    let samples = source.analysis.samples();
     let profile = if asks_when(expression) {
         source.by_second()
     } else {

@@ -2,7 +2,7 @@
 
 use experiment::ids::{ContextId, ThreadId};
 use experiment::tables::{LoopClause, Schedule};
-use omp_model::metrics::Flavour;
+use omp_model::metrics::{Flavour, Metric};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::openmp::Measured;
@@ -395,7 +395,7 @@ impl ConstructRow for LoopRow {
         &[]
     }
 
-    fn seconds(&self, _: Flavour) -> Option<&[f64]> {
+    fn value(&self, _: Flavour, _: Metric) -> Option<f64> {
         None
     }
 

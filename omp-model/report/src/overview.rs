@@ -68,6 +68,9 @@ fn alone(query: &Query<'_>) -> Document {
     }
     blocks.push(Block::Table(experiment(source, &look)));
     blocks.push(Block::Table(times(&look.overview)));
+    if !look.overview.counters.is_empty() {
+        blocks.push(Block::Table(counters(&look.overview)));
+    }
     blocks.extend(
         look.first
             .as_ref()
@@ -95,6 +98,7 @@ fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
         ("duration", json!(look.duration)),
         ("processes", json!(look.overview.processes)),
         ("threads", Json::Object(threads)),
+        ("counters", counters_json(&look.overview)),
     ])
 }
 
@@ -165,6 +169,56 @@ fn times(overview: &Overview) -> Table {
     shares::table(&CELLS, caption, columns, rows.collect())
 }
 
+/// The events of counters, and what they say together.
+fn counters(overview: &Overview) -> Table {
+    const CELLS: [Cell; 3] = [
+        Cell::left("  ", 46),
+        Cell::right(16, ""),
+        Cell::left(" ", 0),
+    ];
+    let row = |name: &str, value, unit: &str, decimals| Row {
+        values: vec![vec![
+            Value::Absent,
+            Value::Number(value),
+            match unit {
+                "" => Value::Absent,
+                unit => Value::Text(unit.to_owned()),
+            },
+        ]],
+        decimals: Some(decimals),
+        ..Row::at(0, name)
+    };
+    let events = overview.counters.iter().map(|&(metric, events)| {
+        let (unit, decimals) = if metric.is_time() { ("s", 3) } else { ("", 0) };
+        Row {
+            target: Some(Target::Metric(metric)),
+            ..row(metric.words(), events, unit, decimals)
+        }
+    });
+    let rates = overview.rates().into_iter();
+    let rates = rates.map(|(rate, value)| row(rate.words, value, rate.unit, 2));
+    let columns = vec![
+        Column::name(),
+        number("events", "Events", Unit::None, 0),
+        number("unit", "Unit", Unit::None, 0),
+    ];
+    let caption = "Events of all threads".to_owned();
+    shares::table(&CELLS, caption, columns, events.chain(rates).collect())
+}
+
+/// The same for JSON.
+fn counters_json(overview: &Overview) -> Json {
+    let events = overview.counters.iter();
+    let events = events.map(|&(metric, events)| (metric.id(), events));
+    let rates = overview.rates().into_iter();
+    let rates = rates.map(|(rate, value)| (rate.id, value));
+    let all = events.chain(rates);
+    Json::Object(
+        all.map(|(id, value)| (id.to_owned(), json!(value)))
+            .collect(),
+    )
+}
+
 /// The functions with most thread time, under the row of all, which JSON has too.
 fn functions(overview: &Overview) -> Table {
     const CELLS: [Cell; 3] = [
@@ -182,7 +236,8 @@ fn functions(overview: &Overview) -> Table {
             Value::Number(text::percent(seconds, total)),
             Value::Absent,
         ];
-        let seconds = row.exclusive.iter().take(overview.times.len());
+        let metrics = overview.times.len() + overview.counters.len();
+        let seconds = row.exclusive.iter().take(metrics);
         let metrics = seconds.copied().map(Value::Number);
         shown.into_iter().chain(metrics).collect()
     };
@@ -195,7 +250,8 @@ fn functions(overview: &Overview) -> Table {
     let all = std::iter::once(row(&overview.largest.total, Role::Total));
     let rows = overview.largest.rows.iter();
     let rows = all.chain(rows.map(|it| row(it, Role::Any))).collect();
-    let metrics = overview.times.iter().map(|&(metric, _)| Column {
+    let metrics = overview.times.iter().chain(&overview.counters);
+    let metrics = metrics.map(|&(metric, _)| Column {
         heading: Vec::new(),
         ..Column::time(Quantity::Time(Flavour::Exclusive, metric))
     });

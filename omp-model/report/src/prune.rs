@@ -167,7 +167,7 @@ fn amounts(table: &Table, rows: &[Row]) -> Vec<String> {
             let values = rows.iter().filter_map(|row| row.values.get(side)?.get(at));
             values.filter_map(Value::number).sum()
         };
-        let sums = (0..table.whole.len()).map(|side| format!("{:.3} s", sum(side)));
+        let sums = (0..table.whole.len()).map(|side| column.amount(sum(side)));
         let sums = sums.collect::<Vec<_>>().join(" and ");
         format!("{} {sums}", column.label)
     };

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use omp_model::analysis::Analysis;
 use omp_model::filter::{Filter, Filtered};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Inline, Profile, ViewMode};
+use omp_model::profile::{Inline, Item, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::Rank;
 use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::notices::{inferred_seconds, notices, of_counters, ownerless};
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
@@ -115,6 +115,8 @@ impl<'a> Source<'a> {
             .iter()
             .map(ToString::to_string)
             .collect();
+        let counters = of_counters(header, metrics);
+        said.extend(counters.iter().map(ToString::to_string));
         let missing = |metric: &&Metric| !self.analysis.available().has(**metric);
         let missing: Vec<&str> = metrics.iter().filter(missing).map(|it| it.id()).collect();
         if !missing.is_empty() {
@@ -156,7 +158,7 @@ impl<'a> Source<'a> {
     /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
         let (profile, estimated) = self.profile_in(self.settings.mode);
-        if profile.items.iter().all(|item| item.seconds == 0.0) {
+        if !profile.items.iter().any(Item::is_some) {
             let mut said = vec![format!("the filter {} keeps nothing", filter.text())];
             said.extend(filter.hints(self.names().tables));
             return said.join("; ");

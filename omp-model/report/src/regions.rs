@@ -10,7 +10,7 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
 use serde_json::{Value as Json, json};
 
-use crate::constructs::{ConstructRow, List, contexts, location, sorted, table, times};
+use crate::constructs::{ConstructRow, List, contexts, counters, location, sorted, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::json;
 use crate::list::Field;
@@ -26,11 +26,16 @@ type RegionField<'a> = Field<'a, RegionRow>;
 pub fn regions(query: &Query<'_>) -> Document {
     let list = sorted::<RegionRow>(query);
     let threads = Threads::of(&list);
-    let parts = if query.is_comparison() {
+    let counters = counters(query);
+    let mut parts = if query.is_comparison() {
         compared_parts(&list)
     } else {
         parts(&threads)
     };
+    if !counters.is_empty() {
+        let columns = counters.iter().map(String::as_str);
+        parts.push(part("Events of counters in the region itself", columns));
+    }
     let by = match &list.by {
         Some(metric) => query.by(metric),
         None if query.rank() == Rank::Change => "change of potential gain".to_owned(),
@@ -39,6 +44,7 @@ pub fn regions(query: &Query<'_>) -> Document {
     };
     let mut compared = COMPARED.to_vec();
     compared.extend(Cause::ALL.map(Cause::id));
+    compared.extend(counters.iter().map(String::as_str));
     let fields = fields(query, &list, &threads);
     let table = table(query, fields, &compared, &list);
     Document {
@@ -80,7 +86,7 @@ fn compared_parts(list: &List<RegionRow>) -> Vec<TablePart> {
 }
 
 /// Columns by their keys, and the name.
-fn part(caption: &str, columns: impl IntoIterator<Item = &'static str>) -> TablePart {
+fn part<'c>(caption: &str, columns: impl IntoIterator<Item = &'c str>) -> TablePart {
     TablePart::new(caption, columns.into_iter().chain(["name"]))
 }
 
@@ -272,7 +278,7 @@ fn fields<'a>(query: &Query<'a>, list: &List<RegionRow>, teams: &Threads) -> Vec
             Value::Json(threads.map(of).collect())
         }),
     ]);
-    fields.extend(times(&[Flavour::Exclusive, Flavour::Inclusive]));
+    fields.extend(times(query, &[Flavour::Exclusive, Flavour::Inclusive]));
     let shown: [RegionField<'a>; 5] = [
         RegionField::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
         RegionField::new("i.gain", "Inclusive Potential Gain", move |row| {
@@ -386,10 +392,11 @@ impl ConstructRow for RegionRow {
         &self.contexts
     }
 
-    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+    fn value(&self, flavour: Flavour, metric: Metric) -> Option<f64> {
+        let at = self.metrics.iter().position(|known| *known == metric)?;
         match flavour {
-            Flavour::Exclusive => Some(&self.exclusive),
-            Flavour::Inclusive => Some(&self.inclusive),
+            Flavour::Exclusive => Some(self.exclusive[at]),
+            Flavour::Inclusive => Some(self.inclusive[at]),
             Flavour::Attributed => None,
         }
     }

@@ -13,7 +13,7 @@ pub(crate) fn table(
     Table {
         style: Style::Facts(cells),
         columns,
-        parts: vec![TablePart::new(&caption, [])],
+        parts: vec![TablePart::new(&caption, [""; 0])],
         rows,
         ..Table::default()
     }

@@ -9,7 +9,7 @@ use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    ConstructRow, contexts, located, location, location_fields, sorted, table, times,
+    ConstructRow, contexts, counters, located, location, location_fields, sorted, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::json;
@@ -31,14 +31,17 @@ pub fn tasks(query: &Query<'_>) -> Document {
         None if query.rank() == Rank::Change => "change of their time".to_owned(),
         None => "their time".to_owned(),
     };
-    let table = table(query, fields(), &COMPARED, &list);
+    let counters = counters(query);
+    let counters = || counters.iter().map(String::as_str);
+    let compared: Vec<&str> = COMPARED.into_iter().chain(counters()).collect();
+    let table = table(query, fields(query), &compared, &list);
     let columns = if query.is_comparison() {
-        &COMPARED[1..]
+        compared[1..].to_vec()
     } else {
-        &COLUMNS
+        COLUMNS.into_iter().chain(counters()).collect()
     };
     let mut blocks = vec![Block::Table(Table {
-        parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
+        parts: vec![TablePart::new("", columns.into_iter().chain(["name"]))],
         empty: "No explicit task".to_owned(),
         ..table
     })];
@@ -111,7 +114,7 @@ fn around(row: &TaskRow) -> Vec<Line> {
 }
 
 /// The columns of a task, in the order of JSON.
-fn fields<'a>() -> Vec<TaskField<'a>> {
+fn fields<'a>(query: &Query<'_>) -> Vec<TaskField<'a>> {
     let mut fields: Vec<TaskField<'a>> = location().into();
     fields.extend(contexts("task"));
     fields.extend([
@@ -138,7 +141,7 @@ fn fields<'a>() -> Vec<TaskField<'a>> {
             Value::Json(row.waited.iter().map(waited).collect())
         }),
     ]);
-    fields.extend(times(&[Flavour::Exclusive]));
+    fields.extend(times(query, &[Flavour::Exclusive]));
     let shown: [TaskField<'a>; 5] = [
         TaskField::new("kind", "Kind", |_| Value::Text("task".to_owned())).heading(["Kind", ""]),
         micros("mean_us", "Mean", Runs::mean),
@@ -213,8 +216,9 @@ impl ConstructRow for TaskRow {
         &self.contexts
     }
 
-    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
-        (flavour == Flavour::Exclusive).then_some(&self.seconds)
+    fn value(&self, flavour: Flavour, metric: Metric) -> Option<f64> {
+        let at = self.metrics.iter().position(|known| *known == metric)?;
+        (flavour == Flavour::Exclusive).then_some(self.seconds[at])
     }
 
     fn weight(&self) -> f64 {

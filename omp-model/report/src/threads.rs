@@ -14,7 +14,7 @@ use crate::query::{Query, Source};
 
 const TITLE: &str = "Threads in the order of their appearance";
 
-/// The metrics that a text of `thread_list` shows, of those that there are.
+/// The metrics that a text of `thread_list` shows beside counters, of those that there are.
 const SHOWN: [Metric; 4] = [
     Metric::Total,
     Metric::TotalCpu,
@@ -125,7 +125,8 @@ pub fn threads(query: &Query<'_>) -> Document {
 pub fn thread_list(query: &Query<'_>) -> Document {
     let available = query.all.analysis.available();
     if query.is_comparison() {
-        let shown: Vec<Metric> = SHOWN.into_iter().filter(|it| available.has(*it)).collect();
+        let times = SHOWN.into_iter().filter(|it| available.has(*it));
+        let shown: Vec<Metric> = times.chain(available.counters()).collect();
         return compared(query, "thread_list", &shown);
     }
     let metrics = available.metrics();
@@ -140,7 +141,7 @@ pub fn thread_list(query: &Query<'_>) -> Document {
     ];
     fields.extend(metrics.iter().enumerate().map(|(at, &metric)| {
         let mut column = time(metric);
-        if !SHOWN.contains(&metric) {
+        if !SHOWN.contains(&metric) && !metric.is_counter() {
             column.heading.clear();
         }
         seconds(column, at)
@@ -227,8 +228,9 @@ fn seconds<'f>(column: Column, at: usize) -> Field<'f, Thread> {
 fn time(metric: Metric) -> Column {
     let words = metric.words();
     let words = words.strip_prefix("Total ").unwrap_or(words);
+    let unit = if metric.is_time() { " s" } else { "" };
     Column {
-        heading: vec![format!("{words} s")],
+        heading: vec![format!("{words}{unit}")],
         ..Column::time(Quantity::Time(Flavour::Exclusive, metric))
     }
 }

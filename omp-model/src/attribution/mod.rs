@@ -15,6 +15,7 @@ mod accumulator;
 mod blame;
 mod directives;
 mod division;
+mod events;
 mod group;
 mod inference;
 mod measured;
@@ -31,42 +32,59 @@ mod tests;
 
 use experiment::Samples;
 
-use crate::profile::{Profile, RefinedState, ViewMode};
+use crate::profile::{Item, Profile, RefinedState, ViewMode};
 use crate::rewrite::{Rewriter, SampledStack};
 
+use events::Events;
 use group::kind_of;
 use pass::Attributed;
 use share::{Origin, Share};
 
 pub use source::{Slices, Source};
 
-/// All thread time of a recording, attributed to measured stacks.
+/// All thread time of a recording, attributed to measured stacks, and the events of its counters.
 #[derive(Debug)]
-pub struct Attribution(Attributed);
+pub struct Attribution {
+    time: Attributed,
+    events: Vec<Events>,
+    /// Every distinct stack that was sampled in a state, in the order of stacks.
+    sampled_stacks: Vec<SampledStack>,
+}
 
 impl Attribution {
     /// One pass over the samples, which are unpacked on all CPUs.
     pub fn new(source: &Source<'_>, samples: &Samples, slices: Slices) -> Attribution {
-        Attribution(pass::run(source, samples, slices))
+        let mut time = pass::run(source, samples, slices);
+        let counters = source.counters.iter();
+        let events: Vec<Events> = counters.map(|it| Events::of(it, slices)).collect();
+        let mut sampled_stacks = std::mem::take(&mut time.evidence);
+        sampled_stacks.extend(events.iter().flat_map(|it| it.stacks(source)));
+        sampled_stacks.sort_unstable_by_key(|m| (m.stack, m.thread_state, m.thread as u8));
+        sampled_stacks.dedup();
+        Attribution {
+            time,
+            events,
+            sampled_stacks,
+        }
     }
 
     /// Every distinct stack that was sampled in a state, in the order of stacks.
     pub fn sampled_stacks(&self) -> &[SampledStack] {
-        &self.0.evidence
+        &self.sampled_stacks
     }
 
     /// Seconds whose stack is inferred in a mode, and all seconds.
     pub fn inferred(&self, source: &Source<'_>, mode: ViewMode) -> (f64, f64) {
         let inferred = |share: &&Share| share.is_inferred(source, mode);
-        let inferred = self.0.shares.iter().filter(inferred);
+        let inferred = self.time.shares.iter().filter(inferred);
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         (
             seconds(inferred.map(|share| share.nanos).sum()),
-            seconds(self.0.shares.iter().map(|share| share.nanos).sum()),
+            seconds(self.time.shares.iter().map(|share| share.nanos).sum()),
         )
     }
 
-    /// The shares over the display stacks of a mode. `source` is the one that they were made from.
+    /// The shares and the events over the display stacks of a mode. `source` is the one that they were made from.
     pub fn profile(&self, source: &Source<'_>, mode: ViewMode) -> Profile {
         let tables = source.tables;
         let mut rewriter = Rewriter::new(
@@ -84,7 +102,7 @@ impl Attribution {
             match (mode, share.origin) {
                 (ViewMode::Machine, Origin::Construct) => {
                     let (path, state) = rewriter.machine_without_stack(share.thread_state, thread);
-                    match self.0.idle.get(&thread) {
+                    match self.time.idle.get(&thread) {
                         Some(&stack) if state == RefinedState::Idle => {
                             (rewriter.machine(sampled(stack)).0, state)
                         }
@@ -100,9 +118,17 @@ impl Attribution {
                 _ => rewriter.user(sampled(share.stack)),
             }
         };
-        let items = self.0.shares.iter();
-        let items = items.map(|share| share.item(source, mode, path_of(share)));
-        let items = items.collect();
+        let shares = self.time.shares.iter();
+        let time = shares.map(|share| share.item(source, mode, path_of(share)));
+        let mut items: Vec<Item> = time.collect();
+        for events in &self.events {
+            items.extend(events.shares.iter().map(|share| Item {
+                samples: 0,
+                counter: Some(events.counter),
+                events: f64::from(share.count) * events.each,
+                ..share.item(source, mode, path_of(share))
+            }));
+        }
         let mut paths = rewriter.into_paths();
         paths.close();
         Profile { mode, paths, items }

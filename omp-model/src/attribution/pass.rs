@@ -36,7 +36,7 @@ use crate::rewrite::{Rewriter, SampledStack};
 #[derive(Debug)]
 pub(super) struct Attributed {
     pub(super) shares: Vec<Share>,
-    /// Every distinct stack that was sampled in a state, in the order of stacks.
+    /// Every stack that was sampled in a state.
     pub(super) evidence: Vec<SampledStack>,
     /// The stack that idle threads of a kind are usually seen at.
     pub(super) idle: FxHashMap<ThreadKind, StackId>,
@@ -331,7 +331,7 @@ impl<'a> Pass<'a> {
         let known = (tables, &sums[..]);
         shares.extend(inferred(known, &inference, &self.unsampled, self.slices));
         shares.sort_unstable_by_key(Share::key);
-        let mut evidence: Vec<SampledStack> = sums
+        let evidence: Vec<SampledStack> = sums
             .iter()
             .map(|sum| SampledStack {
                 stack: sum.stack,
@@ -339,8 +339,6 @@ impl<'a> Pass<'a> {
                 thread: kind_of(tables, sum.thread),
             })
             .collect();
-        evidence.sort_unstable_by_key(|m| (m.stack, m.thread_state, m.thread as u8));
-        evidence.dedup();
         Attributed {
             shares,
             evidence,

@@ -107,6 +107,8 @@ impl Share {
                 Origin::Own if running => self.count,
                 _ => 0,
             },
+            counter: None,
+            events: 0.0,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What time is attributed from.
 
-use experiment::Sums;
 use experiment::header::Header;
 use experiment::rows::{Blame, Interval};
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
+use experiment::{CounterSamples, Sums};
 
 /// What time is attributed from, besides samples.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Source<'a> {
     pub symbols: &'a SymbolTable,
     /// Measured time.
     pub sums: &'a Sums,
+    /// The samples of counters.
+    pub counters: &'a [CounterSamples],
     /// Waiting time of which the holder is known.
     pub blames: &'a [Blame],
     /// Long intervals, listed one by one.

@@ -9,32 +9,37 @@ use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Scheduling;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::metrics::CounterName;
 use crate::profile::Item;
 
 /// The number for no CPU or an unknown one.
 pub(super) const NOWHERE: i64 = -1;
 
+/// A sample, and the counter that made it; none: the clock or a switch did.
+pub type AnySample = (Option<CounterName>, Sample);
+
 /// The key by which samples belong to items.
-pub(super) type Own = (ThreadId, u32, ThreadStateId, Scheduling, StackId, bool);
+pub(super) type Own = (
+    Option<CounterName>,
+    (ThreadId, u32, ThreadStateId, Scheduling),
+    (StackId, bool),
+);
 
 /// The key of an item's samples; `None` if the item was inferred.
 pub(super) fn own_of_item(item: &Item) -> Option<Own> {
     let kernel = item.kernel && item.scheduling == Scheduling::Running;
     let state = (item.thread, item.slice, item.thread_state, item.scheduling);
     let inferred = item.inferred && item.samples == 0;
-    (!inferred).then_some((state.0, state.1, state.2, state.3, item.stack, kernel))
+    (!inferred).then_some((item.counter, state, (item.stack, kernel)))
 }
 
 /// The key of the items that a sample belongs to.
-pub(super) fn own_of_sample(sample: &Sample) -> Own {
-    (
-        sample.thread,
-        (sample.time.0 / SLICE.0) as u32,
-        sample.thread_state,
-        sample.kind.scheduling(),
-        sample.stack,
-        sample.kind == SampleKind::Kernel,
-    )
+pub(super) fn own_of_sample((counter, sample): &AnySample) -> Own {
+    let slice = (sample.time.0 / SLICE.0) as u32;
+    let scheduling = sample.kind.scheduling();
+    let state = (sample.thread, slice, sample.thread_state, scheduling);
+    let kernel = sample.kind == SampleKind::Kernel;
+    (*counter, state, (sample.stack, kernel))
 }
 
 /// The CPU of a sample: none for a switched-out thread.
@@ -81,10 +86,11 @@ impl OfThreads {
         }
     }
 
-    /// Counts a sample of a running thread, if its second was requested.
-    pub(super) fn count(&mut self, sample: &Sample) {
+    /// Counts a clock sample of a running thread, if its second was requested.
+    pub(super) fn count(&mut self, (counter, sample): &AnySample) {
         let key = (sample.thread, (sample.time.0 / SLICE.0) as u32);
-        if sample.kind.scheduling() == Scheduling::Running && self.wanted.contains(&key) {
+        let is_clock = counter.is_none() && sample.kind.scheduling() == Scheduling::Running;
+        if is_clock && self.wanted.contains(&key) {
             self.seen
                 .entry(key)
                 .or_default()

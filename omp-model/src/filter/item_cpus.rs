@@ -4,7 +4,7 @@ use experiment::rows::Sample;
 use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
-use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
+use super::cpus::{AnySample, Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
 use super::expression::Filter;
 use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
@@ -32,7 +32,7 @@ impl ItemCpu {
 pub fn on_cpus(
     profile: &Profile,
     filter: Option<(&Filter, &Source<'_>)>,
-    samples: impl IntoIterator<Item = Sample>,
+    samples: impl IntoIterator<Item = AnySample>,
 ) -> Vec<Vec<(ItemCpu, f64)>> {
     // Only such a filter keeps a part of an item's samples.
     let filter = filter.filter(|(filter, _)| filter.divides());
@@ -55,8 +55,8 @@ pub fn on_cpus(
         let Some(&at) = items.get(&own_of_sample(&sample)) else {
             continue;
         };
-        if keeps(&profile.items[at], &sample) {
-            own.entry(at).or_default().count(cpu_of(&sample));
+        if keeps(&profile.items[at], &sample.1) {
+            own.entry(at).or_default().count(cpu_of(&sample.1));
         }
     }
     let cpus = |(at, item): (usize, &Item)| {

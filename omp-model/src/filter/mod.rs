@@ -24,6 +24,7 @@ mod values;
 mod weigh;
 mod words;
 
+pub use cpus::AnySample;
 pub use expression::Filter;
 pub use item_cpus::{ItemCpu, on_cpus};
 pub use tokens::FilterError;

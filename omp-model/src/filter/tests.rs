@@ -5,6 +5,7 @@ use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
 
 use super::*;
+use crate::metrics::{CounterName, Metric};
 use crate::profile::{
     Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
 };
@@ -152,6 +153,8 @@ impl TestData {
             seconds,
             blame: 0.0,
             samples: u32::from(thread == 0) * 4,
+            counter: None,
+            events: 0.0,
         });
     }
 
@@ -180,7 +183,7 @@ impl TestData {
             &filter,
             &self.profile,
             &source,
-            self.samples.iter().copied(),
+            self.samples.iter().map(|sample| (None, *sample)),
         )
     }
 
@@ -272,6 +275,56 @@ fn within_a_second_samples_vote_and_listed_waits_are_cut() {
     assert!(close(test.seconds("CPUID==-1 && TSTAMP<1000000000"), 0.8));
 }
 
+/// Events are divided by the samples of their counter, whatever those of the clock say.
+#[test]
+fn events_are_kept_as_their_own_samples_are() {
+    let mut test = TestData::new();
+    let faults = CounterName::new("page-faults");
+    let of_counter = |(item, events): (Item, f64)| Item {
+        seconds: 0.0,
+        samples: 0,
+        counter: Some(faults),
+        events,
+        ..item
+    };
+    let bar = test.profile.items[0];
+    test.profile.items.push(of_counter((bar, 90.0)));
+    // Two of three samples on CPU 1, where the clock has one of four.
+    let sample = |(at, cpu): (u64, u16)| {
+        let time = Nanos(at * 100_000_000);
+        let sample = Sample {
+            time,
+            cpu,
+            ..test.samples[0]
+        };
+        (Some(faults), sample)
+    };
+    let samples = || {
+        let clock = test.samples.iter().map(|sample| (None, *sample));
+        clock.chain([(1, 0), (2, 1), (3, 1)].map(sample))
+    };
+    let names = test.names();
+    let source = test.source(&names);
+    let kept = |text: &str| {
+        let filter = Filter::parse(text).unwrap();
+        let kept = apply(&filter, &test.profile, &source, samples());
+        let events = kept.profile.items.iter().map(|item| item.events);
+        (events.sum::<f64>() * 1e6).round() / 1e6
+    };
+    assert_eq!(kept("CPUID==1"), 60.0);
+    assert_eq!(kept("TSTAMP<250000000"), 60.0);
+    assert_eq!(kept("TSTAMP<250000000 && CPUID==1"), 30.0);
+    assert_eq!((kept("THRID==1"), kept("THRID==2")), (90.0, 0.0));
+    let of_cpu = |cpu: i64| {
+        let cpus = on_cpus(&test.profile, None, samples());
+        let metric = Metric::Counter(faults);
+        let rows = crate::views::indexes::cpus(&test.profile, &cpus, &[metric]);
+        let row = rows.into_iter().find(|row| row.key.number() == Some(cpu));
+        row.map_or(0.0, |row| (row.seconds[0] * 1e6).round() / 1e6)
+    };
+    assert_eq!((of_cpu(0), of_cpu(1)), (30.0, 60.0));
+}
+
 /// The time that a filter keeps for a CPU is on that CPU.
 #[test]
 fn the_cpus_of_what_a_filter_leaves() {
@@ -296,12 +349,12 @@ fn the_cpus_of_what_a_filter_leaves() {
             &filter,
             &test.profile,
             &source,
-            test.samples.iter().copied(),
+            test.samples.iter().map(|sample| (None, *sample)),
         );
         let cpus = on_cpus(
             &kept.profile,
             Some((&filter, &source)),
-            test.samples.iter().copied(),
+            test.samples.iter().map(|sample| (None, *sample)),
         );
         let rows =
             crate::views::indexes::cpus(&kept.profile, &cpus, &[crate::metrics::Metric::Total]);
@@ -450,7 +503,7 @@ fn time_is_grouped_by_instance() {
     let names = test.names();
     let expression = Filter::parse("CPRID").unwrap();
     let source = test.source(&names);
-    let samples = test.samples.iter().copied();
+    let samples = test.samples.iter().map(|sample| (None, *sample));
     let parts = values(&expression, &test.profile, &source, samples);
     let of_samples: Parts = vec![(1, 0.75), (2, 0.25)];
     assert_eq!(parts[0], of_samples);

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use experiment::rows::Sample;
 use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
-use super::cpus::{NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
+use super::cpus::{AnySample, NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
 use super::expression::Filter;
 use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
@@ -24,7 +23,7 @@ pub fn values(
     expression: &Filter,
     profile: &Profile,
     source: &Source<'_>,
-    samples: impl IntoIterator<Item = Sample>,
+    samples: impl IntoIterator<Item = AnySample>,
 ) -> Vec<Parts> {
     let weigher = Weigher::new(expression, profile, source);
     let whole = profile.items.iter().map(|item| {
@@ -52,7 +51,7 @@ pub fn values(
         let Some(&at) = open.get(&own_of_sample(&sample)) else {
             continue;
         };
-        let value = weigher.number(&profile.items[at], TimePoint::of_sample(&sample));
+        let value = weigher.number(&profile.items[at], TimePoint::of_sample(&sample.1));
         *votes
             .entry(at)
             .or_default()

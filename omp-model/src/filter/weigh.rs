@@ -17,12 +17,12 @@
 //! Rules 3 and 4 estimate; [`Filtered::estimated`] is the time that they kept.
 
 use experiment::ids::{ContextId, PhaseId};
-use experiment::rows::{Interval, Sample};
+use experiment::rows::Interval;
 use experiment::state::Scheduling;
 use experiment::tables::{ContextKind, Interner, Tables};
 use rustc_hash::FxHashMap;
 
-use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
+use super::cpus::{self, AnySample, OfThreads, Own, own_of_item, own_of_sample};
 use super::eval::{KnownValues, value};
 use super::expression::Filter;
 use super::listed::Listed;
@@ -60,7 +60,7 @@ pub fn apply(
     filter: &Filter,
     profile: &Profile,
     source: &Source<'_>,
-    samples: impl IntoIterator<Item = Sample>,
+    samples: impl IntoIterator<Item = AnySample>,
 ) -> Filtered {
     let weigher = Weigher::new(filter, profile, source);
     let mut weights: Vec<Option<f64>> = profile
@@ -97,6 +97,7 @@ pub fn apply(
         kept.profile.items.push(Item {
             seconds,
             blame: item.blame * weight,
+            events: item.events * weight,
             samples: (f64::from(item.samples) * weight).round() as u32,
             ..*item
         });
@@ -452,7 +453,7 @@ impl Votes {
         weigher: &Weigher<'_>,
         profile: &Profile,
         weights: &[Option<f64>],
-        samples: impl IntoIterator<Item = Sample>,
+        samples: impl IntoIterator<Item = AnySample>,
     ) -> Votes {
         let divided = profile.items.iter().zip(weights).enumerate();
         let divided = divided.filter(|(_, (_, weight))| weight.is_none());
@@ -475,7 +476,7 @@ impl Votes {
             let Some(&at) = items.get(&own_of_sample(&sample)) else {
                 continue;
             };
-            let keeps = weigher.keeps(&profile.items[at], TimePoint::of_sample(&sample));
+            let keeps = weigher.keeps(&profile.items[at], TimePoint::of_sample(&sample.1));
             let vote = votes.own.entry(at).or_default();
             vote.all += 1;
             vote.kept += u32::from(keeps == Some(true));

@@ -1,12 +1,14 @@
-//! The metrics: the time that each one counts, and those for which an experiment has data.
+//! The metrics: the time or the events that each one counts, and those for which an experiment has
+//! data.
 
+use experiment::CounterSamples;
 use experiment::header::Sampling;
 
+use super::counter::CounterName;
 use crate::profile::{Item, RefinedState};
 
-/// A kind of time. All are in seconds of thread time.
+/// A kind of time, in seconds of thread time, or the events of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
 pub enum Metric {
     /// A thread's lifetime within the experiment.
     Total,
@@ -47,11 +49,12 @@ pub enum Metric {
     /// Waiting time of other threads, blamed on what the thread did meanwhile
     /// ([`crate::attribution`]). It is not part of the thread's own time.
     Blame,
+    /// The events of a counter; seconds of one that counts time.
+    Counter(CounterName),
 }
 
 /// A metric's names, and the time that it counts.
 struct Definition {
-    metric: Metric,
     /// The name in the command language.
     id: &'static str,
     /// The words of a heading.
@@ -62,15 +65,9 @@ struct Definition {
     counts: fn(&Item) -> bool,
 }
 
-const fn any(
-    metric: Metric,
-    id: &'static str,
-    words: &'static str,
-    counts: fn(&Item) -> bool,
-) -> Definition {
+const fn any(id: &'static str, words: &'static str, counts: fn(&Item) -> bool) -> Definition {
     let is_openmp = false;
     Definition {
-        metric,
         id,
         words,
         is_openmp,
@@ -78,92 +75,110 @@ const fn any(
     }
 }
 
-const fn openmp(
-    metric: Metric,
-    id: &'static str,
-    words: &'static str,
-    counts: fn(&Item) -> bool,
-) -> Definition {
+const fn openmp(id: &'static str, words: &'static str, counts: fn(&Item) -> bool) -> Definition {
     Definition {
         is_openmp: true,
-        ..any(metric, id, words, counts)
+        ..any(id, words, counts)
     }
 }
 
-/// Every metric, in the order of its number, which is that of lists. Not formatted, to be read as a
-/// table.
+/// What each metric is. Not formatted, to be read as a table.
 #[rustfmt::skip]
-const DEFINITIONS: &[Definition] = &[
-    any(Metric::Total, "total", "Total Thread", |_| true),
-    any(Metric::TotalCpu, "totalcpu", "Total CPU", Item::is_on_cpu),
-    any(Metric::User, "user", "User CPU", |item| item.is_on_cpu() && !item.kernel),
-    any(Metric::System, "system", "System CPU", |item| item.is_on_cpu() && item.kernel),
-    any(Metric::OffCpu, "offcpu", "Off-CPU", |item| !item.is_on_cpu()),
-    openmp(Metric::OmpWork, "ompwork", "OMP Work", |item| item.is_on_cpu() && item.state.can_work()),
-    openmp(Metric::OmpWait, "ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.state.can_work())),
-    openmp(Metric::OffCpuWork, "offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.state.can_work()),
-    openmp(Metric::Overhead, "ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.state == RefinedState::Overhead),
-    openmp(Metric::Reduction, "omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.state == RefinedState::Reduction),
-    openmp(Metric::ImplicitBarrier, "ompibar", "OMP Implicit Barrier", |item| item.state == RefinedState::ImplicitBarrier),
-    openmp(Metric::ExplicitBarrier, "ompebar", "OMP Explicit Barrier", |item| item.state == RefinedState::ExplicitBarrier),
-    openmp(Metric::Idle, "ompidle", "OMP Idle", |item| item.state == RefinedState::Idle),
-    openmp(Metric::Lock, "omplkwt", "OMP Lock Wait", |item| item.state == RefinedState::Lock),
-    openmp(Metric::Critical, "ompctwt", "OMP Critical Wait", |item| item.state == RefinedState::Critical),
-    openmp(Metric::Ordered, "ompodwt", "OMP Ordered Wait", |item| item.state == RefinedState::Ordered),
-    openmp(Metric::Atomic, "ompatwt", "OMP Atomic Wait", |item| item.state == RefinedState::Atomic),
-    openmp(Metric::Task, "omptskwt", "OMP Task Wait", |item| item.state == RefinedState::Task),
-    openmp(Metric::Blame, "blame", "OMP Blame", |_| false),
-];
+const fn definition(metric: Metric) -> Definition {
+    match metric {
+        Metric::Total => any("total", "Total Thread", |_| true),
+        Metric::TotalCpu => any("totalcpu", "Total CPU", Item::is_on_cpu),
+        Metric::User => any("user", "User CPU", |item| item.is_on_cpu() && !item.kernel),
+        Metric::System => any("system", "System CPU", |item| item.is_on_cpu() && item.kernel),
+        Metric::OffCpu => any("offcpu", "Off-CPU", |item| !item.is_on_cpu()),
+        Metric::OmpWork => openmp("ompwork", "OMP Work", |item| item.is_on_cpu() && item.state.can_work()),
+        Metric::OmpWait => openmp("ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.state.can_work())),
+        Metric::OffCpuWork => openmp("offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.state.can_work()),
+        Metric::Overhead => openmp("ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.state == RefinedState::Overhead),
+        Metric::Reduction => openmp("omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.state == RefinedState::Reduction),
+        Metric::ImplicitBarrier => openmp("ompibar", "OMP Implicit Barrier", |item| item.state == RefinedState::ImplicitBarrier),
+        Metric::ExplicitBarrier => openmp("ompebar", "OMP Explicit Barrier", |item| item.state == RefinedState::ExplicitBarrier),
+        Metric::Idle => openmp("ompidle", "OMP Idle", |item| item.state == RefinedState::Idle),
+        Metric::Lock => openmp("omplkwt", "OMP Lock Wait", |item| item.state == RefinedState::Lock),
+        Metric::Critical => openmp("ompctwt", "OMP Critical Wait", |item| item.state == RefinedState::Critical),
+        Metric::Ordered => openmp("ompodwt", "OMP Ordered Wait", |item| item.state == RefinedState::Ordered),
+        Metric::Atomic => openmp("ompatwt", "OMP Atomic Wait", |item| item.state == RefinedState::Atomic),
+        Metric::Task => openmp("omptskwt", "OMP Task Wait", |item| item.state == RefinedState::Task),
+        Metric::Blame => openmp("blame", "OMP Blame", |_| false),
+        Metric::Counter(name) => any(name.as_str(), name.as_str(), |_| false),
+    }
+}
 
 impl Metric {
-    /// Every metric, in the order of lists.
-    pub const ALL: [Metric; DEFINITIONS.len()] = {
-        let mut all = [Metric::Total; DEFINITIONS.len()];
-        let mut at = 0;
-        while at < all.len() {
-            all[at] = DEFINITIONS[at].metric;
-            assert!(
-                all[at] as usize == at,
-                "the table is in the order of numbers"
-            );
-            at += 1;
-        }
-        all
-    };
-
-    const fn definition(self) -> &'static Definition {
-        &DEFINITIONS[self as usize]
-    }
+    /// Every metric but the counters, in the order of lists.
+    pub const ALL: [Metric; 19] = [
+        Metric::Total,
+        Metric::TotalCpu,
+        Metric::User,
+        Metric::System,
+        Metric::OffCpu,
+        Metric::OmpWork,
+        Metric::OmpWait,
+        Metric::OffCpuWork,
+        Metric::Overhead,
+        Metric::Reduction,
+        Metric::ImplicitBarrier,
+        Metric::ExplicitBarrier,
+        Metric::Idle,
+        Metric::Lock,
+        Metric::Critical,
+        Metric::Ordered,
+        Metric::Atomic,
+        Metric::Task,
+        Metric::Blame,
+    ];
 
     /// The name in the command language.
     pub const fn id(self) -> &'static str {
-        self.definition().id
+        definition(self).id
     }
 
-    /// The words of a heading; a title adds `Time`.
+    /// The words of a heading; a title adds `Time` to those of a time.
     pub const fn words(self) -> &'static str {
-        self.definition().words
+        definition(self).words
     }
 
     /// The full name: `OMP Work Time`.
     pub fn label(self) -> String {
-        format!("{} Time", self.words())
+        match self {
+            Metric::Counter(name) => name.as_str().to_owned(),
+            _ => format!("{} Time", self.words()),
+        }
+    }
+
+    /// Whether its values are seconds, not events.
+    pub fn is_time(self) -> bool {
+        match self {
+            Metric::Counter(name) => name.is_clock(),
+            _ => true,
+        }
+    }
+
+    /// Whether it is a counter.
+    pub const fn is_counter(self) -> bool {
+        matches!(self, Metric::Counter(_))
     }
 
     /// Whether it has a meaning only in a program that uses OpenMP.
     pub const fn is_openmp(self) -> bool {
-        self.definition().is_openmp
+        definition(self).is_openmp
     }
 
-    /// Whether an item's own time counts. Blame is not its own time.
+    /// Whether an item's own time counts. Blame is not its own time, and events are none.
     pub fn counts(self, item: &Item) -> bool {
-        (self.definition().counts)(item)
+        (definition(self).counts)(item)
     }
 
-    /// Seconds of an item.
-    pub fn seconds(self, item: &Item) -> f64 {
+    /// Seconds of an item, or its events.
+    pub fn value(self, item: &Item) -> f64 {
         match self {
             Metric::Blame => item.blame,
+            Metric::Counter(name) if item.counter == Some(name) => item.events,
             _ if self.counts(item) => item.seconds,
             _ => 0.0,
         }
@@ -177,29 +192,32 @@ pub struct Available {
 }
 
 impl Available {
-    /// The metrics by how the program was sampled and whether it used OpenMP. Without
+    /// The metrics by how the program was sampled, its counters, and whether it used OpenMP. Without
     /// context-switch records, off-CPU time is unknown; without samples from the kernel, system
     /// time is.
-    pub fn new(sampling: &Sampling, openmp: bool) -> Available {
-        let metrics = Metric::ALL
-            .into_iter()
-            .filter(|metric| match metric {
-                Metric::User | Metric::System => {
-                    !sampling.event.is_empty() && sampling.kernel_frames
-                }
-                Metric::OffCpu | Metric::OffCpuWork => {
-                    (sampling.switches || sampling.off_cpu_inferred)
-                        && (openmp || !metric.is_openmp())
-                }
-                metric => openmp || !metric.is_openmp(),
-            })
-            .collect();
+    pub fn new(sampling: &Sampling, counters: &[CounterSamples], openmp: bool) -> Available {
+        let times = Metric::ALL.into_iter().filter(|metric| match metric {
+            Metric::User | Metric::System => !sampling.event.is_empty() && sampling.kernel_frames,
+            Metric::OffCpu | Metric::OffCpuWork
+                if !(sampling.switches || sampling.off_cpu_inferred) =>
+            {
+                false
+            }
+            metric => openmp || !metric.is_openmp(),
+        });
+        let mut metrics: Vec<Metric> = times.collect();
+        metrics.extend(counters_of(counters));
         Available { metrics }
     }
 
     /// The metrics, in the order of lists.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
+    }
+
+    /// The counters among them.
+    pub fn counters(&self) -> impl Iterator<Item = Metric> + '_ {
+        self.metrics.iter().copied().filter(|it| it.is_counter())
     }
 
     /// Whether the experiment has the metric.
@@ -214,20 +232,33 @@ impl Available {
 
     /// The default list of tables, as the user would type it.
     pub fn default_spec(&self) -> String {
-        if self.openmp() {
-            return "e.%ompwork:i.%ompwork:e.%ompwait:i.%ompwait:name".to_owned();
-        }
         let mut spec = "e.%total:i.%total".to_owned();
-        let on_cpu = if self.has(Metric::System) {
-            [Metric::User, Metric::System].as_slice()
+        let parts: &[Metric] = if self.openmp() {
+            spec = "e.%ompwork:i.%ompwork:e.%ompwait:i.%ompwait".to_owned();
+            &[]
+        } else if self.has(Metric::System) {
+            &[Metric::User, Metric::System, Metric::OffCpu]
         } else {
-            &[Metric::TotalCpu]
+            &[Metric::TotalCpu, Metric::OffCpu]
         };
-        for part in on_cpu.iter().chain(&[Metric::OffCpu]) {
-            if self.has(*part) {
-                spec.push_str(&format!(":e.{}", part.id()));
-            }
+        for part in parts.iter().filter(|part| self.has(**part)) {
+            spec.push_str(&format!(":e.{}", part.id()));
+        }
+        for counter in self.counters() {
+            spec.push_str(&format!(":e.%{}", counter.id()));
         }
         spec + ":name"
     }
+}
+
+/// The counters of an experiment, each once: several experiments together have some of one name.
+pub fn counters_of(counters: &[CounterSamples]) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    for counter in counters {
+        let metric = Metric::Counter(CounterName::new(&counter.name));
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    metrics
 }

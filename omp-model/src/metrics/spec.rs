@@ -49,7 +49,7 @@ impl Flavour {
 /// What a column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantity {
-    /// Seconds of thread time.
+    /// Seconds of thread time, or the events of a counter.
     Time(Flavour, Metric),
     /// Bytes of the function's code.
     Size,
@@ -337,7 +337,8 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
 }
 
 fn find(name: &str, available: &Available) -> Result<Metric, MetricSpecError> {
-    match Metric::ALL.into_iter().find(|metric| metric.id() == name) {
+    let mut all = Metric::ALL.into_iter().chain(available.counters());
+    match all.find(|metric| metric.id().eq_ignore_ascii_case(name)) {
         Some(metric) => Ok(metric),
         None => {
             let times = available.metrics().iter().map(|metric| metric.id());

@@ -1,3 +1,4 @@
+use experiment::CounterSamples;
 use experiment::header::Sampling;
 use experiment::ids::{ContextId, StackId, ThreadId, ThreadStateId};
 use experiment::state::Scheduling;
@@ -28,6 +29,8 @@ fn every_kind_of_item() -> Vec<Item> {
                     seconds: 1.0,
                     blame: 0.0,
                     samples: 1,
+                    counter: None,
+                    events: 0.0,
                 });
             }
         }
@@ -42,7 +45,7 @@ fn available(openmp: bool) -> Available {
         switches: true,
         ..Sampling::default()
     };
-    Available::new(&sampling, openmp)
+    Available::new(&sampling, &[], openmp)
 }
 
 fn openmp() -> Available {
@@ -120,10 +123,58 @@ fn the_default_list_follows_what_was_recorded() {
         event: "cpu-clock".to_owned(),
         ..Sampling::default()
     };
-    let available = Available::new(&unprivileged, false);
+    let available = Available::new(&unprivileged, &[], false);
     let on_cpu = ["e.%total", "i.%total", "e.totalcpu", "name"];
     assert_eq!(specs("default", &available), on_cpu);
     assert!(!available.has(Metric::OffCpu) && !available.has(Metric::System));
+}
+
+/// An experiment with two counters, of two recordings each.
+fn with_counters() -> Available {
+    let counter = |name: &str| CounterSamples {
+        name: name.to_owned(),
+        ..CounterSamples::default()
+    };
+    let names = ["cycles", "LLC-load-misses", "cpu/event=0x3c,umask=0/"];
+    let counters: Vec<CounterSamples> = names.into_iter().chain(names).map(counter).collect();
+    Available::new(&Sampling::default(), &counters, true)
+}
+
+#[test]
+fn counters_are_metrics_by_their_names() {
+    let available = with_counters();
+    let raw = "e.%cpu/event=0x3c,umask=0/";
+    assert_eq!(
+        specs("default", &available)[4..],
+        ["e.%cycles", "e.%LLC-load-misses", raw, "name"]
+    );
+    assert_eq!(
+        specs("i.Cycles:e%llc-load-misses", &available),
+        ["i.cycles", "e%LLC-load-misses", "name"]
+    );
+    assert_eq!(specs(raw, &available), [raw, "name"]);
+    assert_eq!(available.counters().count(), 3);
+    let key = SortKey::parse("-i.cycles", &available).unwrap();
+    let cycles = Metric::Counter(CounterName::new("cycles"));
+    assert_eq!(key.quantity, Quantity::Time(Flavour::Inclusive, cycles));
+    assert_eq!(key.quantity.label(), "Inclusive cycles");
+    let said = error("e.cycels", &available);
+    assert!(said.contains("did you mean \"cycles\"?"), "{said}");
+    // Another recording may not have them.
+    assert!(error("e.cycles", &openmp()).contains("there is no metric"));
+    assert!(Metric::ALL.into_iter().all(|metric| metric.is_time()));
+    assert!(!cycles.is_time() && Metric::Counter(CounterName::new("task-clock")).is_time());
+}
+
+#[test]
+fn no_two_metrics_have_a_name() {
+    for (at, metric) in Metric::ALL.into_iter().enumerate() {
+        assert!(
+            Metric::ALL[..at]
+                .iter()
+                .all(|other| other.id() != metric.id())
+        );
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn sums<'a>(
         let zero = || Seconds::from(vec![0.0; metrics.len()]);
         let sums = sums.entry(key).or_insert_with(zero);
         for (sum, metric) in sums.iter_mut().zip(metrics) {
-            *sum += metric.seconds(item) * part;
+            *sum += metric.value(item) * part;
         }
     }
     let rows = sums.into_iter();

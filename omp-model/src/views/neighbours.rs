@@ -157,11 +157,10 @@ fn edges<K: Copy + Eq + Hash>(tree: &Tree<K>) -> (Edges, Edges) {
         tree::add(callee, &reaching[at]);
     }
     for seconds in callers.values_mut().chain(callees.values_mut()) {
-        for value in seconds
-            .iter_mut()
-            .filter(|value| value.abs() < HALF_NANOSECOND)
-        {
-            *value = 0.0;
+        for (value, total) in seconds.iter_mut().zip(tree.total()) {
+            if value.abs() < HALF_NANOSECOND.max(ROUNDING * total) {
+                *value = 0.0;
+            }
         }
     }
     (callers, callees)
@@ -169,6 +168,9 @@ fn edges<K: Copy + Eq + Hash>(tree: &Tree<K>) -> (Edges, Edges) {
 
 /// The rounding error of subtracting equal sums is below this, and any measured time is above it.
 const HALF_NANOSECOND: f64 = 0.5e-9;
+
+/// The same as a part of the total, for the events of counters, of which there may be billions.
+const ROUNDING: f64 = 1e-12;
 
 fn subtract(sums: &mut [f64], less: &[f64]) {
     for (sum, less) in sums.iter_mut().zip(less) {

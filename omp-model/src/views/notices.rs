@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use experiment::header::Header;
+use experiment::header::{Counter, Header};
 use experiment::rows::Blame;
 
-use crate::metrics::Metric;
+use crate::metrics::{CounterName, Metric};
 use crate::profile::{Item, Profile};
 
 /// The share above which a loss gets a line under every view.
@@ -55,6 +55,58 @@ pub enum Notice {
         /// Seconds of all waits for mutexes.
         total: f64,
     },
+    /// An event that took turns with others, so that its counts are scaled.
+    CounterScaled {
+        /// Its name.
+        counter: CounterName,
+        /// For which part of the time it was counted.
+        counted: f64,
+    },
+    /// Samples of a counter that the kernel dropped, for which others count.
+    CounterDropped {
+        /// Its name.
+        counter: CounterName,
+        /// Number dropped.
+        lost: u64,
+        /// Number of all.
+        samples: u64,
+    },
+    /// An event that never came often enough for a sample.
+    CounterUnsampled {
+        /// Its name.
+        counter: CounterName,
+        /// How often it came.
+        events: u64,
+    },
+}
+
+/// The notices for a view of these metrics on the counters among them.
+pub fn of_counters(header: &Header, metrics: &[Metric]) -> Vec<Notice> {
+    let known = |metric: &Metric| match *metric {
+        Metric::Counter(name) => {
+            let mut counters = header.counters.iter();
+            Some((name, counters.find(|it| it.name == name.as_str())?))
+        }
+        _ => None,
+    };
+    let notices = |(counter, it): (CounterName, &Counter)| {
+        let counted = it.counted;
+        let (lost, samples, events) = (it.lost, it.samples, it.events);
+        let all = [
+            Notice::CounterScaled { counter, counted },
+            Notice::CounterDropped {
+                counter,
+                lost,
+                samples,
+            },
+            Notice::CounterUnsampled {
+                counter,
+                events: if samples == 0 { events } else { 0 },
+            },
+        ];
+        all.into_iter().filter(|it| it.share() > WORTH_TELLING)
+    };
+    metrics.iter().filter_map(known).flat_map(notices).collect()
 }
 
 /// The notices for a view with `inferred` of `total` seconds inferred ([`inferred_seconds`]).
@@ -97,12 +149,7 @@ pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
         Metric::Ordered,
         Metric::Atomic,
     ];
-    let waited = |item: &Item| {
-        mutexes
-            .map(|metric| metric.seconds(item))
-            .iter()
-            .sum::<f64>()
-    };
+    let waited = |item: &Item| mutexes.map(|metric| metric.value(item)).iter().sum::<f64>();
     let total: f64 = profile.items.iter().map(waited).sum();
     let blamed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
     let notice = Notice::Ownerless {
@@ -136,6 +183,9 @@ impl Notice {
             // However few: a count that is too low is wrong.
             Notice::InstancesLost { lost } => (lost as f64, lost as f64),
             Notice::StacksCut { cut, stacks } => (cut as f64, stacks as f64),
+            Notice::CounterScaled { counted, .. } => (1.0 - counted, 1.0),
+            Notice::CounterDropped { lost, samples, .. } => (lost as f64, samples as f64),
+            Notice::CounterUnsampled { events, .. } => (events as f64, events as f64),
         };
         if whole > 0.0 { part / whole } else { 0.0 }
     }
@@ -173,6 +223,25 @@ impl fmt::Display for Notice {
                 "{percent:.1} % of the waiting for locks and the like ({seconds:.3} s) has no \
                  holder that is known: whatever ran meanwhile is blamed for it"
             ),
+            Notice::CounterScaled { counter, counted } => write!(
+                f,
+                "{} was counted for {:.1} % of the time, in turns with other events, and is scaled to \
+                 all of it",
+                counter.as_str(),
+                100.0 * counted
+            ),
+            Notice::CounterDropped { counter, .. } => write!(
+                f,
+                "{percent:.1} % of the samples of {0} were dropped, and those beside them on the CPU count \
+                 for them: choose a longer interval (collect -h {0},lo)",
+                counter.as_str()
+            ),
+            Notice::CounterUnsampled { counter, events } => write!(
+                f,
+                "{0} has too few events for a sample ({events}), and none is shown: choose a shorter \
+                 interval (collect -h {0},hi)",
+                counter.as_str()
+            ),
         }
     }
 }
@@ -182,6 +251,40 @@ mod tests {
     use super::*;
     use crate::profile::RefinedState;
     use crate::views::test_profile::TestProfile;
+
+    #[test]
+    fn a_view_of_a_counter_tells_of_its_scaling_and_its_losses() {
+        let counter = |name: &str, events, counted, samples, lost| Counter {
+            name: name.to_owned(),
+            interval: 100,
+            events,
+            counted,
+            samples,
+            lost,
+        };
+        let header = Header {
+            counters: vec![
+                counter("cycles", 4_000, 0.25, 40, 0),
+                counter("page-faults", 4_000, 1.0, 40, 30),
+                counter("cpu-migrations", 7, 1.0, 0, 0),
+                counter("branches", 4_000, 0.995, 1000, 1),
+            ],
+            ..Header::default()
+        };
+        let of = |name| Metric::Counter(CounterName::new(name));
+        let said = |name| {
+            let notices = of_counters(&header, &[Metric::Total, of(name)]);
+            let said: Vec<String> = notices.iter().map(ToString::to_string).collect();
+            said.join("; ")
+        };
+        assert!(said("cycles").starts_with("cycles was counted for 25.0 % of the time"));
+        assert!(said("page-faults").starts_with("75.0 % of the samples of page-faults"));
+        assert!(said("cpu-migrations").starts_with("cpu-migrations has too few events"));
+        assert_eq!(
+            (said("branches"), said("cs")),
+            (String::new(), String::new())
+        );
+    }
 
     #[test]
     fn notices_speak_above_one_percent() {

@@ -130,6 +130,8 @@ impl TestProfile {
             seconds,
             blame: 0.0,
             samples: 1,
+            counter: None,
+            events: 0.0,
         });
         self.profile.items.last_mut().unwrap()
     }

@@ -105,7 +105,7 @@ impl<K: Copy + Eq + Hash> Tree<K> {
             merge.nodes[node as usize].called |= path.frame.kind == FrameKind::Called;
             node_of.push(node);
         }
-        let stands_nowhere = |item: &Item| item.path == PathId::EMPTY && item.seconds > 0.0;
+        let stands_nowhere = |item: &Item| item.path == PathId::EMPTY && item.is_some();
         if profile.items.iter().any(stands_nowhere) {
             node_of[0] = merge.node(0, pathless);
             merge.nodes[node_of[0] as usize].called = true;
@@ -308,7 +308,7 @@ pub(super) fn add(sums: &mut [f64], more: &[f64]) {
 /// Adds an item's time to each metric that it counts in.
 pub(super) fn add_item(sums: &mut [f64], item: &Item, metrics: &[Metric]) {
     for (sum, metric) in sums.iter_mut().zip(metrics) {
-        *sum += metric.seconds(item);
+        *sum += metric.value(item);
     }
 }
 

@@ -7,6 +7,7 @@
 mod advice;
 mod bodies;
 mod constructs;
+mod counters;
 mod locks;
 mod loops;
 mod programs;
@@ -65,6 +66,19 @@ const NO_HELPERS: Environment = &[("LIBOMP_USE_HIDDEN_HELPER_TASK", "0")];
 /// run.
 const NO_CLOCK: &[&str] = &["-p", "off"];
 
+/// So few samples that the rings hold them all, whenever `collect` gets a CPU.
+const COUNTERS: &[&str] = &["-h", "page-faults,211,context-switches,5"];
+
+/// The same without a clock.
+const COUNTERS_ALONE: &[&str] = &[
+    "-p",
+    "off",
+    "-h",
+    "page-faults,211",
+    "-h",
+    "context-switches,5",
+];
+
 /// libgomp hangs when a thread of a team was cancelled.
 const AT_MOST_2_S: &[&str] = &["timeout", "-s", "KILL", "2"];
 
@@ -91,6 +105,12 @@ cases! {
         case("advice.c", Clang, PASSIVE_2, advice::nearly_deserved).arguments(&["0"]);
     task_paths_gcc: case("task_paths.c", Gcc, PASSIVE_2, times::task_paths);
     task_paths_clang: case("task_paths.c", Clang, PASSIVE_2, times::task_paths);
+    counters_gcc:
+        case("counters.c", Gcc, PASSIVE_2, counters::known_events).options(COUNTERS);
+    counters_clang:
+        case("counters.c", Clang, PASSIVE_2, counters::known_events).options(COUNTERS);
+    counters_alone_gcc:
+        case("counters.c", Gcc, PASSIVE_2, counters::known_events).options(COUNTERS_ALONE);
     short_holds_gcc: case("short_holds.c", Gcc, PASSIVE_2, locks::short_holds);
     short_holds_clang: case("short_holds.c", Clang, PASSIVE_2, locks::short_holds);
     taskloops_gcc: case("taskloops.c", Gcc, PASSIVE_4, constructs::taskloops);

@@ -137,6 +137,47 @@ fn no_time_is_longer_than_a_recording() {
 }
 
 #[test]
+fn a_counter_that_the_header_does_not_have_is_refused_before_it_is_written() {
+    let folder = TempExperiment::new("counters");
+    let recording = Recording::generate(3, 1);
+    let mut writer = recording.begin(&folder.path);
+    let counters = vec![recording.samples[0].clone(); 2];
+    let batch = Batch {
+        counters: &counters,
+        ..Batch::default()
+    };
+    let refused = writer.append(&recording.tables, &batch).unwrap_err();
+    let said = "a record has a counter that the header does not have";
+    assert_eq!(refused.to_string(), said);
+}
+
+/// Names of counters are words of lists of metrics, and are printed.
+#[test]
+fn counters_with_names_that_none_has_are_not_read() {
+    let long = "x".repeat(129);
+    for name in [
+        "",
+        "a:b",
+        "a.b",
+        "-total",
+        "e%x",
+        "a\u{1b}[2J",
+        "\u{e9}",
+        &long,
+    ] {
+        let folder = TempExperiment::new("names");
+        let mut recording = Recording::small(3);
+        recording.header.counters[0].name = name.to_owned();
+        recording.write(&folder.path, false);
+        let read = Experiment::open(&folder.path).unwrap();
+        assert!(read.counters.is_empty() && read.header.counters.is_empty());
+        let said: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
+        let is_told = |it: &String| it.contains("counters that no recording has");
+        assert!(said.iter().any(is_told), "{name}: {said:?}");
+    }
+}
+
+#[test]
 fn an_existing_directory_is_not_overwritten() {
     let folder = TempExperiment::new("exists");
     Recording::small(1).write(&folder.path, true);

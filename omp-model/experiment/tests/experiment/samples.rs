@@ -91,6 +91,8 @@ fn a_batch_of_more_samples_than_a_frame_holds_comes_back() {
 #[test]
 fn a_sample_takes_at_most_six_bytes_beside_the_tables() {
     let mut recording = Recording::generate(11, 60);
+    let counters = recording.counters.iter_mut().flatten();
+    counters.for_each(Vec::clear);
     let count = recording.samples.iter().map(Vec::len).sum::<usize>();
     assert_eq!(count, 120_000);
     let each = |bytes: u64| bytes as f64 / count as f64;

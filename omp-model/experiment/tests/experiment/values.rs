@@ -24,6 +24,18 @@ fn a_recording_comes_back_by_value() {
     let samples: Vec<Sample> = read.samples.iter().collect();
     assert_eq!(samples, stored(&recording.samples));
     assert_eq!(read.samples.len(), samples.len() as u64);
+    let [faults] = &read.counters[..] else {
+        panic!("{:?}", read.counters);
+    };
+    let of_counter: Vec<Vec<Sample>> = recording.counters.iter().flatten().cloned().collect();
+    assert_eq!(
+        faults.samples.iter().collect::<Vec<_>>(),
+        stored(&of_counter)
+    );
+    assert_eq!(
+        (faults.name.as_str(), faults.events_each),
+        ("page-faults", 12.0)
+    );
     let mut sums = recording.sums.concat();
     let mut read_sums: Vec<_> = read.sums.iter().collect();
     let by = |sum: &Sum| (sum.slice, sum.thread, sum.thread_state, sum.scheduling);

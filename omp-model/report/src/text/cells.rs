@@ -1,4 +1,5 @@
-//! Numbers as text. A true zero is `0.`, so that it is told from what is rounded to nothing.
+//! Numbers as text. A true zero with decimals is `0.`, so that it is told from what is rounded to
+//! nothing.
 
 use crate::settings::Compare;
 
@@ -7,7 +8,7 @@ const NOTHING: f64 = 5e-10;
 
 /// A number with so many decimals.
 pub fn number(value: f64, decimals: usize) -> String {
-    if value == 0.0 {
+    if value == 0.0 && decimals > 0 {
         "0.".to_owned()
     } else {
         format!("{value:.decimals$}")
@@ -69,7 +70,7 @@ pub(super) fn aligned(
         .max()
         .unwrap_or(0)
         .max(least_integers);
-    let after = decimals + 1;
+    let after = if decimals == 0 { 0 } else { decimals + 1 };
     numbers
         .iter()
         .map(|number| {

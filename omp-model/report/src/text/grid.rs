@@ -251,6 +251,10 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
     let percents = aligned(times.map(|time| percent(time, whole)), 2, 3);
     let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
     let (flavour, words) = (line(0), line(1));
+    let unit = match column.unit {
+        Unit::Seconds => "sec.",
+        _ => "#",
+    };
     let (heading, mut rows) = match (column.value, column.percent) {
         (true, true) => {
             let width = values.iter().map(String::len).max().unwrap_or(0);
@@ -261,7 +265,7 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
                 [
                     format!("{flavour} {first}"),
                     rest.to_owned(),
-                    format!("{:>width$} {:>6}", "sec.", "%"),
+                    format!("{unit:>width$} {:>6}", "%"),
                 ],
                 pairs
                     .map(|(value, percent)| format!("{value:>width$} {percent}"))
@@ -270,7 +274,7 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
         }
         (true, false) => {
             let (most, last) = words.rsplit_once(' ').unwrap_or((words, ""));
-            let last = format!("{last} sec.").trim_start().to_owned();
+            let last = format!("{last} {unit}").trim_start().to_owned();
             ([flavour.to_owned(), most.to_owned(), last], values)
         }
         (false, _) => {

@@ -38,14 +38,15 @@ pub(super) fn columns(table: &Table, part: &TablePart) -> Vec<usize> {
         let visible = all.filter(|(_, column)| column.is_visible());
         return visible.map(|(at, _)| at).collect();
     }
-    let position = |id: &&str| table.columns.iter().position(|column| column.id == **id);
+    let position = |id: &String| table.columns.iter().position(|column| column.id == *id);
     part.columns.iter().filter_map(position).collect()
 }
 
 /// The same table in one part: each column once under its full name, names last.
 pub(super) fn in_one_part(table: &Table) -> Table {
-    let mut shown: Vec<&'static str> = Vec::new();
-    for &id in table.parts.iter().flat_map(|part| &part.columns) {
+    let mut shown: Vec<&str> = Vec::new();
+    for id in table.parts.iter().flat_map(|part| &part.columns) {
+        let id = id.as_str();
         shown.retain(|known| *known != id || id != "name");
         if !shown.contains(&id) {
             shown.push(id);

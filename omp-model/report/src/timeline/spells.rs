@@ -42,7 +42,8 @@ pub(super) fn spells(profile: &Profile, sums: &Sums, threads: usize) -> ByThread
         row.map(|row| row.frame.callee)
     };
     let mut rows: Vec<Spell> = Vec::with_capacity(sums.len());
-    rows.extend(profile.items.iter().map(|item| Spell {
+    let time = profile.items.iter().filter(|item| item.counter.is_none());
+    rows.extend(time.map(|item| Spell {
         thread: item.thread,
         slice: u64::from(item.slice),
         thread_state: item.thread_state,

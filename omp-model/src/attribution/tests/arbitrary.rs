@@ -327,12 +327,12 @@ fn each_second_of_work_is_blamed_for_the_waiting_by_the_second_of_work_in_its_sl
         ];
         for slice in 0..3 {
             let items = profile.items.iter().filter(|item| item.slice == slice);
-            let of = |metric: Metric| items.clone().map(|item| metric.seconds(item)).sum::<f64>();
+            let of = |metric: Metric| items.clone().map(|item| metric.value(item)).sum::<f64>();
             let waiting: f64 = waits.map(of).iter().sum();
             let working = of(Metric::OmpWork);
             for item in items.clone() {
                 let expected = if working > 0.0 {
-                    Metric::OmpWork.seconds(item) * waiting / working
+                    Metric::OmpWork.value(item) * waiting / working
                 } else {
                     0.0
                 };

@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod blame;
+mod events;
 mod locations;
 mod sleeping;
 mod waits;
@@ -130,6 +131,7 @@ impl TestExperiment {
             tables: &self.program.tables,
             symbols: &self.program.symbols,
             sums: &self.sums,
+            counters: &[],
             blames,
             intervals: &self.intervals,
             header: &self.header,

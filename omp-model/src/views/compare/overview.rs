@@ -5,7 +5,7 @@ use super::join::{Joined, Rank, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
-use crate::views::overview::{Overview, depth};
+use crate::views::overview::{Overview, Rate, depth};
 use crate::views::{ListRow, Request};
 
 /// The number of losses shown.
@@ -20,13 +20,15 @@ pub enum FactUnit {
     Percent,
     /// A count.
     Count,
+    /// A number that its label explains.
+    Ratio,
 }
 
 impl FactUnit {
     /// The number of decimals in text.
     pub const fn decimals(self) -> usize {
         match self {
-            FactUnit::Seconds | FactUnit::Percent => 3,
+            FactUnit::Seconds | FactUnit::Percent | FactUnit::Ratio => 3,
             FactUnit::Count => 0,
         }
     }
@@ -36,7 +38,7 @@ impl FactUnit {
         match self {
             FactUnit::Seconds => "s",
             FactUnit::Percent => "%",
-            FactUnit::Count => "",
+            FactUnit::Count | FactUnit::Ratio => "",
         }
     }
 }
@@ -102,11 +104,13 @@ impl Entry {
 /// The facts of several experiments; blocks without facts are left out.
 pub fn blocks(sides: &[Side<'_>]) -> Vec<FactBlock> {
     type Entries = fn(&Side<'_>) -> Vec<Entry>;
-    let all: [(&str, &str, Entries); 5] = [
+    let all: [(&str, &str, Entries); 7] = [
         ("run", "The runs", run),
         ("wall_time", "What became of the wall time, seconds", wall),
         ("losses", "Wall time lost, seconds (- is below 1 %)", losses),
         ("times", "Time of all threads, seconds", times),
+        ("counters", "Events of all threads", counters),
+        ("rates", "Ratios of events", rates),
         (
             "efficiency",
             "Efficiency of the threads, percent",
@@ -218,6 +222,30 @@ fn times(side: &Side<'_>) -> Vec<Entry> {
             )
         })
         .collect()
+}
+
+fn counters(side: &Side<'_>) -> Vec<Entry> {
+    let entry = |&(metric, events): &(Metric, f64)| {
+        let unit = if metric.is_time() {
+            FactUnit::Seconds
+        } else {
+            FactUnit::Count
+        };
+        let id = Quantity::Time(Flavour::Exclusive, metric).id();
+        Entry::new(id, metric.words(), unit, events)
+    };
+    side.overview.counters.iter().map(entry).collect()
+}
+
+fn rates(side: &Side<'_>) -> Vec<Entry> {
+    let entry = |(rate, value): (&Rate, f64)| {
+        let label = match rate.unit {
+            "" => rate.words.to_owned(),
+            unit => format!("{}, {unit}", rate.words),
+        };
+        Entry::new(rate.id, label, FactUnit::Ratio, value)
+    };
+    side.overview.rates().into_iter().map(entry).collect()
 }
 
 fn efficiencies(side: &Side<'_>) -> Vec<Entry> {

@@ -2,7 +2,8 @@
 
 use experiment::state::Scheduling;
 
-use crate::metrics::Metric;
+use super::Measured;
+use crate::metrics::{Metric, counters_of};
 use crate::profile::{Item, RefinedState};
 
 /// Why threads of a region's team did no useful work.
@@ -89,7 +90,14 @@ impl Cause {
     }
 }
 
-/// The metrics of a region's row: work, overhead, every wait, and their sum.
+/// The metrics of a construct's row: [`REGION_METRICS`] and the counters.
+pub fn construct_metrics(measured: &Measured<'_>) -> Vec<Metric> {
+    let mut metrics = REGION_METRICS.to_vec();
+    metrics.extend(counters_of(measured.counters));
+    metrics
+}
+
+/// The times of a construct: work, overhead, every wait, and their sum.
 pub const REGION_METRICS: [Metric; 13] = [
     Metric::Total,
     Metric::OmpWork,

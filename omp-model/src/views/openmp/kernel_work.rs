@@ -65,7 +65,7 @@ pub(super) fn parts(
     let mut by_reason = FxHashMap::<&str, FxHashMap<Option<Callee>, f64>>::default();
     let mut own = None;
     let items = profile.items.iter();
-    for item in items.filter(|it| it.kernel && it.is_on_cpu() && counts(it)) {
+    for item in items.filter(|it| it.seconds > 0.0 && it.kernel && it.is_on_cpu() && counts(it)) {
         let reason = *known.entry(item.stack).or_insert_with(|| {
             kernel::reason_of(names.tables, names.symbols, item.stack).unwrap_or_default()
         });

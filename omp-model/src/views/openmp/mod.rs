@@ -27,7 +27,7 @@ mod tests;
 use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{LockSum, LockWait, LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
-use experiment::{Experiment, Sums};
+use experiment::{CounterSamples, Experiment, Sums};
 
 use super::warnings::asks_to_spin;
 
@@ -43,6 +43,8 @@ pub struct Measured<'a> {
     pub asks_to_spin: bool,
     /// Exact time by thread state.
     pub sums: &'a Sums,
+    /// The samples of counters.
+    pub counters: &'a [CounterSamples],
     /// Sums over the instances of regions.
     pub region_sums: &'a [RegionSum],
     /// How regions' work was spread over their teams; empty in experiments of earlier versions.
@@ -66,6 +68,7 @@ impl<'a> Measured<'a> {
             cpus: crowd::cpus_had(&experiment.cpu_uses, header.cpus),
             asks_to_spin: asks_to_spin(&header.environment),
             sums: &experiment.sums,
+            counters: &experiment.counters,
             region_sums: &experiment.region_sums,
             region_works: &experiment.region_works,
             task_sums: &experiment.task_sums,

@@ -7,7 +7,7 @@ use experiment::symbols::Workshare;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 use super::efficiency::rest;
-use super::gain::{Cause, Gain, Parts, REGION_METRICS};
+use super::gain::{Cause, Gain, Parts, construct_metrics};
 use super::locations::{Bodies, ConstructLocation, Directive};
 use super::mutex_calls::MutexCalls;
 use super::{Measured, innermost_regions};
@@ -41,7 +41,9 @@ pub struct RegionRow {
     /// How evenly the work was spread, in seconds summed over the instances. `None` in experiments
     /// of earlier versions.
     pub spread: Option<Spread>,
-    /// Seconds of thread time in it, nested regions left out, by [`REGION_METRICS`].
+    /// What its thread time and its events are given by ([`construct_metrics`]).
+    pub metrics: Vec<Metric>,
+    /// Seconds of thread time and events in it, nested regions left out, by these.
     pub exclusive: Seconds,
     /// The same, nested regions included.
     pub inclusive: Seconds,
@@ -125,7 +127,7 @@ impl Spread {
 impl RegionRow {
     /// Seconds of one metric, nested regions left out.
     pub fn time(&self, metric: Metric) -> f64 {
-        let at = REGION_METRICS.iter().position(|&known| known == metric);
+        let at = self.metrics.iter().position(|&known| known == metric);
         at.map_or(0.0, |at| self.exclusive[at])
     }
 
@@ -288,14 +290,15 @@ impl ContextTotals {
 pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<RegionRow> {
     let tables = names.tables;
     let innermost = innermost_regions(tables);
-    let accounts = accounts(profile, names, measured, &innermost);
+    let metrics = construct_metrics(measured);
+    let accounts = accounts(profile, names, (measured, &metrics), &innermost);
     let kinds = [ContextKind::Region, ContextKind::Teams];
     let region_of = |context: ContextId| {
         let known = innermost.get(context.index());
         known.copied().unwrap_or(ContextId::ROOT)
     };
     let bodies = Bodies::learn(profile, names, &kinds, region_of);
-    let levels = Levels::new(tables, &innermost, &accounts, measured.cpus);
+    let levels = Levels::new(tables, &innermost, &accounts, measured.cpus, metrics.len());
 
     let mut rows = BTreeMap::<(u32, ConstructLocation, bool, String), RegionRow>::new();
     let known = (0..accounts.len()).filter(|&at| accounts[at].is_some());
@@ -322,8 +325,9 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             instances: 0,
             threads: 0,
             spread: None,
-            exclusive: vec![0.0; REGION_METRICS.len()].into(),
-            inclusive: vec![0.0; REGION_METRICS.len()].into(),
+            metrics: metrics.clone(),
+            exclusive: vec![0.0; metrics.len()].into(),
+            inclusive: vec![0.0; metrics.len()].into(),
             own: Gain::default(),
             whole: Gain::default(),
             lost: Parts::default(),
@@ -417,7 +421,7 @@ fn add_work(work: &mut Vec<(ThreadId, f64)>, more: impl Iterator<Item = (ThreadI
 fn accounts(
     profile: &Profile,
     names: &Names<'_>,
-    measured: &Measured<'_>,
+    (measured, metrics): (&Measured<'_>, &[Metric]),
     innermost: &[ContextId],
 ) -> Vec<Option<ContextTotals>> {
     let tables = names.tables;
@@ -428,7 +432,7 @@ fn accounts(
         if let Some(region) = region.filter(|&region| region != ContextId::ROOT) {
             more(
                 accounts[region.index()].get_or_insert_with(|| ContextTotals {
-                    seconds: vec![0.0; REGION_METRICS.len()],
+                    seconds: vec![0.0; metrics.len()],
                     ..ContextTotals::default()
                 }),
             );
@@ -444,7 +448,7 @@ fn accounts(
             add_to(region, &mut |account| account.outermost += item.seconds);
         }
         add_to(item.context, &mut |account| {
-            add_item(&mut account.seconds, item, &REGION_METRICS);
+            add_item(&mut account.seconds, item, metrics);
             // A helper of the runtime that executes a task of the region is not in its team.
             if kind == Some(ThreadKind::Other) {
                 return;
@@ -551,10 +555,11 @@ impl Levels {
         innermost: &[ContextId],
         accounts: &[Option<ContextTotals>],
         cpus: u32,
+        metrics: usize,
     ) -> Levels {
         let count = innermost.len();
         let none = ContextTotals {
-            seconds: vec![0.0; REGION_METRICS.len()],
+            seconds: vec![0.0; metrics],
             ..ContextTotals::default()
         };
         let account = |at: usize| accounts[at].as_ref().unwrap_or(&none);

@@ -6,7 +6,7 @@ use experiment::ids::{ContextId, FrameId};
 use experiment::state::State;
 use experiment::tables::ContextKind;
 
-use super::gain::REGION_METRICS;
+use super::gain::construct_metrics;
 use super::locations::{Bodies, ConstructLocation, Directive};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
@@ -26,7 +26,9 @@ pub struct TaskRow {
     pub contexts: Vec<ContextId>,
     /// The execution times of completed tasks; `None` in experiments of earlier versions.
     pub runs: Option<Runs>,
-    /// Seconds of thread time in its tasks by [`REGION_METRICS`], without tasks that ran during
+    /// What its thread time and its events are given by ([`construct_metrics`]).
+    pub metrics: Vec<Metric>,
+    /// Seconds of thread time and events in its tasks by these, without tasks that ran during
     /// their waits.
     pub seconds: Seconds,
     /// The constructs that created its tasks, and how many each created; most first.
@@ -51,7 +53,7 @@ impl TaskRow {
 
     /// Seconds of one metric.
     pub fn time(&self, metric: Metric) -> f64 {
-        let at = REGION_METRICS.iter().position(|&known| known == metric);
+        let at = self.metrics.iter().position(|&known| known == metric);
         at.map_or(0.0, |at| self.seconds[at])
     }
 }
@@ -148,12 +150,13 @@ pub fn total<'r>(rows: impl Iterator<Item = &'r TaskRow>) -> Option<TaskRow> {
 pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<TaskRow> {
     let contexts = names.tables.contexts.rows();
     let is_task = |at: usize| contexts[at].kind.is_task();
+    let metrics = construct_metrics(measured);
     let mut seconds: Vec<Option<Vec<f64>>> = vec![None; contexts.len()];
     for item in &profile.items {
         let at = item.context.index();
         if at < contexts.len() && is_task(at) {
-            let sums = seconds[at].get_or_insert_with(|| vec![0.0; REGION_METRICS.len()]);
-            add_item(sums, item, &REGION_METRICS);
+            let sums = seconds[at].get_or_insert_with(|| vec![0.0; metrics.len()]);
+            add_item(sums, item, &metrics);
         }
     }
     let mut runs: Vec<Option<Runs>> = vec![None; contexts.len()];
@@ -186,7 +189,8 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
             location,
             contexts: Vec::new(),
             runs: None,
-            seconds: vec![0.0; REGION_METRICS.len()].into(),
+            metrics: metrics.clone(),
+            seconds: vec![0.0; metrics.len()].into(),
             created: Vec::new(),
             waited: Vec::new(),
         });

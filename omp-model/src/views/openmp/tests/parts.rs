@@ -250,7 +250,7 @@ fn user_mode_equals_machine_mode() {
                 let of = |profile: &Profile| -> f64 {
                     let items = profile.items.iter();
                     let items = items.filter(|item| item.thread.index() == thread);
-                    items.map(|item| metric.seconds(item)).sum()
+                    items.map(|item| metric.value(item)).sum()
                 };
                 told.close(metric.id(), of(&told.profile), of(&machine));
             }

@@ -183,7 +183,7 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
             let items = || profile.items.iter().filter(|item| item.slice == slice);
             let blame: f64 = items().map(|item| item.blame).sum();
             let sum = |metrics: &[Metric]| -> f64 {
-                let of = |metric: &Metric| items().map(|item| metric.seconds(item)).sum::<f64>();
+                let of = |metric: &Metric| items().map(|item| metric.value(item)).sum::<f64>();
                 metrics.iter().map(of).sum()
             };
             let waits = sum(&[
@@ -199,7 +199,7 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
             ]);
             let blames = test.blames.iter().filter(|blame| blame.slice == slice);
             let blamed: f64 = blames.map(|blame| blame.time.0 as f64 / 1e9).sum();
-            let worked = items().any(|item| Metric::OmpWork.seconds(item) > 0.0);
+            let worked = items().any(|item| Metric::OmpWork.value(item) > 0.0);
             let expected = if worked {
                 waits + contends
             } else {
@@ -251,7 +251,7 @@ fn every_index_adds_up_to_the_total() {
         ];
         for rows in kinds {
             for (at, metric) in metrics.iter().enumerate() {
-                let total: f64 = profile.items.iter().map(|item| metric.seconds(item)).sum();
+                let total: f64 = profile.items.iter().map(|item| metric.value(item)).sum();
                 close(rows.iter().map(|row| row.seconds[at]).sum(), total, seed);
             }
         }
