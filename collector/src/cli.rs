@@ -77,7 +77,7 @@ pub fn version() -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Invocation {
     /// Record.
-    Record(Request),
+    Record(Box<Request>),
     /// Print this text and exit with success.
     Print(String),
     /// Bare `-h`: list the events that can be counted.
@@ -112,7 +112,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     {
         return Ok(Invocation::ListCounters);
     }
-    request(&matches).map(Invocation::Record)
+    request(&matches).map(|request| Invocation::Record(Box::new(request)))
 }
 
 /// The options. Parsing, `--help` and the manual page are made from this table.
@@ -337,7 +337,7 @@ mod tests {
 
     fn record(line: &str) -> Request {
         match run(line) {
-            Ok(Invocation::Record(request)) => request,
+            Ok(Invocation::Record(request)) => *request,
             other => panic!("{line}: {other:?}"),
         }
     }

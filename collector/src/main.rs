@@ -15,7 +15,7 @@ const USAGE: i32 = 2;
 fn main() {
     let words: Vec<OsString> = std::env::args_os().collect();
     let mut request = match cli::parse(words.clone()) {
-        Ok(cli::Invocation::Record(request)) => request,
+        Ok(cli::Invocation::Record(request)) => *request,
         Ok(cli::Invocation::Print(text)) => {
             // An error means that the reader has closed the pipe.
             let _ = writeln!(std::io::stdout(), "{}", text.trim_end());

@@ -165,9 +165,12 @@ fn cells(column: &Column) -> Vec<Cell> {
 }
 
 /// The part of a column that always runs, where perf events are forbidden: work and waits are known
-/// from events, and what the threads did while off a CPU is inferred.
+/// from events, and what the threads did while off a CPU is inferred. Of threads of a moment it is not
+/// known well enough, nor when exactly they began and ended.
 fn without_perf(cells: &[Cell]) -> Vec<Cell> {
-    let cells = cells.iter().filter(|cell| runs_always(cell)).cloned();
+    let lasts = |cell: &&Cell| cell.program.name != "churn";
+    let cells = cells.iter().filter(|cell| runs_always(cell)).filter(lasts);
+    let cells = cells.cloned();
     cells
         .map(|cell| Cell {
             perf: false,
