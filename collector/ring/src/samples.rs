@@ -163,7 +163,7 @@ impl SampleFile {
         Some(SampleFile { headers, path })
     }
 
-    /// CPU time between samples, in nanoseconds.
+    /// CPU time between samples, in nanoseconds; 0 if none are wanted, or no longer.
     pub fn period_ns(&self) -> u64 {
         let header = self.headers.header();
         header.map_or(0, |header| header.period_ns.load(Relaxed))
@@ -448,6 +448,15 @@ impl SampleReader {
     }
 }
 
+impl Drop for SampleReader {
+    /// Tells the threads that nobody reads their samples.
+    fn drop(&mut self) {
+        if let Some(header) = self.headers.header() {
+            header.period_ns.store(0, Relaxed);
+        }
+    }
+}
+
 /// The sample at a position of a ring, and its length; `None` if there is none before `head`.
 fn read(words: &[AtomicU64], position: u64, head: u64) -> Option<(TakenSample, u64)> {
     let load = |at: usize| {
@@ -530,6 +539,8 @@ mod tests {
         assert!(reader.recycle(0));
         assert_eq!(reader.threads().count(), 0);
         assert!(file.claim((10, 12), false).is_some());
+        drop(reader);
+        assert_eq!(file.period_ns(), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod experiments;
 mod limits;
+mod loads;
 mod random;
 mod said;
 mod same;

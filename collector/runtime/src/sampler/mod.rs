@@ -47,6 +47,8 @@ struct Sampled {
     own: MaybeUninit<OwnStack>,
     copied: Copied,
     timer: c_int,
+    /// The thread's destructors are being called, of which some may be the program's.
+    is_ending: bool,
 }
 
 // SAFETY: integers, and `MaybeUninit` permits any bytes.
@@ -83,6 +85,7 @@ extern "C" fn at_exit() {
             let value = libc::pthread_getspecific(key);
             if !value.is_null() {
                 libc::pthread_setspecific(key, ptr::null());
+                (*value.cast::<Sampled>()).is_ending = true;
                 thread_ends(value);
             }
         }
@@ -248,6 +251,13 @@ fn set_timer(timer: c_int, period_ns: u64) {
 
 unsafe extern "C" fn thread_ends(value: *mut c_void) {
     let sampled: *mut Sampled = value.cast();
+    // SAFETY: as below. With a value again, the destructor is called again, after the others.
+    unsafe {
+        if !std::mem::replace(&mut (*sampled).is_ending, true) {
+            libc::pthread_setspecific(KEY.load(Relaxed), value);
+            return;
+        }
+    }
     // SAFETY: the value of the key is what `begin` returned on this thread, which ends. The key's value
     // is NULL by now, so this happens once.
     unsafe {
@@ -301,7 +311,13 @@ unsafe extern "C" fn on_timer(number: c_int, info: *mut libc::siginfo_t, context
             return;
         }
         let saved = *libc::__errno_location();
-        take(&mut *sampled, timer.overrun, &*context.cast());
+        if FILE.get().is_some_and(|file| file.period_ns() > 0) {
+            take(&mut *sampled, timer.overrun, &*context.cast());
+        } else {
+            // The recording has ended before the program.
+            libc::syscall(libc::SYS_timer_delete, c_long::from(timer.timer));
+            (*sampled).timer = NO_TIMER;
+        }
         *libc::__errno_location() = saved;
     }
 }
