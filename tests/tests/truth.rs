@@ -165,12 +165,9 @@ fn cells(column: &Column) -> Vec<Cell> {
 }
 
 /// The part of a column that always runs, where perf events are forbidden: work and waits are known
-/// from events, and what the threads did while off a CPU is inferred. Of threads of a moment it is not
-/// known well enough, nor when exactly they began and ended.
+/// from events, and what the threads did while off a CPU is inferred.
 fn without_perf(cells: &[Cell]) -> Vec<Cell> {
-    let lasts = |cell: &&Cell| cell.program.name != "churn";
-    let cells = cells.iter().filter(|cell| runs_always(cell)).filter(lasts);
-    let cells = cells.cloned();
+    let cells = cells.iter().filter(|cell| runs_always(cell)).cloned();
     cells
         .map(|cell| Cell {
             perf: false,
