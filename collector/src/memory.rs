@@ -5,7 +5,7 @@
 //! the sample is unwound. A return address in the copied piece proves it: while its slot still holds
 //! it, the function that it belongs to has not returned, and the frames of its callers are unchanged.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -23,40 +23,49 @@ const MOST_FILES: usize = 64;
 /// The memory of the recorded processes.
 #[derive(Default)]
 pub struct Memories {
-    files: FxHashMap<i32, File>,
+    files: FxHashMap<i32, Opened>,
+}
+
+/// A process's memory, kept open.
+struct Opened {
+    file: File,
+    /// The process has ended or called `exec` since: reads find the end of the file.
+    is_stale: Cell<bool>,
 }
 
 impl Memories {
     /// The memory of a process as it is now; `None` if it is gone or may not be read.
     pub fn of(&mut self, pid: i32) -> Option<Memory<'_>> {
-        let file = self.file(pid)?;
+        let opened = self.opened(pid)?;
         let pages = RefCell::new(Vec::new());
-        Some(Memory { file, pages })
+        Some(Memory { opened, pages })
     }
 
     /// The file of a process's memory; `None` if the process is gone or may not be read.
     pub fn file(&mut self, pid: i32) -> Option<&File> {
+        self.opened(pid).map(|opened| &opened.file)
+    }
+
+    fn opened(&mut self, pid: i32) -> Option<&Opened> {
         if self.files.len() >= MOST_FILES && !self.files.contains_key(&pid) {
             self.files.clear();
         }
-        // After an `exec`, reads of a file that was opened before fail. So do those of a process
-        // that has ended, even if its id is used again.
-        let stale = |file: &File| {
-            let probe = std::io::ErrorKind::UnexpectedEof;
-            file.read_exact_at(&mut [0], PAGE)
-                .is_err_and(|error| error.kind() == probe)
-        };
-        if self.files.get(&pid).is_none_or(stale) {
+        let known = self.files.get(&pid);
+        if known.is_none_or(|opened| opened.is_stale.get()) {
             let file = File::open(format!("/proc/{pid}/mem")).ok()?;
-            self.files.insert(pid, file);
+            let is_stale = Cell::new(false);
+            self.files.insert(pid, Opened { file, is_stale });
         }
         self.files.get(&pid)
     }
 }
 
 /// The memory of one process. Each page is read once.
+///
+/// Only addresses on stacks are read: at an address without memory the kernel takes the process's lock of
+/// mappings for writing, for which it waits while thousands of threads touch new pages, and they for it.
 pub struct Memory<'a> {
-    file: &'a File,
+    opened: &'a Opened,
     pages: RefCell<Vec<(u64, Box<[u8; PAGE as usize]>)>>,
 }
 
@@ -64,6 +73,20 @@ impl Memory<'_> {
     /// Whether no more pages are read.
     pub fn is_spent(&self) -> bool {
         self.pages.borrow().len() >= MOST_PAGES
+    }
+
+    fn page(&self, number: u64) -> Option<Box<[u8; PAGE as usize]>> {
+        let mut bytes = Box::new([0; PAGE as usize]);
+        let read = self
+            .opened
+            .file
+            .read_exact_at(bytes.as_mut_slice(), number * PAGE);
+        if let Err(error) = &read {
+            // An address without memory is another error.
+            let is_stale = error.kind() == std::io::ErrorKind::UnexpectedEof;
+            self.opened.is_stale.set(is_stale);
+        }
+        read.is_ok().then_some(bytes)
     }
 }
 
@@ -74,11 +97,7 @@ impl StackMemory for Memory<'_> {
         let at = match pages.iter().position(|(number, _)| *number == page) {
             Some(at) => at,
             None if pages.len() < MOST_PAGES => {
-                let mut bytes = Box::new([0; PAGE as usize]);
-                self.file
-                    .read_exact_at(bytes.as_mut_slice(), page * PAGE)
-                    .ok()?;
-                pages.push((page, bytes));
+                pages.push((page, self.page(page)?));
                 pages.len() - 1
             }
             None => return None,
@@ -164,6 +183,37 @@ mod tests {
         assert_eq!(memory.read(start + 8 * 1023), Some(here[1023]));
         assert_eq!(memory.read(8), None, "the first page is never mapped");
         assert_eq!(memory.pages.borrow().len(), 2, "each page is read once");
+    }
+
+    #[test]
+    fn memory_from_before_an_exec_is_opened_again() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "read line; exec sleep 60"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh runs");
+        let pid = child.id() as i32;
+        let mut memories = Memories::default();
+        let stack = |pid: i32| {
+            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
+            let line = maps.lines().find(|line| line.ends_with("[stack]"));
+            let end = line.and_then(|line| line.split(['-', ' ']).nth(1).map(str::to_owned));
+            end.and_then(|end| u64::from_str_radix(&end, 16).ok())
+                .map(|end| end - 64)
+        };
+        let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        while name() != "sh\n" || stack(pid).is_none() {}
+        let address = stack(pid).expect("a stack");
+        assert!(memories.of(pid).expect("memory").read(address).is_some());
+        drop(child.stdin.take());
+        while name() != "sleep\n" || stack(pid).is_none() {}
+        let address = stack(pid).expect("a stack");
+        // The first reading finds out.
+        let first = memories.of(pid).expect("memory").read(address);
+        assert_eq!(first, None);
+        assert!(memories.of(pid).expect("memory").read(address).is_some());
+        child.kill().expect("it lives");
+        child.wait().expect("it ends");
     }
 
     #[test]

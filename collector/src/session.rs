@@ -371,6 +371,7 @@ impl Session {
     /// The last round, the symbols and the final header. `ended` is `None` if the program goes on.
     fn end(&mut self, mut source: Source, ended: Option<Ended>, verbose: bool) {
         self.merge.last_round(&mut source);
+        sys::lower_priority();
         let (has_minor, has_major) = (source.counts_faults(), source.counts_major_faults());
         let end = self.now();
         let limit = match ended {
