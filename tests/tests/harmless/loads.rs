@@ -11,7 +11,7 @@ fn a_stack_of_a_hundred_thousand_frames_keeps_both_ends() {
     let place = place("deep");
     let deep = program("deep", &["-fno-optimize-sibling-calls"]);
     let script = format!(
-        "ulimit -s unlimited; exec $C -O run.er {} 100000 400000000",
+        "ulimit -s unlimited; exec $C -O run.er {} 100000 3000000000",
         text(&deep)
     );
     let outcome = shell(&script, &place);
