@@ -172,10 +172,14 @@ mod tests {
         assert!(said(pid).contains("has ended"));
         child.wait().unwrap();
         let (send, receive) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || receive.recv());
-        let tids = fs::read_dir("/proc/self/task").unwrap().flatten();
-        let tids = tids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let tid = tids.filter(|tid| *tid != own).max().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let own = fs::read_link("/proc/thread-self").unwrap();
+            let tid = own.file_name().and_then(|name| name.to_str()?.parse().ok());
+            tell.send(tid).unwrap();
+            receive.recv()
+        });
+        let tid: i32 = told.recv().unwrap().unwrap();
         assert!(said(tid).contains(&format!("it is a thread of process {own}")));
         drop(send);
         let _ = thread.join();

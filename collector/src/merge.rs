@@ -507,14 +507,13 @@ impl Merge {
             };
             self.merged.push(Sample { kind, ..sample });
             sampled_state = self.tables.thread_states.get(sample.thread_state.0);
+            self.sleepers.set_sampled(event.thread, sample.thread_state);
         }
         // A wait of OpenMP is located by its event, other sleeps by their stack.
         let is_located_by_stack =
             sampled_state.is_some_and(|thread_state| !thread_state.state.is_wait());
         match event.what {
-            What::SwitchOut(_) if sampled_state.is_some() => {
-                self.sleepers.set_sampled(event.thread)
-            }
+            What::SwitchOut(_) if sampled_state.is_some() => {}
             // The side band is ahead of the merge: the thread may have ended already.
             What::SwitchOut(Scheduling::Blocked) | What::Birth(Scheduling::Blocked)
                 if self.processes.is_alive(event.thread) =>

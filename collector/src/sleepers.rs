@@ -8,12 +8,13 @@ use std::fs;
 
 use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::Regs;
 
-/// How long a thread without any switch-out sample sleeps before its stack is read, in nanoseconds.
+/// How long a thread sleeps before its stack is read, in a thread state in which it has no switch-out
+/// sample, in nanoseconds.
 const FIRST: u64 = 20_000_000;
-/// The same for other threads: attribution gives their short sleeps the samples of other sleeps.
+/// The same in other thread states: attribution gives short sleeps the samples of others there.
 const OTHER: u64 = 500_000_000;
 
 /// Most stacks read in a round; each takes some tens of microseconds.
@@ -48,8 +49,8 @@ enum Reading {
 #[derive(Debug, Default)]
 pub struct Sleepers {
     asleep: FxHashMap<ThreadId, (Sleep, Reading)>,
-    /// By thread: whether it has a switch-out sample.
-    sampled: Vec<bool>,
+    /// The threads and thread states that have a switch-out sample.
+    sampled: FxHashSet<(ThreadId, ThreadStateId)>,
 }
 
 impl Sleepers {
@@ -65,13 +66,9 @@ impl Sleepers {
         }
     }
 
-    /// The thread has a switch-out sample.
-    pub fn set_sampled(&mut self, thread: ThreadId) {
-        let index = thread.index();
-        if self.sampled.len() <= index {
-            self.sampled.resize(index + 1, false);
-        }
-        self.sampled[index] = true;
+    /// The thread has a switch-out sample in a thread state.
+    pub fn set_sampled(&mut self, thread: ThreadId, thread_state: ThreadStateId) {
+        self.sampled.insert((thread, thread_state));
     }
 
     /// The sleeps whose stacks are valid: they were read before `merged_to`, and no wake-up came up to
@@ -89,16 +86,16 @@ impl Sleepers {
         confirmed.sort_unstable_by_key(|(thread, ..)| thread.0);
         confirmed
             .iter()
-            .for_each(|(thread, ..)| self.set_sampled(*thread));
+            .for_each(|(thread, sleep, _)| self.set_sampled(*thread, sleep.thread_state));
         confirmed
     }
 
     /// Reads the stacks of threads that have slept long enough at time `now`, by `stack`.
     pub fn read_stacks(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
-        let is_sampled =
-            |thread: ThreadId| self.sampled.get(thread.index()).copied().unwrap_or(false);
+        let sampled = &self.sampled;
         let due = self.asleep.iter_mut().filter(|(thread, (sleep, reading))| {
-            let patience = if is_sampled(**thread) { OTHER } else { FIRST };
+            let is_sampled = sampled.contains(&(**thread, sleep.thread_state));
+            let patience = if is_sampled { OTHER } else { FIRST };
             *reading == Reading::Pending && now.saturating_sub(sleep.since) >= patience
         });
         for (&thread, (_, reading)) in due.take(MOST) {
