@@ -15,12 +15,12 @@ use unwinder::{AddressSpace, Regs, StackBytes, StackMemory, UnwindCache};
 /// The most outermost frames that are kept.
 const OUTERMOST: usize = 100;
 
-/// The share of the time that walks may take: one in so many.
+/// Walks may take a twentieth of the time.
 const SHARE: u32 = 20;
 /// The time that walks may take at once.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// Most threads whose outermost frames are kept.
+/// The outermost frames of at most this many threads are kept.
 const MOST: usize = 1 << 10;
 
 /// The outermost frames of deep stacks, by process and thread.

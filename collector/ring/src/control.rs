@@ -23,7 +23,7 @@ pub const SIGNALS_VARIABLE_C: &CStr = c"PARALLAX_SIGNALS";
 pub(crate) const CALLS: usize = 4096;
 /// The longest name in bytes; longer ones are cut.
 pub const NAME_BYTES: usize = 64;
-/// A call that is not complete after so many readings, at least 10 ms apart, never will be.
+/// Readings, at least 10 ms apart, after which an incomplete call is given up.
 const MOST_STOPS: u32 = 100;
 /// Attempts to take an entry while other threads take theirs.
 const ATTEMPTS: usize = 1000;

@@ -413,7 +413,7 @@ impl SampleReader {
         slot.tail.store(head, Release);
     }
 
-    /// Frees a slot whose thread has ended, if nothing waits in it. Returns whether it did.
+    /// Frees the slot of an ended thread, unless samples wait in it. Returns whether the slot is free.
     pub fn recycle(&mut self, index: u32) -> bool {
         let slots = self.headers.slots();
         let Some(slot) = slots.get(index as usize) else {

@@ -36,7 +36,7 @@ static FILE: OnceLock<SampleFile> = OnceLock::new();
 static THREADS: [AtomicPtr<Sampled>; MAX_SLOTS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MAX_SLOTS as usize];
 
-/// The key whose destructor ends a thread's sampling. Its value is the thread's [`Sampled`].
+/// The key of each thread's [`Sampled`]. Its destructor ends the sampling of the thread.
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 const NO_KEY: u32 = u32::MAX;
 
