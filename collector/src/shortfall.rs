@@ -10,6 +10,9 @@ use crate::processes::Unrecorded;
 /// The share of lost records from which the end of the run reports the loss.
 const SHARE: f64 = 0.01;
 
+/// CPU time in which any timer of a thread fires, in nanoseconds.
+const LONG_NS: u64 = 100_000_000;
+
 /// All that an experiment can lack.
 #[derive(Debug, Default)]
 pub struct Shortfall {
@@ -34,6 +37,8 @@ pub struct Shortfall {
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
     pub own_samples: Option<(u64, u64, u32)>,
+    /// CPU time of all threads, in nanoseconds.
+    pub cpu_ns: u64,
     /// Likewise by counters.
     pub throttled_counters: u64,
     /// Runtimes that sent no events.
@@ -59,6 +64,7 @@ impl Shortfall {
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
+            cpu_ns: header.sampling.cpu_ns,
             own_samples: header.sampling.off_cpu_inferred.then_some((
                 merge.counts.samples,
                 merge.counts.missed_periods,
@@ -115,6 +121,13 @@ impl Shortfall {
             ));
         }
         if let Some((taken, missed, refused)) = self.own_samples {
+            if taken == 0 && self.cpu_ns > LONG_NS {
+                notes.push(
+                    "no thread has sampled itself: libcollector.so was not loaded into the program, as \
+                     into one that is linked statically or is set-user-id"
+                        .into(),
+                );
+            }
             if missed > taken / 10 {
                 notes.push(format!(
                     "one sample for {:.1} periods of CPU time: the kernel looks at timers less often \
