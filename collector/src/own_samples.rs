@@ -138,7 +138,7 @@ impl OwnSamples {
             }
             let waiting = &mut self.slots[at].waiting;
             self.reader.drain(thread.index, |sample| {
-                self.missed += sample.missed;
+                self.missed = self.missed.saturating_add(sample.missed);
                 waiting.push_back(sample);
             });
         }
@@ -258,6 +258,8 @@ impl OwnSamples {
             }
             if let Some((until, cpu_time)) = thread.until {
                 let until = until.saturating_sub(self.start).min(now);
+                // The program can write anything there. No thread has run for longer than the recording.
+                let cpu_time = cpu_time.min(now);
                 self.slots[at].is_over = true;
                 let (pid, tid) = thread.ids;
                 let process = self.processes.get_mut(&pid);

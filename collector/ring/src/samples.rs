@@ -435,7 +435,8 @@ impl SampleReader {
             .map(|slot| slot.dropped.load(Relaxed));
         let mut lost = std::mem::take(&mut self.invalid);
         for (counted, dropped) in self.counted.iter_mut().zip(dropped) {
-            lost += dropped.wrapping_sub(*counted);
+            // A count that goes back is the program's nonsense.
+            lost = lost.saturating_add(dropped.saturating_sub(*counted));
             *counted = dropped;
         }
         lost

@@ -18,7 +18,7 @@ pub(crate) const MAX_BYTES: usize = 1 << 28;
 
 /// The most bytes that a byte of a file unpacks to, so that a short file cannot fill a reader's
 /// memory. A frame that compresses better is padded with zeros.
-const DENSEST: usize = 64;
+const DENSEST: usize = 8;
 
 /// The default level of zstd.
 const LEVEL: i32 = 3;
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(refused(u64::MAX, &zeros), too_dense);
         // A plausible length, and more bytes than that behind it.
         let other = Some("a frame does not unpack to its length");
-        assert_eq!(refused(600, &zeros), other);
+        assert_eq!(refused(300, &zeros), other);
         let mut rows = Decoder::of(&[9, 1, 2, 3]);
         assert_eq!(
             rows.rows(),

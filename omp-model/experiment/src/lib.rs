@@ -22,6 +22,7 @@ pub mod header;
 pub mod ids;
 pub mod linkage;
 mod numbered;
+mod packed;
 mod reader;
 pub mod rows;
 mod samples;
@@ -49,9 +50,10 @@ use crate::rows::{
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
+pub use packed::{Packed, Unpacking};
 pub use reader::{Growing, read_header};
 pub use samples::{Iter, SampleFrame, Samples};
-pub use sums::{SumFrame, Sums, Unpacking};
+pub use sums::Sums;
 pub use writer::Writer;
 
 /// The resolution of the times of listed intervals and regions: a microsecond, the accuracy of the
@@ -281,6 +283,16 @@ pub enum Warning {
         /// Where it begins.
         offset: u64,
     },
+    /// More different stacks than a reader keeps.
+    #[error(
+        "the recording has {left_out} more calls on its stacks than the {kept} that are read: what was sampled there is shown as <Unknown>"
+    )]
+    TooManyStacks {
+        /// Rows of the table of stacks that are kept.
+        kept: usize,
+        /// The others.
+        left_out: u32,
+    },
     /// Neither the record file nor `header.json` says what was run.
     #[error("the header is unreadable: the command, the host and what was lost are unknown")]
     NoHeader,
@@ -316,35 +328,36 @@ pub struct Experiment {
     pub sums: Sums,
     /// Time that other threads waited for a mutex, by its holder; the rows of each frame are sorted
     /// by thread, slice and thread state. A key may repeat: its rows add up.
-    pub blames: Vec<Blame>,
+    pub blames: Packed<Blame>,
     /// Long intervals, in whole [`TICK`]s; the rows of each frame are sorted by thread and
-    /// start.
+    /// start. Of more than a million only the longer half is kept, and so on; the same holds for the
+    /// two lists of spans.
     pub intervals: Vec<Interval>,
     /// Sums over instances of regions, sorted within a frame by thread, slice and context.
-    pub region_sums: Vec<RegionSum>,
+    pub region_sums: Packed<RegionSum>,
     /// How the work of regions was spread over their teams, sorted likewise.
-    pub region_works: Vec<RegionWork>,
+    pub region_works: Packed<RegionWork>,
     /// Long instances of regions, in whole [`TICK`]s, sorted within a frame by thread and
     /// start.
     pub region_spans: Vec<RegionSpan>,
     /// Worksharing loops, sorted within a frame by thread, slice and call.
-    pub loop_sums: Vec<LoopSum>,
+    pub loop_sums: Packed<LoopSum>,
     /// Mutexes, sorted within a frame by thread, slice, mutex and call.
-    pub lock_sums: Vec<LockSum>,
+    pub lock_sums: Packed<LockSum>,
     /// Who waited for whom, sorted within a frame by mutex and calls. A key may repeat: its rows add
     /// up.
-    pub lock_waits: Vec<LockWait>,
+    pub lock_waits: Packed<LockWait>,
     /// Sums over completed tasks, sorted within a frame by thread, slice and context.
-    pub task_sums: Vec<TaskSum>,
+    pub task_sums: Packed<TaskSum>,
     /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.
     pub task_spans: Vec<TaskSpan>,
     /// What the kernel counted for each thread on each CPU; empty until the recording has ended.
-    pub cpu_uses: Vec<CpuUse>,
+    pub cpu_uses: Packed<CpuUse>,
     /// Phases and pauses that have ended; of a process in a frame by their start.
     pub spans: Vec<Span>,
     /// Time in phases, sorted within a frame by thread, slice and phase. A key may repeat: its rows add
     /// up.
-    pub phase_sums: Vec<PhaseSum>,
+    pub phase_sums: Packed<PhaseSum>,
     /// Sample points, sorted within a frame by time.
     pub sample_points: Vec<SamplePoint>,
     /// Names, if they were resolved when the recording ended.

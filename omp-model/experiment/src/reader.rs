@@ -11,10 +11,13 @@ use crate::column::{Corrupt, Decoder, Scratch};
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{Counter, FORMAT_VERSION, Header, MOST_COUNTERS};
 use crate::ids::Nanos;
+use crate::packed::Packed;
 use crate::rows::{Interval, RegionSpan, SLICE, SamplePoint, Span, TaskSpan};
 use crate::store::{Reading, Store};
 use crate::stored::{self, Known, ThreadRow};
-use crate::tables::Interner;
+use crate::tables::{
+    Context, Frame, Interner, Lock, Loop, Module, Phase, Process, Stack, Thread, ThreadState,
+};
 use crate::{
     CounterSamples, Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows,
     text_rows,
@@ -151,7 +154,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// The longest `header.json` that is read, in bytes.
-const LONGEST_HEADER: u64 = 16 << 20;
+const LONGEST_HEADER: u64 = 8 << 20;
 
 /// The header beside the records; `None` if there is none that can be read.
 pub fn read_header(experiment: &Path) -> Option<Header> {
@@ -212,10 +215,30 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// The most rows of a list of long intervals or spans. Of more, the longer half is kept, as a recording
+/// lists only longer ones where there are too many.
+const MOST_LISTED: usize = 1 << 20;
+
+/// The most rows of the table of stacks: views need a hundred bytes for each. Others are unknown stacks.
+const MOST_STACKS: usize = 1 << 21;
+
+/// Bytes that the rows kept in memory may take beyond as many as the file has.
+const KEPT_BEYOND: u64 = 64 << 20;
+
+/// Bytes in memory for a byte of symbols, names or paths, at most.
+const KEPT_OF_TEXT: u64 = 4;
+
 /// What has been read so far.
 #[derive(Clone)]
 struct Contents {
     experiment: Experiment,
+    /// The shortest rows that are listed still: intervals, spans of regions, pieces of tasks.
+    shortest: [Nanos; 3],
+    /// Bytes of names and paths, and of the last symbols, unpacked.
+    text: u64,
+    symbol_bytes: u64,
+    /// Rows of the table of stacks beyond [`MOST_STACKS`].
+    stacks_left_out: u32,
     /// The last header among the records.
     header: Option<Header>,
     /// The samples of counters, by their numbers.
@@ -224,19 +247,48 @@ struct Contents {
     store: Store,
 }
 
+/// Does the same with each kind of rows that stay in the file and have no type of their own.
+macro_rules! of_each_packed {
+    ($read:ident, $rows:ident => $what:expr) => {
+        of_each_packed! {
+            $read, $rows => $what,
+            blames region_sums region_works loop_sums lock_sums lock_waits task_sums cpu_uses phase_sums
+        }
+    };
+    ($read:ident, $rows:ident => $what:expr, $($kind:ident)*) => {$({
+        let $rows = &mut $read.$kind;
+        $what;
+    })*};
+}
+
 impl Contents {
     fn of(path: &Path, file: &Reading) -> Contents {
+        let mut experiment = Experiment {
+            name: name_of(path),
+            path: path.to_owned(),
+            samples: Samples::of_file(file.store()),
+            sums: Sums::of_file(file.store()),
+            ..Experiment::default()
+        };
+        of_each_packed!(experiment, rows => *rows = Packed::of_file(file.store()));
         Contents {
-            experiment: Experiment {
-                name: name_of(path),
-                path: path.to_owned(),
-                samples: Samples::of_file(file.store()),
-                sums: Sums::of_file(file.store()),
-                ..Experiment::default()
-            },
+            experiment,
+            shortest: [Nanos(0); 3],
+            text: 0,
+            symbol_bytes: 0,
+            stacks_left_out: 0,
             header: None,
             counters: Vec::new(),
             store: file.store(),
+        }
+    }
+
+    /// How many rows the tables have.
+    fn known(&self) -> Known {
+        let known = Known::of(&self.experiment.tables);
+        Known {
+            stacks: known.stacks.saturating_add(self.stacks_left_out),
+            ..known
         }
     }
 
@@ -261,6 +313,12 @@ impl Contents {
         }
         if header.is_none() {
             warnings.push(Warning::NoHeader);
+        }
+        if self.stacks_left_out > 0 {
+            warnings.push(Warning::TooManyStacks {
+                kept: MOST_STACKS,
+                left_out: self.stacks_left_out,
+            });
         }
         experiment.header = header.unwrap_or_default();
         let counters = experiment.header.counters.iter().zip(self.counters);
@@ -342,8 +400,10 @@ impl Contents {
 
     /// Extends the recording to the time of the last sample, which is known only by unpacking.
     fn extend_to_the_last_sample(&mut self) {
-        let known = Known::of(&self.experiment.tables);
-        self.experiment.sums.may_point_to(known);
+        let known = self.known();
+        let read = &mut self.experiment;
+        read.sums.may_point_to(known);
+        of_each_packed!(read, rows => rows.may_point_to(known));
         let counters = self.counters.iter_mut();
         for samples in counters.chain([&mut self.experiment.samples]) {
             samples.may_point_to(known);
@@ -367,25 +427,55 @@ impl Contents {
             }
             _ => {}
         }
-        let known = Known::of(&self.experiment.tables);
+        let known = self.known();
         let mut decoder = scratch.unpack(payload)?;
         match kind {
             Kind::Sums => {
                 decoder.number()?;
-                let slice = self
-                    .experiment
-                    .sums
-                    .add_frame(&mut decoder, range, &known)?;
+                let sums = &mut self.experiment.sums;
+                let slice = sums.add_frame(&mut decoder, range.clone(), &known)?;
                 let last = &mut self.experiment.last;
                 *last = (*last).max(Nanos(u64::from(slice) * SLICE.0));
             }
             Kind::Header => self.header(&mut decoder)?,
             Kind::Symbols => {
+                self.symbol_bytes = decoder.rest().len() as u64;
+                self.check_kept(range.end)?;
                 self.experiment.symbols = Some(symbol_rows::decode(&mut decoder, &known)?);
             }
-            _ => self.rows(kind, &mut decoder, &known)?,
+            _ => self.rows(kind, &mut decoder, range.clone(), &known)?,
         }
-        decoder.finish()
+        decoder.finish()?;
+        self.check_kept(range.end)
+    }
+
+    /// Checks the memory that the rows read so far take, if they stay there: a file of `length` bytes
+    /// could otherwise fill it.
+    fn check_kept(&self, length: u64) -> Result<(), Corrupt> {
+        fn bytes<T>(rows: usize) -> u64 {
+            // With the index of a table.
+            (rows * (size_of::<T>() + size_of::<u64>())) as u64
+        }
+        let read = &self.experiment;
+        let tables = &read.tables;
+        let kept = bytes::<Process>(tables.processes.len())
+            + bytes::<Thread>(tables.threads.len())
+            + bytes::<Module>(tables.modules.len())
+            + bytes::<Frame>(tables.frames.len())
+            + (tables.stacks.len() * size_of::<Stack>()) as u64
+            + bytes::<Context>(tables.contexts.len())
+            + bytes::<ThreadState>(tables.thread_states.len())
+            + bytes::<Loop>(tables.loops.len())
+            + bytes::<Lock>(tables.locks.len())
+            + bytes::<String>(tables.names.len())
+            + bytes::<Phase>(tables.phases.len())
+            + bytes::<Span>(read.spans.len())
+            + bytes::<SamplePoint>(read.sample_points.len())
+            + KEPT_OF_TEXT * (self.text + self.symbol_bytes);
+        if kept > length + KEPT_BEYOND {
+            return Err(Corrupt("more rows than a recording of this length has"));
+        }
+        Ok(())
     }
 
     fn counter_samples(&mut self, payload: &[u8], range: Range<u64>) -> Result<(), Corrupt> {
@@ -401,6 +491,9 @@ impl Contents {
 
     fn header(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Corrupt> {
         let length = decoder.number()?;
+        if length > LONGEST_HEADER {
+            return Err(Corrupt("a header longer than any"));
+        }
         let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
         let json = decoder.text(length)?;
         let header = header_of(json);
@@ -414,10 +507,16 @@ impl Contents {
         &mut self,
         kind: Kind,
         decoder: &mut Decoder<'_>,
+        range: Range<u64>,
         known: &Known,
     ) -> Result<(), Corrupt> {
         let first = decoder.number()?;
+        if matches!(kind, Kind::Modules | Kind::Names | Kind::Processes) {
+            self.text += decoder.rest().len() as u64;
+            self.check_kept(range.end)?;
+        }
         let read = &mut self.experiment;
+        let [intervals, regions, tasks] = &mut self.shortest;
         match kind {
             Kind::Modules => {
                 expect_first(first, known.modules)?;
@@ -432,9 +531,13 @@ impl Contents {
             Kind::Stacks => {
                 expect_first(first, known.stacks)?;
                 stored::decode(decoder, first, known, |row| {
-                    // A duplicate would do no harm, and finding it takes longer
-                    // than reading all.
-                    read.tables.stacks.append(row);
+                    if read.tables.stacks.len() < MOST_STACKS {
+                        // A duplicate would do no harm, and finding it takes longer
+                        // than reading all.
+                        read.tables.stacks.append(row);
+                    } else {
+                        self.stacks_left_out = self.stacks_left_out.saturating_add(1);
+                    }
                     Ok(())
                 })
             }
@@ -478,20 +581,20 @@ impl Contents {
             Kind::Threads => stored::decode(decoder, first, known, |ThreadRow(id, row)| {
                 put(&mut read.tables.threads, u64::from(id), row)
             }),
-            Kind::Blames => stored::append(decoder, known, &mut read.blames),
+            Kind::Blames => read.blames.add_frame(decoder, range, known, |_| ()),
             Kind::Intervals => stored::decode(decoder, first, known, |row: Interval| {
                 read.last = read.last.max(end_of(row.start, row.length));
-                read.intervals.push(row);
+                list(&mut read.intervals, intervals, row, |row| row.length);
                 Ok(())
             }),
-            Kind::RegionSums => stored::append(decoder, known, &mut read.region_sums),
-            Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
-            Kind::LoopSums => stored::append(decoder, known, &mut read.loop_sums),
-            Kind::LockSums => stored::append(decoder, known, &mut read.lock_sums),
-            Kind::LockWaits => stored::append(decoder, known, &mut read.lock_waits),
-            Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
-            Kind::CpuUses => stored::append(decoder, known, &mut read.cpu_uses),
-            Kind::PhaseSums => stored::append(decoder, known, &mut read.phase_sums),
+            Kind::RegionSums => read.region_sums.add_frame(decoder, range, known, |_| ()),
+            Kind::RegionWorks => read.region_works.add_frame(decoder, range, known, |_| ()),
+            Kind::LoopSums => read.loop_sums.add_frame(decoder, range, known, |_| ()),
+            Kind::LockSums => read.lock_sums.add_frame(decoder, range, known, |_| ()),
+            Kind::LockWaits => read.lock_waits.add_frame(decoder, range, known, |_| ()),
+            Kind::TaskSums => read.task_sums.add_frame(decoder, range, known, |_| ()),
+            Kind::CpuUses => read.cpu_uses.add_frame(decoder, range, known, |_| ()),
+            Kind::PhaseSums => read.phase_sums.add_frame(decoder, range, known, |_| ()),
             Kind::Spans => stored::decode(decoder, first, known, |row: Span| {
                 read.last = read.last.max(row.end());
                 read.spans.push(row);
@@ -504,16 +607,30 @@ impl Contents {
             }),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 read.last = read.last.max(end_of(row.start, row.length));
-                read.region_spans.push(row);
+                list(&mut read.region_spans, regions, row, |row| row.length);
                 Ok(())
             }),
             Kind::TaskSpans => stored::decode(decoder, first, known, |row: TaskSpan| {
                 read.last = read.last.max(end_of(row.start, row.length));
-                read.task_spans.push(row);
+                list(&mut read.task_spans, tasks, row, |row| row.length);
                 Ok(())
             }),
             _ => Err(Corrupt("not a kind of rows")),
         }
+    }
+}
+
+/// Lists a row that is at least as long as the `shortest`, which grows where that would be too many.
+fn list<R>(rows: &mut Vec<R>, shortest: &mut Nanos, row: R, length: impl Fn(&R) -> Nanos) {
+    if length(&row) < *shortest {
+        return;
+    }
+    rows.push(row);
+    if rows.len() > MOST_LISTED {
+        let mut lengths: Vec<u64> = rows.iter().map(|row| length(row).0).collect();
+        let (_, median, _) = lengths.select_nth_unstable(MOST_LISTED / 2);
+        *shortest = Nanos(*median + 1);
+        rows.retain(|row| length(row) >= *shortest);
     }
 }
 

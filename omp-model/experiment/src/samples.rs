@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, MAX_ROWS, Scratch, push_number};
 use crate::ids::Nanos;
+use crate::packed::RecordedRow;
 use crate::rows::Sample;
 use crate::store::{Source, Store};
 use crate::stored::{self, Known, nanos, ticks};
@@ -87,7 +88,7 @@ fn decode(
     out.reserve(rows);
     stored::decode(&mut decoder, 0, &source.known, |sample: Sample| {
         let own = source.ids.iter();
-        out.push(own.fold(sample, |sample, ids| ids.sample(sample)));
+        out.push(own.fold(sample, |sample, ids| sample.among(ids)));
         Ok(())
     })?;
     decoder.finish()?;

@@ -25,6 +25,8 @@ pub(crate) struct Known {
     pub(crate) modules: u32,
     pub(crate) frames: u32,
     pub(crate) stacks: u32,
+    /// Those of them that are kept; a reference to another one is to an unknown stack.
+    pub(crate) stacks_kept: u32,
     pub(crate) contexts: u32,
     pub(crate) thread_states: u32,
     pub(crate) loops: u32,
@@ -41,6 +43,7 @@ impl Known {
         modules: u32::MAX,
         frames: u32::MAX,
         stacks: u32::MAX,
+        stacks_kept: u32::MAX,
         contexts: u32::MAX,
         thread_states: u32::MAX,
         loops: u32::MAX,
@@ -56,6 +59,7 @@ impl Known {
             modules: tables.modules.len() as u32,
             frames: tables.frames.len() as u32,
             stacks: tables.stacks.len() as u32,
+            stacks_kept: tables.stacks.len() as u32,
             contexts: tables.contexts.len() as u32,
             thread_states: tables.thread_states.len() as u32,
             loops: tables.loops.len() as u32,
@@ -101,13 +105,30 @@ ids! {
     ThreadId in threads: "a thread that is not in its table",
     ModuleId in modules: "a load object that is not in its table",
     FrameId in frames: "a frame that is not in its table",
-    StackId in stacks: "a stack that is not in its table",
     ContextId in contexts: "a context that is not in its table",
     ThreadStateId in thread_states: "a thread state that is not in its table",
     LoopId in loops: "a loop that is not in its table",
     LockId in locks: "a mutex that is not in its table",
     NameId in names: "a name that is not in its table",
     PhaseId in phases: "a phase that is not in its table",
+}
+
+impl Form<StackId> for StackId {
+    fn number(id: StackId) -> u64 {
+        u64::from(id.0)
+    }
+
+    fn value(number: u64, known: &Known) -> Result<StackId, Corrupt> {
+        if number >= u64::from(known.stacks) {
+            return Err(Corrupt("a stack that is not in its table"));
+        }
+        let is_kept = number < u64::from(known.stacks_kept);
+        Ok(if is_kept {
+            StackId(number as u32)
+        } else {
+            StackId::EMPTY
+        })
+    }
 }
 
 macro_rules! enums {
@@ -312,18 +333,6 @@ pub(crate) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R
         let numbers = row.numbers(index);
         std::array::from_fn(|at| R::CODINGS[at].store(numbers[at], &mut before[at]))
     }));
-}
-
-/// Reads what [`encode`] wrote, and appends it to `rows`.
-pub(crate) fn append<R: Row<N>, const N: usize>(
-    decoder: &mut Decoder<'_>,
-    known: &Known,
-    rows: &mut Vec<R>,
-) -> Result<(), Corrupt> {
-    decode(decoder, 0, known, |row| {
-        rows.push(row);
-        Ok(())
-    })
 }
 
 /// Reads what [`encode`] wrote, row by row.

@@ -1,42 +1,26 @@
-//! Time accounting: a row for each thread state of each thread in each slice. On a long run the
-//! rows are larger than all tables, so they stay packed, as samples do.
+//! Time accounting: a row for each thread state of each thread in each slice.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashSet;
 
-use crate::column::{Corrupt, Decoder, Encoder, Scratch};
+use crate::column::{Corrupt, Decoder};
 use crate::ids::ThreadId;
+use crate::packed::{CHUNK, Packed, Unpacking};
 use crate::rows::Sum;
-use crate::store::{Source, Store};
-use crate::stored::{self, Known};
+use crate::store::Store;
+use crate::stored::Known;
 use crate::union::Ids;
-
-/// The number of rows that are packed together in memory.
-const CHUNK: usize = 1 << 14;
 
 /// The measured time of a recording, packed. The rows of each frame of a file are sorted by
 /// thread, slice, thread state and scheduling state.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    sources: Vec<Source>,
-    frames: Vec<SumFrame>,
-    /// Rows that were added in memory and are not packed yet.
-    tail: Vec<Sum>,
+    rows: Packed<Sum>,
+    /// By frame: the earliest slice of any of its rows.
+    firsts: Vec<u32>,
     threads: FxHashSet<ThreadId>,
-}
-
-/// Rows that were written together.
-#[derive(Clone, Debug)]
-pub struct SumFrame {
-    /// Index into the sources.
-    source: usize,
-    range: Range<u64>,
-    /// Their number.
-    pub rows: u32,
-    /// The earliest slice of any of them.
-    pub first: u32,
 }
 
 impl Sums {
@@ -47,108 +31,78 @@ impl Sums {
         range: Range<u64>,
         known: &Known,
     ) -> Result<u32, Corrupt> {
-        let mut frame = SumFrame {
-            source: 0,
-            range,
-            rows: 0,
-            first: u32::MAX,
-        };
-        let (mut last, mut thread) = (0, None);
+        let (mut first, mut last, mut thread) = (u32::MAX, 0, None);
         let threads = &mut self.threads;
-        stored::decode(decoder, 0, known, |row: Sum| {
-            frame.rows += 1;
-            frame.first = frame.first.min(row.slice);
+        self.rows.add_frame(decoder, range, known, |row| {
+            first = first.min(row.slice);
             last = last.max(row.slice);
             // Rows of a thread follow each other.
             if thread != Some(row.thread) {
                 thread = Some(row.thread);
                 threads.insert(row.thread);
             }
-            Ok(())
         })?;
-        if frame.rows > 0 {
-            self.frames.push(frame);
-        }
+        self.note_first(first);
         Ok(last)
+    }
+
+    /// Notes the earliest slice of a frame that may have been added.
+    fn note_first(&mut self, first: u32) {
+        if self.rows.frames() > self.firsts.len() {
+            self.firsts.push(first);
+        }
     }
 
     /// The sums of a record file, whose frames are added later.
     pub(crate) fn of_file(store: Store) -> Sums {
         Sums {
-            sources: vec![Source::new(store, Known::default())],
+            rows: Packed::of_file(store),
             ..Sums::default()
         }
     }
 
     /// Sets how many rows the tables have, against which references are checked.
     pub(crate) fn may_point_to(&mut self, known: Known) {
-        for source in &mut self.sources {
-            source.known = known;
-        }
+        self.rows.may_point_to(known);
     }
 
     /// The sums of several experiments one after the other, with the ids of each mapped.
-    pub(crate) fn unite<'a>(parts: impl IntoIterator<Item = (&'a Sums, &'a Arc<Ids>)>) -> Sums {
+    pub(crate) fn unite<'a>(
+        parts: impl IntoIterator<Item = (&'a Sums, &'a Arc<Ids>)> + Clone,
+    ) -> Sums {
         let mut all = Sums::default();
-        for (part, ids) in parts {
-            let before = all.sources.len();
-            let sources = part.sources.iter();
-            all.sources.extend(sources.map(|source| source.among(ids)));
-            let frames = part.frames.iter();
-            all.frames.extend(frames.map(|frame| SumFrame {
-                source: before + frame.source,
-                ..frame.clone()
-            }));
-            all.tail.extend(part.tail.iter().map(|&row| ids.sum(row)));
+        for (part, ids) in parts.clone() {
+            all.firsts.extend(&part.firsts);
             let threads = part.threads.iter();
             all.threads
                 .extend(threads.map(|&thread| ids.thread(thread)));
         }
+        let rows = parts.into_iter().map(|(part, ids)| (&part.rows, ids));
+        all.rows = Packed::unite(rows);
         all
     }
 
     /// Adds a row to a recording in memory.
     pub fn push(&mut self, row: Sum) {
         self.threads.insert(row.thread);
-        self.tail.push(row);
-        if self.tail.len() >= CHUNK {
-            self.pack();
-        }
-    }
-
-    /// Packs the tail, if this is a recording in memory.
-    fn pack(&mut self) {
-        if self.sources.is_empty() {
-            let source = Source::new(Store::default(), Known::ANY);
-            self.sources.push(source);
-        }
-        if let [source] = self.sources.as_mut_slice()
-            && let Store::Memory(bytes) = &mut source.store
-            && let Ok(mut encoder) = Encoder::new()
-        {
-            encoder.number(0);
-            stored::encode(&mut encoder, &self.tail, 0);
-            let start = bytes.len() as u64;
-            bytes.extend(encoder.take());
-            self.frames.push(SumFrame {
-                source: 0,
-                range: start..bytes.len() as u64,
-                rows: self.tail.len() as u32,
-                first: self.tail.iter().map(|row| row.slice).min().unwrap_or(0),
-            });
-            self.tail.clear();
-        }
+        // This row may be the last of a frame.
+        let first = match self.rows.tail() {
+            most if most.len() + 1 == CHUNK => most.iter().map(|row| row.slice).min(),
+            _ => None,
+        };
+        let first = first.unwrap_or(row.slice).min(row.slice);
+        self.rows.push(row);
+        self.note_first(first);
     }
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        let packed: usize = self.frames.iter().map(|frame| frame.rows as usize).sum();
-        packed + self.tail.len()
+        self.rows.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.tail.is_empty()
+        self.rows.is_empty()
     }
 
     /// The threads whose time was measured.
@@ -158,67 +112,22 @@ impl Sums {
 
     /// All rows, frame by frame.
     pub fn iter(&self) -> impl Iterator<Item = Sum> + '_ {
-        let mut unpacking = self.unpacking();
-        let frames = 0..self.frames.len();
-        let packed = frames.flat_map(move |frame| unpacking.frame(frame).to_vec());
-        packed.chain(self.tail.iter().copied())
+        self.rows.iter()
     }
 
-    /// The frames; [`Sums::tail`] is not among them.
-    pub fn frames(&self) -> &[SumFrame] {
-        &self.frames
+    /// By frame: the earliest slice of any of its rows. [`Sums::tail`] is in no frame.
+    pub fn firsts(&self) -> &[u32] {
+        &self.firsts
     }
 
     /// The rows that are in no frame.
     pub fn tail(&self) -> &[Sum] {
-        &self.tail
+        self.rows.tail()
     }
 
     /// Reads frames in any order.
-    pub fn unpacking(&self) -> Unpacking<'_> {
-        Unpacking {
-            sums: self,
-            scratch: Scratch::new(),
-            rows: Vec::new(),
-        }
-    }
-
-    fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sum>) {
-        out.clear();
-        let frame = &self.frames[frame];
-        let source = &self.sources[frame.source];
-        let Some(payload) = source.store.bytes(&frame.range) else {
-            return;
-        };
-        let add = |row| {
-            let own = source.ids.iter();
-            out.push(own.fold(row, |row, ids| ids.sum(row)));
-            Ok(())
-        };
-        let decoded = scratch.unpack(&payload).and_then(|mut decoder| {
-            decoder.number()?;
-            stored::decode(&mut decoder, 0, &source.known, add)
-        });
-        // The frame was right when the file was opened: this is a fault of the disk since
-        // then.
-        if decoded.is_err() {
-            out.clear();
-        }
-    }
-}
-
-/// Unpacks frame after frame.
-pub struct Unpacking<'a> {
-    sums: &'a Sums,
-    scratch: Scratch,
-    rows: Vec<Sum>,
-}
-
-impl Unpacking<'_> {
-    /// The rows of a frame.
-    pub fn frame(&mut self, frame: usize) -> &[Sum] {
-        self.sums.unpack(frame, &mut self.scratch, &mut self.rows);
-        &self.rows
+    pub fn unpacking(&self) -> Unpacking<'_, Sum> {
+        self.rows.unpacking()
     }
 }
 
@@ -255,9 +164,9 @@ mod tests {
         };
         let count = 2 * CHUNK as u32 + 5;
         let sums: Sums = (0..count).map(row).collect();
-        assert_eq!((sums.len(), sums.frames().len()), (count as usize, 2));
+        assert_eq!((sums.len(), sums.firsts().len()), (count as usize, 2));
         assert!(sums.iter().eq((0..count).map(row)));
-        assert_eq!(sums.frames()[1].first, CHUNK as u32 / 7);
+        assert_eq!(sums.firsts()[1], CHUNK as u32 / 7);
         assert_eq!(sums.tail().len(), 5);
         assert_eq!(sums.threads().len(), 3);
         assert!(Sums::default().is_empty());

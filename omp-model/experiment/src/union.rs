@@ -11,7 +11,7 @@ use crate::ids::{
     ContextId, FrameId, LockId, LoopId, ModuleId, NameId, PhaseId, ProcessId, StackId, ThreadId,
     ThreadStateId,
 };
-use crate::rows::{Sample, Sum};
+use crate::packed::{Packed, RecordedRow};
 use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
@@ -40,16 +40,15 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         .collect();
     let parts_and_ids = || parts.iter().map(|part| part.0).zip(&ids);
     macro_rules! rows {
-        ($rows:ident: $($field:ident by $map:ident),*) => {
-            parts_and_ids()
-                .flat_map(|(part, ids)| {
-                    part.$rows.iter().map(|row| {
-                        let mut row = *row;
-                        $(row.$field = ids.$map(row.$field);)*
-                        row
-                    })
-                })
+        ($rows:ident) => {{
+            let each = parts_and_ids();
+            each.flat_map(|(part, ids)| part.$rows.iter().map(|row| row.among(ids)))
                 .collect()
+        }};
+    }
+    macro_rules! packed {
+        ($rows:ident) => {
+            Packed::unite(parts_and_ids().map(|(part, ids)| (&part.$rows, ids)))
         };
     }
     let first = parts.first().map(|part| part.0.path.clone());
@@ -69,20 +68,20 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
             })
             .collect(),
         sums: Sums::unite(parts_and_ids().map(|(part, ids)| (&part.sums, ids))),
-        blames: rows!(blames: thread by thread, thread_state by thread_state),
-        intervals: rows!(intervals: thread by thread, thread_state by thread_state),
-        region_sums: rows!(region_sums: thread by thread, context by context),
-        region_spans: rows!(region_spans: thread by thread, context by context),
-        region_works: rows!(region_works: thread by thread, context by context),
-        loop_sums: rows!(loop_sums: thread by thread, construct by construct),
-        lock_sums: rows!(lock_sums: thread by thread, lock by lock, call by frame),
-        lock_waits: rows!(lock_waits: lock by lock, waiter by frame, holder by frame),
-        task_sums: rows!(task_sums: thread by thread, context by context),
-        task_spans: rows!(task_spans: thread by thread, context by context),
-        cpu_uses: rows!(cpu_uses: thread by thread),
-        spans: rows!(spans: process by process, phase by phase),
-        phase_sums: rows!(phase_sums: thread by thread, phase by phase),
-        sample_points: rows!(sample_points: process by process, name by name),
+        blames: packed!(blames),
+        intervals: rows!(intervals),
+        region_sums: packed!(region_sums),
+        region_spans: rows!(region_spans),
+        region_works: packed!(region_works),
+        loop_sums: packed!(loop_sums),
+        lock_sums: packed!(lock_sums),
+        lock_waits: packed!(lock_waits),
+        task_sums: packed!(task_sums),
+        task_spans: rows!(task_spans),
+        cpu_uses: packed!(cpu_uses),
+        spans: rows!(spans),
+        phase_sums: packed!(phase_sums),
+        sample_points: rows!(sample_points),
         tables: all.tables,
         symbols: None,
         finished: parts.iter().all(|part| part.0.finished),
@@ -193,28 +192,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    pub(crate) fn sample(&self, sample: Sample) -> Sample {
-        Sample {
-            thread: self.thread(sample.thread),
-            stack: self.stack(sample.stack),
-            thread_state: self.thread_state(sample.thread_state),
-            ..sample
-        }
-    }
-
-    pub(crate) fn sum(&self, sum: Sum) -> Sum {
-        Sum {
-            thread: self.thread(sum.thread),
-            thread_state: self.thread_state(sum.thread_state),
-            ..sum
-        }
-    }
-
     pub(crate) fn thread(&self, id: ThreadId) -> ThreadId {
         ThreadId(id.0 + self.first_thread)
     }
 
-    fn process(&self, id: ProcessId) -> ProcessId {
+    pub(crate) fn process(&self, id: ProcessId) -> ProcessId {
         ProcessId(id.0 + self.first_process)
     }
 
@@ -222,35 +204,35 @@ impl Ids {
         row(&self.modules, id.index(), ModuleId::NONE)
     }
 
-    fn frame(&self, id: FrameId) -> FrameId {
+    pub(crate) fn frame(&self, id: FrameId) -> FrameId {
         row(&self.frames, id.index(), FrameId::NONE)
     }
 
-    fn stack(&self, id: StackId) -> StackId {
+    pub(crate) fn stack(&self, id: StackId) -> StackId {
         row(&self.stacks, id.index(), StackId::EMPTY)
     }
 
-    fn context(&self, id: ContextId) -> ContextId {
+    pub(crate) fn context(&self, id: ContextId) -> ContextId {
         row(&self.contexts, id.index(), ContextId::ROOT)
     }
 
-    fn construct(&self, id: LoopId) -> LoopId {
+    pub(crate) fn construct(&self, id: LoopId) -> LoopId {
         row(&self.loops, id.index(), id)
     }
 
-    fn name(&self, id: NameId) -> NameId {
+    pub(crate) fn name(&self, id: NameId) -> NameId {
         row(&self.names, id.index(), NameId::NONE)
     }
 
-    fn phase(&self, id: PhaseId) -> PhaseId {
+    pub(crate) fn phase(&self, id: PhaseId) -> PhaseId {
         row(&self.phases, id.index(), PhaseId::NONE)
     }
 
-    fn lock(&self, id: LockId) -> LockId {
+    pub(crate) fn lock(&self, id: LockId) -> LockId {
         row(&self.locks, id.index(), id)
     }
 
-    fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
+    pub(crate) fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
         row(&self.thread_states, id.index(), ThreadStateId::OUTSIDE)
     }
 }

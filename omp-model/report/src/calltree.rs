@@ -4,7 +4,7 @@
 //! experiment, the attributed seconds of every metric asked for.
 
 use omp_model::metrics::{Flavour, Quantity};
-use omp_model::views::calltree::{self, TreeRow};
+use omp_model::views::calltree::{self, MOST_NODES, TreeRow};
 use omp_model::views::compare::join::{self, Branch, Joined, Rank};
 
 use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table, Value};
@@ -13,7 +13,7 @@ use crate::query::Query;
 
 /// The call tree.
 pub fn calltree(query: &Query<'_>) -> Document {
-    let mut branches = branches(query);
+    let (mut branches, left_out) = branches(query);
     branches.truncate(query.limited(branches.len()));
     let mut columns = columns(query);
     let is_restored = |branch: &Branch| branch.joined.rows.iter().flatten().any(|row| row.restored);
@@ -24,6 +24,14 @@ pub fn calltree(query: &Query<'_>) -> Document {
         .into_iter()
         .map(|branch| row(query, &columns, branch))
         .collect();
+    let mut document = query.document("calltree");
+    for (nodes, smaller) in left_out.into_iter().filter(|(nodes, _)| *nodes > 0) {
+        document.notices.push(format!(
+            "{nodes} rows are left out, none of which is more than {:.2e} % of the whole: the tree \
+             would have more than {MOST_NODES}",
+            100.0 * smaller
+        ));
+    }
     let by = query.attributed_sort().quantity.label();
     Document {
         title: match query.rank() {
@@ -34,18 +42,18 @@ pub fn calltree(query: &Query<'_>) -> Document {
             whole: whole(&rows),
             ..query.table(columns, rows)
         })],
-        ..query.document("calltree")
+        ..document
     }
 }
 
-/// The nodes in preorder, with what each experiment has there.
-fn branches(query: &Query<'_>) -> Vec<Branch> {
+/// The nodes in preorder, with what each experiment has there, and how many each leaves out.
+fn branches(query: &Query<'_>) -> (Vec<Branch>, Vec<(usize, f64)>) {
     let request = &query.request;
     if query.is_comparison() {
         return join::calltree(&query.shared(), request, query.rank());
     }
     let source = &query.all;
-    let rows = calltree::calltree(source.profile(), &source.names(), request);
+    let tree = calltree::calltree(source.profile(), &source.names(), request);
     let branch = |row: TreeRow| Branch {
         depth: row.depth,
         last: row.last,
@@ -54,7 +62,8 @@ fn branches(query: &Query<'_>) -> Vec<Branch> {
             rows: vec![Some(row)],
         },
     };
-    rows.into_iter().map(branch).collect()
+    let left_out = vec![(tree.left_out, tree.smaller)];
+    (tree.rows.into_iter().map(branch).collect(), left_out)
 }
 
 /// The attributed times, and for JSON the others. At a node inclusive and attributed time are the

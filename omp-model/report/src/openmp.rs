@@ -17,12 +17,12 @@ impl<'a> Source<'a> {
         let (profile, _) = self.profile_in(ViewMode::User);
         let all = Measured::of(&self.analysis.experiment);
         let some = Measured {
-            region_sums: &[],
-            region_works: &[],
-            task_sums: &[],
-            loop_sums: &[],
-            lock_sums: &[],
-            lock_waits: &[],
+            region_sums: Default::default(),
+            region_works: Default::default(),
+            task_sums: Default::default(),
+            loop_sums: Default::default(),
+            lock_sums: Default::default(),
+            lock_waits: Default::default(),
             ..all
         };
         let is_filtered = self.settings.filter.is_some();

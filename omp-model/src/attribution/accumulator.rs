@@ -8,6 +8,10 @@ use super::blame::{Charge, Role};
 use super::group::{Group, Sampled};
 use super::share::{Origin, Share};
 
+/// The most sums that are kept. What is sampled at further stacks counts as time at unknown ones, so that
+/// a recording in which each sample has a stack of its own takes no more memory than this.
+const MOST_SUMS: usize = 1 << 20;
+
 /// All time and all samples of a thread at one stack, in one thread state, on or off the CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Sum {
@@ -63,12 +67,17 @@ pub(super) struct Known {
 }
 
 impl Accumulator {
+    /// Whether there is a sum at a stack.
+    fn knows(&self, sampled: &Sampled) -> bool {
+        self.known.contains_key(&(sampled.stack, sampled.kernel))
+    }
+
     /// The sum at a group's stack. Its role is asked for where it is the first one there.
-    pub(super) fn sum_at(
+    fn sum_at(
         &mut self,
         group: Group,
         sampled: &Sampled,
-        role: impl FnOnce() -> Option<Role>,
+        role: impl FnOnce(StackId) -> Option<Role>,
     ) -> Known {
         let Sampled { stack, kernel, .. } = *sampled;
         if let Some(&known) = self.known.get(&(stack, kernel)) {
@@ -76,7 +85,7 @@ impl Accumulator {
         }
         let known = Known {
             number: self.sums.len() as u32,
-            role: role(),
+            role: role(stack),
         };
         self.known.insert((stack, kernel), known);
         self.sums.push(Sum {
@@ -122,6 +131,8 @@ impl Accumulator {
 pub(super) struct Accumulators {
     numbers: FxHashMap<(ThreadId, ThreadStateId, Scheduling), u32>,
     by_number: Vec<Accumulator>,
+    /// The number of all sums.
+    sums: usize,
 }
 
 impl Accumulators {
@@ -136,6 +147,28 @@ impl Accumulators {
             self.by_number.push(Accumulator::default());
         }
         number
+    }
+
+    /// The sum at a group's stack, in the group's accumulator. Its `role` is asked for where it is the
+    /// first one there; beyond [`MOST_SUMS`] its stack counts as unknown.
+    pub(super) fn sum_at(
+        &mut self,
+        number: u32,
+        group: Group,
+        sampled: &Sampled,
+        role: impl FnOnce(StackId) -> Option<Role>,
+    ) -> Known {
+        let accumulator = &mut self.by_number[number as usize];
+        let unknown = Sampled {
+            stack: StackId::EMPTY,
+            kernel: false,
+            ..*sampled
+        };
+        let is_kept = self.sums < MOST_SUMS || accumulator.knows(sampled);
+        let before = accumulator.sums.len();
+        let known = accumulator.sum_at(group, if is_kept { sampled } else { &unknown }, role);
+        self.sums += accumulator.sums.len() - before;
+        known
     }
 
     pub(super) fn at(&mut self, number: u32) -> &mut Accumulator {
@@ -153,5 +186,43 @@ impl Accumulators {
             all.extend(accumulator.sums);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_most_sums_a_new_stack_counts_as_unknown() {
+        let group = Group {
+            thread: ThreadId(0),
+            thread_state: ThreadStateId(0),
+            slice: 0,
+            scheduling: Scheduling::Running,
+        };
+        let mut accumulators = Accumulators::default();
+        let number = accumulators.number(group);
+        let mut add = |stack| {
+            let sampled = Sampled::plain(StackId(stack), false, 1);
+            let mut asked = None;
+            let at = accumulators.sum_at(number, group, &sampled, |stack| {
+                asked = Some(stack);
+                None
+            });
+            accumulators.at(number).add_samples(at, 1);
+            asked
+        };
+        for stack in 1..=MOST_SUMS as u32 {
+            assert_eq!(add(stack), Some(StackId(stack)));
+        }
+        assert_eq!(add(u32::MAX), Some(StackId::EMPTY));
+        assert_eq!(add(u32::MAX - 1), None);
+        assert_eq!(add(7), None);
+        let sums = accumulators.into_sums();
+        assert_eq!(sums.len(), MOST_SUMS + 1);
+        assert_eq!((sums[6].stack, sums[6].samples), (StackId(7), 2));
+        let unknown = &sums[MOST_SUMS];
+        assert_eq!((unknown.stack, unknown.samples), (StackId::EMPTY, 2));
     }
 }

@@ -14,6 +14,7 @@
 //! Listed intervals give those moments exactly. Time too short to be listed is charged in
 //! proportion within its slice. In a slice in which no thread of a process worked, none is charged.
 
+use experiment::Packed;
 use experiment::ids::{ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE};
 use experiment::state::{Scheduling, State};
@@ -140,11 +141,11 @@ pub(super) struct Causes<'a> {
 impl<'a> Causes<'a> {
     pub(super) fn new(
         tables: &'a Tables,
-        blames: &[Blame],
+        blames: &Packed<Blame>,
         intervals: &'a [Interval],
     ) -> Causes<'a> {
         let mut caused = FxHashMap::<Group, u64>::default();
-        for blame in blames {
+        for blame in blames.iter() {
             let group = Group {
                 thread: blame.thread,
                 thread_state: blame.thread_state,

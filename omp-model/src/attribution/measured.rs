@@ -16,13 +16,13 @@ pub(super) struct Measured<'a> {
     frames: Vec<u32>,
     /// By slice.
     unpacked: BTreeMap<u32, Vec<(Group, u64)>>,
-    unpacking: Unpacking<'a>,
+    unpacking: Unpacking<'a, Sum>,
 }
 
 impl<'a> Measured<'a> {
     pub(super) fn new(sums: &'a Sums) -> Measured<'a> {
-        let mut frames: Vec<u32> = (0..sums.frames().len() as u32).collect();
-        frames.sort_by_key(|&frame| Reverse((sums.frames()[frame as usize].first, frame)));
+        let mut frames: Vec<u32> = (0..sums.firsts().len() as u32).collect();
+        frames.sort_by_key(|&frame| Reverse((sums.firsts()[frame as usize], frame)));
         let mut measured = Measured {
             sums,
             frames,
@@ -37,14 +37,14 @@ impl<'a> Measured<'a> {
     pub(super) fn next(&self) -> Option<u32> {
         let unpacked = self.unpacked.keys().next().copied();
         let frame = self.frames.last();
-        let packed = frame.map(|&frame| self.sums.frames()[frame as usize].first);
+        let packed = frame.map(|&frame| self.sums.firsts()[frame as usize]);
         unpacked.into_iter().chain(packed).min()
     }
 
     /// The nanoseconds of each group of a slice, in the order of groups; none of an earlier slice
     /// may be left.
     pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
-        let first = |frame: u32| self.sums.frames()[frame as usize].first;
+        let first = |frame: u32| self.sums.firsts()[frame as usize];
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
             add(&mut self.unpacked, self.unpacking.frame(frame as usize));
         }
@@ -95,7 +95,7 @@ mod tests {
         // Enough to be packed in several frames, and a late row of the first slice at the end.
         let early = (0..40_000).map(|at| row(at / 10_000, at % 4, 1));
         let sums: Sums = early.chain([row(0, 2, 500)]).collect();
-        assert!(sums.frames().len() > 1);
+        assert!(sums.firsts().len() > 1);
         let mut measured = Measured::new(&sums);
         let mut taken = Vec::new();
         while let Some(slice) = measured.next() {

@@ -248,12 +248,11 @@ impl<'a> Pass<'a> {
         let mut roles = Roles::default();
         let start = parts.len();
         let of_state = self.accumulators.number(group);
-        let accumulator = self.accumulators.at(of_state);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
-            let at = accumulator.sum_at(group, sampled, || {
+            let at = self.accumulators.sum_at(of_state, group, sampled, |stack| {
                 let thread = kind_of(tables, group.thread);
                 let stack = SampledStack {
-                    stack: sampled.stack,
+                    stack,
                     thread_state: group.thread_state,
                     thread,
                 };

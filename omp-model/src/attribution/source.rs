@@ -4,7 +4,7 @@ use experiment::header::Header;
 use experiment::rows::{Blame, Interval};
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
-use experiment::{CounterSamples, Sums};
+use experiment::{CounterSamples, Packed, Sums};
 
 /// What time is attributed from, besides samples.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Source<'a> {
     /// The samples of counters.
     pub counters: &'a [CounterSamples],
     /// Waiting time of which the holder is known.
-    pub blames: &'a [Blame],
+    pub blames: &'a Packed<Blame>,
     /// Long intervals, listed one by one.
     pub intervals: &'a [Interval],
     /// How it was recorded.

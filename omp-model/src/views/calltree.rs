@@ -31,9 +31,23 @@ pub struct TreeRow {
     pub marks: Marks,
 }
 
+/// The most nodes of a call tree. Nobody reads more, and each takes a kilobyte until it is drawn.
+pub const MOST_NODES: usize = 1 << 17;
+
+/// The nodes of a call tree in preorder: a node's children follow it, siblings in the requested order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallTree {
+    /// The nodes; the largest if there are more than [`MOST_NODES`].
+    pub rows: Vec<TreeRow>,
+    /// How many are left out.
+    pub left_out: usize,
+    /// None of these has more than this share of the whole by any metric, 0 to 1.
+    pub smaller: f64,
+}
+
 /// The call tree with recursion folded, in preorder: a node's children follow it, siblings in the requested order. An
 /// exclusive order uses attributed time, which is what the tree shows.
-pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<TreeRow> {
+pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> CallTree {
     let tree = functions::folded_tree(profile, names, request);
     let jumps = names.symbols.jumps.iter().flat_map(|jump| &jump.frames);
     let jumps: FxHashSet<FrameId> = jumps.copied().collect();
@@ -50,7 +64,7 @@ pub(super) fn rows<K: Copy + Eq + Hash>(
     request: &Request,
     restored: &[bool],
     describe: impl Fn(&K) -> (String, Option<Code>),
-) -> Vec<TreeRow> {
+) -> CallTree {
     let groups: Vec<(String, Option<Code>)> = tree.groups.iter().map(describe).collect();
     let group = |node: NodeId| groups.get(tree.group(node) as usize);
     let name = |node: NodeId| group(node).map(|(name, _)| name);
@@ -62,7 +76,22 @@ pub(super) fn rows<K: Copy + Eq + Hash>(
         inclusive: tree.below(node),
     };
 
-    let mut rows = Vec::with_capacity(tree.len());
+    let share = |node: NodeId| {
+        let parts = tree.below(node).iter().zip(tree.total());
+        let shares = parts.map(|(part, whole)| if *whole > 0.0 { part / whole } else { 0.0 });
+        shares.fold(0.0, f64::max)
+    };
+    let too_many = tree.len().saturating_sub(MOST_NODES);
+    let smaller = (too_many > 0).then(|| {
+        let mut shares: Vec<f64> = (0..tree.len() as NodeId).map(share).collect();
+        *shares
+            .select_nth_unstable_by(too_many - 1, f64::total_cmp)
+            .1
+    });
+    // No node has less than those below it.
+    let is_shown = |node: NodeId| smaller.is_none_or(|smaller| share(node) > smaller);
+
+    let mut rows = Vec::with_capacity(tree.len() - too_many);
     let mut pending = vec![(0, 0, true)];
     while let Some((node, depth, last)) = pending.pop() {
         rows.push(TreeRow {
@@ -76,9 +105,14 @@ pub(super) fn rows<K: Copy + Eq + Hash>(
             marks: tree.marks(node),
         });
         let mut children = tree.children(node).to_vec();
+        children.retain(|&child| is_shown(child));
         children.sort_by(|&left, &right| order(request, fields(left), fields(right)));
         let children = children.into_iter().rev().enumerate();
         pending.extend(children.map(|(from_last, child)| (child, depth + 1, from_last == 0)));
     }
-    rows
+    CallTree {
+        left_out: tree.len() - rows.len(),
+        rows,
+        smaller: smaller.unwrap_or(0.0),
+    }
 }

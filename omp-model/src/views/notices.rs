@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use experiment::Packed;
 use experiment::header::{Counter, Header};
 use experiment::rows::Blame;
 
@@ -142,7 +143,7 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
 
 /// The notice on blame in a whole experiment: waits without a known cause, if their share is above
 /// [`WORTH_TELLING`].
-pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
+pub fn ownerless(profile: &Profile, blames: &Packed<Blame>) -> Option<Notice> {
     let mutexes = [
         Metric::Lock,
         Metric::Critical,

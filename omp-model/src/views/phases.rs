@@ -57,8 +57,8 @@ pub fn phases(experiment: &Experiment, marks: &TimeMarks) -> Vec<PhaseRow> {
         }
     }
     let stolen = Stolen::of(experiment);
-    for sum in &experiment.phase_sums {
-        let (seconds, work) = stolen.parts(sum);
+    for sum in experiment.phase_sums.iter() {
+        let (seconds, work) = stolen.parts(&sum);
         let mut names: Vec<NameId> = tables
             .phases_of(sum.phase)
             .filter_map(|phase| name_of(tables, phase))

@@ -84,7 +84,7 @@ fn idle_is_alone_under_total() {
         0.5,
     );
     let request = by(Quantity::Time(Flavour::Exclusive, Metric::Total));
-    let rows = calltree(&test.profile, &test.names(), &request);
+    let rows = calltree(&test.profile, &test.names(), &request).rows;
     let shape: Vec<(u32, &str, bool, f64)> = rows
         .iter()
         .map(|row| (row.depth, row.name.as_str(), row.last, row.attributed[0]))
@@ -131,7 +131,7 @@ fn calls_from_two_addresses_of_a_function_are_one_branch() {
         let path = PathId(test.profile.paths.intern(Path { callers: at, frame }));
         test.add(&[], RefinedState::Serial, 1.0).path = path;
     }
-    let rows = calltree(&test.profile, &test.names(), &by_total());
+    let rows = calltree(&test.profile, &test.names(), &by_total()).rows;
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["<Total>", "main", "leaf"]);
     assert_eq!(rows[2].attributed[0], 2.0);
@@ -255,7 +255,7 @@ fn the_sums_of_every_view_agree() {
         let test = random_profile(seed);
         let (names, request) = (test.names(), by_total());
         let list = functions(&test.profile, &names, &request);
-        let rows = calltree(&test.profile, &names, &request);
+        let rows = calltree(&test.profile, &names, &request).rows;
         let blocks = callers_callees(&test.profile, &names, &request);
         let by_thread = threads(&test.profile, &test.tables, &request.metrics);
         let by_line = lines(&test.profile, &names, &request);
@@ -290,7 +290,7 @@ fn the_sums_of_every_view_agree() {
 
 /// The call tree as `depth name attributed`, with the marks of rows.
 fn tree_lines(test: &TestProfile) -> Vec<String> {
-    let rows = calltree(&test.profile, &test.names(), &by_total());
+    let rows = calltree(&test.profile, &test.names(), &by_total()).rows;
     let line = |row: &TreeRow| {
         let mark = if row.marks.recursive {
             " recursive"
@@ -386,4 +386,31 @@ fn inferred_time_is_summed_beside_all_time() {
     assert_eq!(row(&list.rows, "main").exclusive[at], 0.0);
     assert_eq!(row(&list.rows, "main").inclusive[at], 3.0);
     assert_eq!(list.total.inclusive[at], 3.0);
+}
+
+#[test]
+fn of_too_many_nodes_the_call_tree_shows_the_largest() {
+    let mut test = TestProfile::new();
+    let most = super::calltree::MOST_NODES;
+    let names: Vec<String> = (0..400).map(|at| format!("f{at}")).collect();
+    // 400 functions of which each calls 400.
+    for outer in &names {
+        for (at, inner) in names.iter().enumerate() {
+            test.add(&[outer, inner], RefinedState::Serial, 1.0 + at as f64);
+        }
+    }
+    let tree = calltree(&test.profile, &test.names(), &by_total());
+    // A function that calls itself is one node.
+    let all = 1 + 400 + 400 * 399;
+    assert!(all > most);
+    assert_eq!(tree.rows.len() + tree.left_out, all);
+    // Calls of one function have equal shares: those of the limit are all left out.
+    assert!(
+        (most - 400..=most).contains(&tree.rows.len()),
+        "{}",
+        tree.left_out
+    );
+    let share = |row: &TreeRow| row.attributed[0] / tree.rows[0].attributed[0];
+    assert!(tree.rows.iter().all(|row| share(row) > tree.smaller));
+    assert!(tree.smaller > 0.0);
 }

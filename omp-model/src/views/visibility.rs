@@ -183,7 +183,9 @@ mod tests {
 
     fn tree(test: &TestProfile, visibility: impl Fn(ModuleId) -> Visibility) -> Vec<String> {
         let shown = apply(&test.profile, &test.names(), visibility);
-        let rows = calltree(&shown, &test.names(), &by_total()).into_iter();
+        let rows = calltree(&shown, &test.names(), &by_total())
+            .rows
+            .into_iter();
         rows.map(|row| {
             let depth = row.depth as usize;
             let (name, seconds) = (row.name, (row.exclusive[0], row.attributed[0]));

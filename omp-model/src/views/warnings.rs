@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use experiment::Packed;
 use experiment::Sums;
 use experiment::header::Header;
 use experiment::ids::ThreadId;
@@ -64,7 +65,11 @@ pub enum Warning {
 
 /// The warning for memory that was touched first on one NUMA node, if nearly all was and a quarter of
 /// the work was elsewhere; `None` on a machine with one node.
-pub fn first_touch(uses: &[CpuUse], on_cpus: &CpuSamples, header: &Header) -> Option<Warning> {
+pub fn first_touch(
+    uses: &Packed<CpuUse>,
+    on_cpus: &CpuSamples,
+    header: &Header,
+) -> Option<Warning> {
     if !header.sampling.minor_faults {
         return None;
     }

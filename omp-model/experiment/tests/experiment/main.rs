@@ -1,6 +1,7 @@
 //! The experiment on disk: what is written is read back, and damage is reported and survived.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod damage;
 mod growing;
 mod refusals;

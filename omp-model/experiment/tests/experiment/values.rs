@@ -42,7 +42,8 @@ fn a_recording_comes_back_by_value() {
     sums.sort_by_key(by);
     read_sums.sort_by_key(by);
     assert_eq!(read_sums, sums);
-    let (mut blames, mut read_blames) = (recording.blames.concat(), read.blames.clone());
+    let mut blames = recording.blames.concat();
+    let mut read_blames: Vec<Blame> = read.blames.iter().collect();
     let by = |blame: &Blame| {
         (
             blame.slice,
@@ -55,16 +56,40 @@ fn a_recording_comes_back_by_value() {
     read_blames.sort_by_key(by);
     assert_eq!(read_blames, blames);
     assert_eq!(read.intervals, recording.intervals.concat());
-    assert_eq!(read.region_sums, recording.region_sums.concat());
-    assert_eq!(read.region_works, recording.region_works.concat());
-    assert_eq!(read.loop_sums, recording.loop_sums.concat());
-    assert_eq!(read.lock_sums, recording.lock_sums.concat());
-    assert_eq!(read.lock_waits, recording.lock_waits.concat());
-    assert_eq!(read.cpu_uses, recording.cpu_uses.concat());
+    assert_eq!(
+        read.region_sums.iter().collect::<Vec<_>>(),
+        recording.region_sums.concat()
+    );
+    assert_eq!(
+        read.region_works.iter().collect::<Vec<_>>(),
+        recording.region_works.concat()
+    );
+    assert_eq!(
+        read.loop_sums.iter().collect::<Vec<_>>(),
+        recording.loop_sums.concat()
+    );
+    assert_eq!(
+        read.lock_sums.iter().collect::<Vec<_>>(),
+        recording.lock_sums.concat()
+    );
+    assert_eq!(
+        read.lock_waits.iter().collect::<Vec<_>>(),
+        recording.lock_waits.concat()
+    );
+    assert_eq!(
+        read.cpu_uses.iter().collect::<Vec<_>>(),
+        recording.cpu_uses.concat()
+    );
     assert_eq!(read.spans, recording.spans.concat());
-    assert_eq!(read.phase_sums, recording.phase_sums.concat());
+    assert_eq!(
+        read.phase_sums.iter().collect::<Vec<_>>(),
+        recording.phase_sums.concat()
+    );
     assert_eq!(read.sample_points, recording.sample_points.concat());
-    assert_eq!(read.task_sums, recording.task_sums.concat());
+    assert_eq!(
+        read.task_sums.iter().collect::<Vec<_>>(),
+        recording.task_sums.concat()
+    );
     // From tick to tick: what begins within one begins with it, and likewise ends.
     let spans = recording.region_spans.concat().into_iter().map(|span| {
         let end = Nanos(span.start.0 + span.length.0);
@@ -191,7 +216,7 @@ fn rows_of_any_numbers_come_back() {
     sums.sort_by_key(|row| (row.thread, row.slice, row.thread_state, row.scheduling));
     assert_eq!(read.sums.iter().collect::<Vec<_>>(), sums);
     task_sums.sort_by_key(|row| (row.thread, row.slice, row.context));
-    assert_eq!(read.task_sums, task_sums);
+    assert_eq!(read.task_sums.iter().collect::<Vec<_>>(), task_sums);
 }
 
 #[test]

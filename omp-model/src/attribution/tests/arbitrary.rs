@@ -6,6 +6,7 @@ use fastrand::Rng;
 
 use super::*;
 use crate::views::notices::inferred_seconds;
+use experiment::Packed;
 
 fn pick<T: Copy>(random: &mut Rng, values: &[T]) -> T {
     values[random.usize(..values.len())]
@@ -195,7 +196,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             time: Nanos(sum.time.0 / 2),
         };
         let blames = test.sums.iter().filter(|_| random.u64(..3) == 0);
-        let blames: Vec<Blame> = blames.map(blame).collect();
+        let blames: Packed<Blame> = blames.map(blame).collect();
         let source = test.source(&blames);
         // Times are kept to microseconds.
         let packed = test.samples.chunks(7).map(|chunk| chunk.to_vec());

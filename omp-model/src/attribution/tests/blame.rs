@@ -17,7 +17,7 @@ fn blame(test: &TestRun, context: ContextId, thread: u32) -> f64 {
 #[test]
 fn blame_goes_to_what_ran_while_others_waited() {
     let test = unbalanced();
-    let region = test.region_sums[0].context;
+    let region = test.region_sums.iter().next().unwrap().context;
     // Serial code kept three threads idle for 100 ms; in the region's first 100 ms no thread
     // waited.
     close(blame(&test, ROOT, 0), 0.3);
@@ -29,7 +29,7 @@ fn blame_goes_to_what_ran_while_others_waited() {
 fn what_is_not_listed_is_blamed_in_proportion() {
     let mut test = unbalanced();
     test.intervals.clear();
-    let region = test.region_sums[0].context;
+    let region = test.region_sums.iter().next().unwrap().context;
     // 1200 ms of waiting over 800 ms of work in that second.
     close(blame(&test, ROOT, 0), 1.5 * 0.1);
     close(blame(&test, region, 0), 1.5 * 0.4);

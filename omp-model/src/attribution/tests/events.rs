@@ -32,7 +32,7 @@ fn profile(mode: ViewMode, slices: Slices) -> (TestExperiment, Profile) {
     let (test, counters) = made();
     let source = Source {
         counters: &counters,
-        ..test.source(&[])
+        ..test.source(Default::default())
     };
     let samples = Samples::pack(&test.samples).unwrap();
     let attribution = Attribution::new(&source, &samples, slices);

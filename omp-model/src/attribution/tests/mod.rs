@@ -7,6 +7,7 @@ mod locations;
 mod sleeping;
 mod waits;
 
+use experiment::Packed;
 use experiment::header::Header;
 use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
@@ -121,12 +122,12 @@ impl TestExperiment {
     }
 
     fn profile(&self, mode: ViewMode) -> Profile {
-        let source = self.source(&[]);
+        let source = self.source(Default::default());
         let samples = Samples::pack(&self.samples).unwrap();
         Attribution::new(&source, &samples, Slices::Apart).profile(&source, mode)
     }
 
-    fn source<'a>(&'a self, blames: &'a [Blame]) -> Source<'a> {
+    fn source<'a>(&'a self, blames: &'a Packed<Blame>) -> Source<'a> {
         Source {
             tables: &self.program.tables,
             symbols: &self.program.symbols,

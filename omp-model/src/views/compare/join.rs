@@ -108,15 +108,23 @@ pub struct Branch {
     pub joined: Joined<TreeRow>,
 }
 
-/// The joined call trees of the experiments, in preorder.
-pub fn calltree(shared: &Shared<'_>, request: &Request, rank: Rank) -> Vec<Branch> {
+/// The joined call trees of the experiments, in preorder, and how many nodes each leaves out, as in
+/// [`CallTree`].
+pub fn calltree(
+    shared: &Shared<'_>,
+    request: &Request,
+    rank: Rank,
+) -> (Vec<Branch>, Vec<(usize, f64)>) {
+    let mut left_out = Vec::new();
     let sides = 0..shared.len();
     let mut nodes: Vec<Branch> = Vec::new();
     let mut children: Vec<Vec<usize>> = Vec::new();
     let mut index = HashMap::<(usize, String), usize>::new();
     for side in sides.clone() {
         let mut path: Vec<usize> = Vec::new();
-        for row in shared.calltree(side, request) {
+        let tree = shared.calltree(side, request);
+        left_out.push((tree.left_out, tree.smaller));
+        for row in tree.rows {
             path.truncate(row.depth as usize);
             let parent = path.last().copied();
             let key = (parent.map_or(0, |parent| parent + 1), row.name.clone());
@@ -169,7 +177,7 @@ pub fn calltree(shared: &Shared<'_>, request: &Request, rank: Rank) -> Vec<Branc
         sorted.extend(taken[at].take());
         pending.extend(children[at].iter().rev());
     }
-    sorted
+    (sorted, left_out)
 }
 
 #[cfg(test)]

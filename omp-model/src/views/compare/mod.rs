@@ -14,7 +14,7 @@ use experiment::linkage::without_clone;
 use rustc_hash::FxHashMap;
 
 use super::annotated::Pc;
-use super::calltree::{self, TreeRow};
+use super::calltree::{self, CallTree};
 use super::fragment::{self, NamedCode, Piece};
 use super::functions::{self, List};
 use super::lines;
@@ -164,7 +164,7 @@ impl<'a> Shared<'a> {
     }
 
     /// The call tree of an experiment.
-    pub fn calltree(&self, side: usize, request: &Request) -> Vec<TreeRow> {
+    pub fn calltree(&self, side: usize, request: &Request) -> CallTree {
         let of = &self.sides[side];
         let tree = Tree::folded(of.profile, &request.metrics, of.unknown(), of.ids());
         calltree::rows(&tree, request, &[], |&id| self.describe(side, id))

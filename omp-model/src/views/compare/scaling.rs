@@ -6,6 +6,7 @@
 //! meanwhile. Ideally the cost is the same on any number of threads; the excess is the loss.
 //! `docs/metrics.md` has the definition.
 
+use experiment::Packed;
 use experiment::ids::ContextId;
 use experiment::rows::RegionSum;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
@@ -78,7 +79,7 @@ impl ScalingRow {
 
 /// The number of OpenMP threads: the size of the largest team; without a region, the number of
 /// threads that a runtime registered.
-pub fn threads(region_sums: &[RegionSum], tables: &Tables) -> u32 {
+pub fn threads(region_sums: &Packed<RegionSum>, tables: &Tables) -> u32 {
     let teams = region_sums.iter().map(|sum| u32::from(sum.team));
     teams.max().unwrap_or_else(|| {
         let known = tables.threads.iter();

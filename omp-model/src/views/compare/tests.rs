@@ -76,6 +76,7 @@ fn compilers_share_the_names_of_constructs() {
     assert_eq!(shared.name_of(1, symbol), region);
     let tree: Vec<String> = shared
         .calltree(1, &request())
+        .rows
         .into_iter()
         .map(|row| row.name)
         .collect();

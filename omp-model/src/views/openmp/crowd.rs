@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use experiment::Packed;
 use experiment::ids::ThreadId;
 use experiment::rows::{CpuUse, SLICE};
 use experiment::state::Scheduling;
@@ -40,12 +41,12 @@ const CROWDED: f64 = 0.1;
 /// The number of CPUs that a program's threads can have had, of the `given` ones: for each thread, the one
 /// on which it was switched most, and those on which it was switched more than a few times. A program may
 /// bind its threads, or be bound by what starts it. All CPUs, if nothing is known.
-pub fn cpus_had(uses: &[CpuUse], given: u32) -> u32 {
+pub fn cpus_had(uses: &Packed<CpuUse>, given: u32) -> u32 {
     /// Where a thread is before it is bound, it is switched no more often than that.
     const FEW: u64 = 3;
     let mut most = BTreeMap::<ThreadId, (u64, u16)>::new();
     let mut had = BTreeSet::<u16>::new();
-    for it in uses {
+    for it in uses.iter() {
         let switches = it.voluntary + it.involuntary;
         if switches > FEW {
             had.insert(it.cpu);

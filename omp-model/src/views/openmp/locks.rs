@@ -158,7 +158,7 @@ pub fn locks(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LockRow> {
         calls: FxHashMap::default(),
     };
     let mut rows = BTreeMap::<Identity, (LockRow, BTreeSet<LockId>)>::new();
-    for sum in measured.lock_sums {
+    for sum in measured.lock_sums.iter() {
         let Some(&lock) = names.tables.locks.get(sum.lock.0) else {
             continue;
         };
@@ -166,13 +166,13 @@ pub fn locks(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LockRow> {
         let (row, mutexes) = rows
             .entry(identity)
             .or_insert_with_key(|identity| (empty(identity), BTreeSet::new()));
-        let more = Acquisitions::of(sum);
+        let more = Acquisitions::of(&sum);
         row.of_all.add(more);
         add(&mut row.threads, sum.thread, more);
         add(&mut row.sites, places.of(lock.kind, sum.call), more);
         mutexes.insert(sum.lock);
     }
-    for wait in measured.lock_waits {
+    for wait in measured.lock_waits.iter() {
         let Some(&lock) = names.tables.locks.get(wait.lock.0) else {
             continue;
         };
@@ -228,7 +228,7 @@ pub fn names_by_call(names: &Names<'_>, measured: &Measured<'_>) -> FxHashMap<Fr
         calls: FxHashMap::default(),
     };
     let mut known = FxHashMap::<FrameId, Identity>::default();
-    for sum in measured.lock_sums {
+    for sum in measured.lock_sums.iter() {
         let Some(lock) = names.tables.locks.get(sum.lock.0) else {
             continue;
         };
@@ -333,6 +333,7 @@ impl Places<'_> {
 
 #[cfg(test)]
 mod tests {
+    use experiment::Packed;
     use experiment::ids::{ModuleId, Nanos, ProcessId};
     use experiment::rows::LockWait;
     use experiment::symbols::{FileId, FrameSymbol, InlinedLine, SourceLine};
@@ -399,13 +400,13 @@ mod tests {
         test.symbols.lock_names = table.to_vec();
         let locks = variables.map(|it| lock(&mut test, Mutex::Lock, u64::from(it.0), it));
         let section = lock(&mut test, Mutex::Critical, 0x40, FrameId::NONE);
-        test.lock_sums = vec![
+        test.lock_sums = Packed::from_iter([
             sum(locks[0], 0, first, 0),
             sum(locks[1], 1, second, 3),
             sum(locks[1], 0, first, 1),
             sum(section, 1, second, 7),
-        ];
-        test.lock_waits = vec![
+        ]);
+        test.lock_waits = Packed::from_iter([
             LockWait {
                 lock: locks[1],
                 waiter: second,
@@ -427,7 +428,7 @@ mod tests {
                 count: 0,
                 time: Nanos(MS),
             },
-        ];
+        ]);
         let rows = super::locks(&test.names(), &test.measured());
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["OMP critical section", "OMP lock table"]);
@@ -458,7 +459,7 @@ mod tests {
     fn mutexes_that_were_not_told_apart_have_no_number() {
         let (mut test, [first, second]) = run();
         let many = lock(&mut test, Mutex::Lock, 0, FrameId::NONE);
-        test.lock_sums = vec![sum(many, 0, first, 0), sum(many, 1, second, 0)];
+        test.lock_sums = Packed::from_iter([sum(many, 0, first, 0), sum(many, 1, second, 0)]);
         let rows = super::locks(&test.names(), &test.measured());
         assert_eq!(rows.len(), 2, "a row for each place");
         assert!(rows.iter().all(|row| row.mutexes == 0));
@@ -476,12 +477,12 @@ mod tests {
             lock(&mut test, Mutex::Lock, address, frame)
         });
         // As in a function that acquires whatever lock it is given.
-        test.lock_sums = vec![
+        test.lock_sums = Packed::from_iter([
             sum(named[0], 0, first, 0),
             sum(named[0], 0, second, 0),
             sum(named[1], 1, second, 0),
             sum(named[0], 1, second, 0),
-        ];
+        ]);
         let found = names_by_call(&test.names(), &test.measured());
         let name = |call: &FrameId| found.get(call).map(String::as_str);
         assert_eq!(name(&first), Some("OMP lock left"));

@@ -248,7 +248,7 @@ pub fn loops(
 fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
     let mut locations = FxHashMap::<FrameId, ConstructLocation>::default();
     let mut rows = BTreeMap::<(ConstructLocation, Schedule, LoopClause), LoopRow>::new();
-    for sum in measured.loop_sums {
+    for sum in measured.loop_sums.iter() {
         let Some(&Loop {
             call,
             schedule,
@@ -271,7 +271,7 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
         if sum.chunk != 0 {
             row.chunk = sum.chunk;
         }
-        row.part(sum.thread).add(sum);
+        row.part(sum.thread).add(&sum);
     }
     rows.into_values().collect()
 }
@@ -413,6 +413,7 @@ fn share_waits(rows: &mut [LoopRow], waits: &[Wait], regions: &[RegionRow]) {
 
 #[cfg(test)]
 mod tests {
+    use experiment::Packed;
     use experiment::ids::{LoopId, Nanos};
 
     use super::*;
@@ -458,11 +459,11 @@ mod tests {
             schedule: Schedule::Dynamic,
             clause: LoopClause::Plain,
         });
-        test.loop_sums = vec![
+        test.loop_sums = Packed::from_iter([
             sum(0, 10, (40, 1, 2)),
             sum(1, 30, (60, 1, 2)),
             sum(1, 0, (0, 0, 0)),
-        ];
+        ]);
         let rows = loops(&test.profile(), &test.names(), &test.measured(), &[]);
         let [row] = &rows[..] else {
             panic!("one loop");

@@ -24,6 +24,7 @@ pub(crate) mod test_run;
 #[cfg(test)]
 mod tests;
 
+use experiment::Packed;
 use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{LockSum, LockWait, LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
@@ -46,17 +47,17 @@ pub struct Measured<'a> {
     /// The samples of counters.
     pub counters: &'a [CounterSamples],
     /// Sums over the instances of regions.
-    pub region_sums: &'a [RegionSum],
+    pub region_sums: &'a Packed<RegionSum>,
     /// How regions' work was spread over their teams; empty in experiments of earlier versions.
-    pub region_works: &'a [RegionWork],
+    pub region_works: &'a Packed<RegionWork>,
     /// Sums over completed tasks; empty in experiments of earlier versions.
-    pub task_sums: &'a [TaskSum],
+    pub task_sums: &'a Packed<TaskSum>,
     /// Sums over worksharing loops; empty in experiments of earlier versions.
-    pub loop_sums: &'a [LoopSum],
+    pub loop_sums: &'a Packed<LoopSum>,
     /// Sums over acquisitions of mutexes.
-    pub lock_sums: &'a [LockSum],
+    pub lock_sums: &'a Packed<LockSum>,
     /// Who waited for whom.
-    pub lock_waits: &'a [LockWait],
+    pub lock_waits: &'a Packed<LockWait>,
 }
 
 impl<'a> Measured<'a> {

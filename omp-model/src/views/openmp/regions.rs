@@ -486,7 +486,7 @@ fn accounts(
         });
     }
     let recorded = !measured.region_works.is_empty();
-    for sum in measured.region_sums {
+    for sum in measured.region_sums.iter() {
         let elapsed = sum.elapsed.seconds();
         add_to(sum.context, &mut |account| {
             account.instances += u64::from(sum.instances);
@@ -504,14 +504,18 @@ fn accounts(
         let outer = outer.map_or(ContextId::ROOT, |context| context.parent);
         add_to(outer, &mut |account| account.nested += elapsed);
     }
-    for sum in measured.task_sums {
+    for sum in measured.task_sums.iter() {
         let more = Tasks {
             count: u64::from(sum.instances),
             work: sum.work.seconds(),
         };
         add_to(sum.context, &mut |account| account.tasks.add(more));
     }
-    for (work, sum) in measured.region_works.iter().zip(measured.region_sums) {
+    for (work, sum) in measured
+        .region_works
+        .iter()
+        .zip(measured.region_sums.iter())
+    {
         let spread = Spread {
             longest: work.longest.seconds(),
             mean: work.mean.seconds(),

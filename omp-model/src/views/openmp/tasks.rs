@@ -160,9 +160,9 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
         }
     }
     let mut runs: Vec<Option<Runs>> = vec![None; contexts.len()];
-    for sum in measured.task_sums {
+    for sum in measured.task_sums.iter() {
         if let Some(runs) = runs.get_mut(sum.context.index()) {
-            runs.get_or_insert_default().add(sum);
+            runs.get_or_insert_default().add(&sum);
         }
     }
     let task_bodies = Bodies::learn(
@@ -362,6 +362,7 @@ const fn wait_kind(state: State) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use experiment::Packed;
     use experiment::ids::{Nanos, ThreadId};
     use experiment::rows::TaskSum;
     use experiment::state::State;
@@ -389,7 +390,7 @@ mod tests {
             most: Nanos(most * MS),
             squares: u128::from((least * least + most * most) * MS) * u128::from(MS),
         };
-        test.task_sums = vec![work(0, 2, 0, (10, 20)), work(1, 2, 2, (30, 40))];
+        test.task_sums = Packed::from_iter([work(0, 2, 0, (10, 20)), work(1, 2, 2, (30, 40))]);
         let [row] = &tasks(&test.profile(), &test.names(), &test.measured())[..] else {
             panic!("one task construct");
         };

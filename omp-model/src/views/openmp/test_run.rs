@@ -1,6 +1,7 @@
 //! Runs described by intervals, for tests: the values of rows and profile are known by
 //! construction.
 
+use experiment::Packed;
 use experiment::header::Header;
 use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
@@ -31,14 +32,14 @@ pub(crate) struct TestRun {
     pub(crate) tables: Tables,
     pub(crate) symbols: SymbolTable,
     pub(crate) sums: Sums,
-    pub(crate) blames: Vec<Blame>,
+    pub(crate) blames: Packed<Blame>,
     pub(crate) intervals: Vec<Interval>,
-    pub(crate) region_sums: Vec<RegionSum>,
-    pub(crate) region_works: Vec<RegionWork>,
-    pub(crate) loop_sums: Vec<LoopSum>,
-    pub(crate) lock_sums: Vec<LockSum>,
-    pub(crate) lock_waits: Vec<LockWait>,
-    pub(crate) task_sums: Vec<TaskSum>,
+    pub(crate) region_sums: Packed<RegionSum>,
+    pub(crate) region_works: Packed<RegionWork>,
+    pub(crate) loop_sums: Packed<LoopSum>,
+    pub(crate) lock_sums: Packed<LockSum>,
+    pub(crate) lock_waits: Packed<LockWait>,
+    pub(crate) task_sums: Packed<TaskSum>,
     pub(crate) end: u64,
     pub(crate) cpus: u32,
     /// Where each thread's last interval ended, in milliseconds.
@@ -71,14 +72,14 @@ impl TestRun {
             tables,
             symbols: SymbolTable::default(),
             sums: Sums::default(),
-            blames: Vec::new(),
+            blames: Packed::default(),
             intervals: Vec::new(),
-            region_sums: Vec::new(),
-            region_works: Vec::new(),
-            loop_sums: Vec::new(),
-            lock_sums: Vec::new(),
-            lock_waits: Vec::new(),
-            task_sums: Vec::new(),
+            region_sums: Packed::default(),
+            region_works: Packed::default(),
+            loop_sums: Packed::default(),
+            lock_sums: Packed::default(),
+            lock_waits: Packed::default(),
+            task_sums: Packed::default(),
             end,
             cpus: 0,
             at: vec![0; threads as usize],
@@ -208,6 +209,13 @@ impl TestRun {
             symbols: &self.symbols,
             style: NameStyle::default(),
         }
+    }
+
+    /// Changes the number of instances of one row of [`TestRun::region_sums`].
+    pub(crate) fn set_instances(&mut self, row: usize, instances: u32) {
+        let mut rows: Vec<RegionSum> = self.region_sums.iter().collect();
+        rows[row].instances = instances;
+        self.region_sums = rows.into_iter().collect();
     }
 
     pub(crate) fn measured(&self) -> Measured<'_> {

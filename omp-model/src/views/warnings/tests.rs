@@ -1,4 +1,5 @@
 use super::*;
+use experiment::Packed;
 use experiment::Samples;
 use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadStateId};
 use experiment::rows::{Sample, SampleKind};
@@ -227,7 +228,7 @@ fn far(nodes: u32, faults: [u64; 4], samples: [u64; 4]) -> Option<String> {
     header.sampling.minor_faults = true;
     let node = |node: u32| (node, vec![2 * node, 2 * node + 1]);
     header.numa_nodes = (0..nodes).map(node).collect();
-    let uses: Vec<CpuUse> = (0..)
+    let uses: Packed<CpuUse> = (0..)
         .zip(faults)
         .map(|(cpu, minor_faults)| CpuUse {
             thread: ThreadId(0),

@@ -1,5 +1,6 @@
 //! The advice for runs whose losses are known by construction.
 
+use experiment::Packed;
 use experiment::ids::{ContextId, Nanos, ThreadId};
 use experiment::rows::TaskSum;
 use experiment::state::{Scheduling, State};
@@ -79,7 +80,7 @@ fn waiting(instances: u32, wait: Scheduling) -> TestRun {
         test.be(thread, (State::ImplicitBarrier, wait), region, 60);
     }
     test.instance(region, 0, 100, &[40, 40]);
-    test.region_sums[0].instances = instances;
+    test.set_instances(0, instances);
     test
 }
 
@@ -205,7 +206,7 @@ fn causes_of_imbalance_are_distinguished() {
     assert_eq!(finding, "the work is uneven (load balance 0.85)");
     assert!(hint.contains("if a static loop divides it"), "{hint}");
     let task = test.construct(region, ContextKind::Task, 0x50);
-    test.task_sums = vec![tasks(task, 3, 170)];
+    test.task_sums = Packed::from_iter([tasks(task, 3, 170)]);
     let (_, hint) = said(&test);
     assert!(hint.starts_with("make more tasks than threads"), "{hint}");
 
@@ -258,7 +259,7 @@ fn causes_of_other_losses_are_distinguished() {
         test.run(0, State::TaskWait, region, 100);
         test.run(1, State::Work, task, 100);
         test.instance(region, 0, 100, &[0, 100]);
-        test.task_sums = vec![tasks(task, count, work)];
+        test.task_sums = Packed::from_iter([tasks(task, count, work)]);
         first_finding(&test)
     };
     assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
@@ -349,7 +350,7 @@ fn regions_that_are_too_small_are_one_loss() {
         test.run(thread, State::ImplicitBarrier, other, 10);
     }
     test.instance(other, 0, 20, &[10, 10]);
-    test.region_sums[1].instances = 1_000;
+    test.set_instances(1, 1_000);
     test.end = 120;
     let (profile, measured) = (test.profile(), test.measured());
     let found = losses(

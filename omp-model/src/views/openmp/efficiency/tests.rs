@@ -1,5 +1,6 @@
 //! Efficiencies of runs whose values are known by construction.
 
+use experiment::Packed;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{ContextKind, Thread, ThreadKind};
 
@@ -92,8 +93,8 @@ fn a_serialised_critical_section_waits_t_minus_one_of_t() {
 #[test]
 fn a_region_that_never_ended_has_the_time_accounted_for() {
     let mut test = unbalanced();
-    test.region_sums.clear();
-    test.region_works.clear();
+    test.region_sums = Packed::default();
+    test.region_works = Packed::default();
     let [row] = &rows(&test)[..] else {
         panic!("one region");
     };

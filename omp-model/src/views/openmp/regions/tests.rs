@@ -1,5 +1,6 @@
 //! Rows of regions, and their gains, of runs whose values are known by construction.
 
+use experiment::Packed;
 use experiment::ids::{Nanos, ThreadId};
 use experiment::state::{Scheduling, State};
 use experiment::symbols::{FrameSymbol, Function, FunctionId};
@@ -32,7 +33,7 @@ fn one_thread_of_four_with_four_times_the_work() {
 #[test]
 fn without_the_spread_by_instance_the_sums_over_the_run_give_the_balance() {
     let mut test = unbalanced();
-    test.region_works.clear();
+    test.region_works = Packed::default();
     let [row] = &rows(&test)[..] else {
         panic!("one region");
     };

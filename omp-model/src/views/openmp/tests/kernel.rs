@@ -1,6 +1,7 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
+use experiment::Packed;
 use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
 use experiment::rows::{CpuUse, LoopSum};
 use experiment::state::{Scheduling, State};
@@ -380,11 +381,17 @@ fn threads_that_are_bound_have_only_their_cpus() {
     };
     let on = |cpu, switches| of(0, cpu, switches);
     // What starts the program may have been on another CPU.
-    assert_eq!(cpus_had(&[on(0, 500), on(3, 1)], 4), 1);
-    assert_eq!(cpus_had(&[on(0, 500), on(3, 40)], 4), 2);
-    assert_eq!(cpus_had(&[on(0, 5), on(1, 5), on(2, 5)], 2), 2);
+    assert_eq!(cpus_had(&Packed::from_iter([on(0, 500), on(3, 1)]), 4), 1);
+    assert_eq!(cpus_had(&Packed::from_iter([on(0, 500), on(3, 40)]), 4), 2);
+    assert_eq!(
+        cpus_had(&Packed::from_iter([on(0, 5), on(1, 5), on(2, 5)]), 2),
+        2
+    );
     // A thread that nothing disturbs is switched when it ends.
-    assert_eq!(cpus_had(&[on(0, 500), of(1, 2, 1)], 4), 2);
-    assert_eq!(cpus_had(&[on(0, 0)], 4), 4);
-    assert_eq!(cpus_had(&[], 4), 4);
+    assert_eq!(
+        cpus_had(&Packed::from_iter([on(0, 500), of(1, 2, 1)]), 4),
+        2
+    );
+    assert_eq!(cpus_had(&Packed::from_iter([on(0, 0)]), 4), 4);
+    assert_eq!(cpus_had(&Packed::from_iter([]), 4), 4);
 }

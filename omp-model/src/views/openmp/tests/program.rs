@@ -396,11 +396,11 @@ impl Program {
         let mut sums = Sums::default();
         rows.sums.iter().for_each(|sum| sums.push(*sum));
         test.sums = sums;
-        test.blames = rows.blames;
+        test.blames = rows.blames.into_iter().collect();
         test.intervals = rows.intervals;
-        test.region_sums = rows.region_sums;
-        test.region_works = rows.region_works;
-        test.task_sums = rows.task_sums;
+        test.region_sums = rows.region_sums.into_iter().collect();
+        test.region_works = rows.region_works.into_iter().collect();
+        test.task_sums = rows.task_sums.into_iter().collect();
         test.end = end;
         test
     }
