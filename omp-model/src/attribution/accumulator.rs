@@ -10,7 +10,7 @@ use super::share::{Origin, Share};
 
 /// The most sums that are kept. What is sampled at further stacks counts as time at unknown ones, so that
 /// a recording in which each sample has a stack of its own takes no more memory than this.
-const MOST_SUMS: usize = 1 << 20;
+const MOST_SUMS: usize = 1 << 21;
 
 /// All time and all samples of a thread at one stack, in one thread state, on or off the CPU.
 #[derive(Clone, Debug)]
