@@ -96,17 +96,20 @@ impl Target {
             cpu: 0,
             what,
         };
-        let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let name = String::from_utf8_lossy(read("comm").trim_ascii_end()).into();
-        let mut records = vec![record(pid, Side::Comm { exec: false, name })];
+        let named = |tid| {
+            let name = proc::name((pid, tid))?;
+            Some(record(tid, Side::Comm { exec: false, name }))
+        };
+        let mut records: Vec<SideRecord> = named(pid).into_iter().collect();
         let (_, mappings) = proc::mappings(pid);
         let mapped = |mapping| record(pid, Side::Map(Box::new(mapping)));
         records.extend(mappings.into_iter().map(mapped));
-        records.extend(self.threads().into_iter().map(|tid| {
-            let stat = read(&format!("task/{tid}/stat"));
+        for tid in self.threads() {
+            let stat = fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
             let scheduling = scheduling(&stat);
-            record(tid, Side::Found { scheduling })
-        }));
+            records.push(record(tid, Side::Found { scheduling }));
+            records.extend(named(tid));
+        }
         records
     }
 }

@@ -392,7 +392,7 @@ fn process_of(tables: &Tables, processes: &Processes, pid: i32, time: u64) -> Op
 }
 
 /// The id of a name of the program's.
-fn name_id(tables: &mut Tables, name: &str) -> NameId {
+pub(crate) fn name_id(tables: &mut Tables, name: &str) -> NameId {
     let name = match tables.names.len() {
         MOST_NAMES.. => OTHER_NAMES.into(),
         _ => printable(name),

@@ -193,7 +193,7 @@ impl Merge {
     pub fn other_processes(&self) -> Vec<(i32, String)> {
         let mut others = self.processes.still_running(&self.tables, self.merged_to);
         for record in &self.side_band {
-            let is_new = matches!(record.what, Side::Fork { parent } if parent != record.pid);
+            let is_new = matches!(record.what, Side::Fork { parent, .. } if parent != record.pid);
             let is_known = others.iter().any(|(pid, _)| *pid == record.pid);
             if is_new && !is_known && sys::is_running(record.pid) {
                 others.push((record.pid, "?".to_owned()));

@@ -383,6 +383,7 @@ impl Session {
         let flushed = self.flush(Some(end));
         let plan = source.plan();
         header::count(&mut self.header, &source, &self.merge);
+        let missing_cpu_ns = source.missing_cpu_time();
         drop(source);
 
         let header = &mut self.header;
@@ -398,7 +399,10 @@ impl Session {
         header.sampling.major_faults = is_whole && has_major;
         let library = self.library.as_ref().copied();
         let silent = header::close_runtimes(header, &self.merge, library);
-        let shortfall = Shortfall::of(header, &self.merge, silent);
+        let shortfall = Shortfall {
+            missing_cpu_ns,
+            ..Shortfall::of(header, &self.merge, silent)
+        };
         header.notes.extend(shortfall.notes());
         let recording_cpu = sys::own_cpu_seconds();
         if let Err(error) = flushed {

@@ -39,6 +39,8 @@ pub struct Shortfall {
     pub own_samples: Option<(u64, u64, u32)>,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
+    /// CPU time that no record tells of, in nanoseconds.
+    pub missing_cpu_ns: u64,
     /// Likewise by counters.
     pub throttled_counters: u64,
     /// Runtimes that sent no events.
@@ -65,6 +67,7 @@ impl Shortfall {
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
             cpu_ns: header.sampling.cpu_ns,
+            missing_cpu_ns: 0,
             own_samples: header.sampling.off_cpu_inferred.then_some((
                 merge.counts.samples,
                 merge.counts.missed_periods,
@@ -143,6 +146,13 @@ impl Shortfall {
                 ));
             }
         }
+        if let Some(seconds) = self.missing_cpu_seconds() {
+            notes.push(format!(
+                "{seconds:.3} s of CPU time are missing: of processes without libcollector.so (linked \
+                 statically, set-user-id) that were over before they were found, or of the last 20 ms of \
+                 processes that were killed or called _exit"
+            ));
+        }
         if self.throttled_counters > 0 {
             notes.push(format!(
                 "the kernel slowed the samples of counters down {}, so that those which it took count for \
@@ -167,6 +177,12 @@ impl Shortfall {
         notes
     }
 
+    /// CPU time that no record tells of, in seconds, where it matters.
+    fn missing_cpu_seconds(&self) -> Option<f64> {
+        let is_much = self.missing_cpu_ns as f64 > SHARE * self.cpu_ns as f64;
+        (is_much && self.missing_cpu_ns > LONG_NS).then(|| self.missing_cpu_ns as f64 / 1e9)
+    }
+
     /// What the user should know at once; `None` if nothing matters.
     pub fn line(&self) -> Option<String> {
         let mut parts = Vec::new();
@@ -180,6 +196,11 @@ impl Shortfall {
             if share > SHARE {
                 parts.push(format!("lost {:.0} % of the {what}", 100.0 * share));
             }
+        }
+        if let Some(seconds) = self.missing_cpu_seconds() {
+            parts.push(format!(
+                "missed {seconds:.2} s of CPU time of short processes"
+            ));
         }
         if self.given_up > 0 {
             let threads = counted(self.given_up, "thread", "threads");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 12;
+pub const FORMAT_VERSION: u32 = 13;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -175,7 +175,8 @@ unsafe extern "C" fn pthread_sigmask(
     unsafe { mask(real, how, new, old) }
 }
 
-/// What the program sets for our signal is kept; all else is forwarded.
+/// What the program sets for our signal is kept; all else is forwarded, but that our signal waits while a
+/// handler runs on an alternate stack: that may have no room for the frame of a second signal.
 ///
 /// # Safety
 /// That of sigaction(2).
@@ -185,11 +186,33 @@ unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if number != SIGNAL || !INSTALLED.load(Acquire) {
-        return match real_sigaction() {
-            // SAFETY: the caller's arguments.
-            Some(real) => unsafe { real(number, new, old) },
-            None => -1,
+    let Some(real) = real_sigaction() else {
+        return -1;
+    };
+    if !INSTALLED.load(Acquire) {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(number, new, old) };
+    }
+    if number != SIGNAL {
+        // SAFETY: the caller's arguments, but for a copy of what it sets. By the caller's promise each
+        // pointer is NULL or points to a sigaction.
+        return unsafe {
+            let masked = new.as_ref().map(|new| {
+                let mut masked = *new;
+                if new.sa_flags & libc::SA_ONSTACK != 0 {
+                    libc::sigaddset(&raw mut masked.sa_mask, SIGNAL);
+                }
+                masked
+            });
+            let new = masked.as_ref().map_or(ptr::null(), ptr::from_ref);
+            let result = real(number, new, old);
+            if result == 0
+                && let Some(old) = old.as_mut()
+                && old.sa_flags & libc::SA_ONSTACK != 0
+            {
+                libc::sigdelset(&raw mut old.sa_mask, SIGNAL);
+            }
+            result
         };
     }
     // SAFETY: by the caller's promise each pointer is NULL or points to a sigaction.

@@ -8,7 +8,7 @@ mod sleeping;
 mod waits;
 
 use experiment::header::Header;
-use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, NameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
 use experiment::state::{Scheduling, State};
 use experiment::tables::{Interner, Process, Thread, ThreadKind};
@@ -44,6 +44,7 @@ impl TestExperiment {
             program.tables.threads.push(Thread {
                 process: experiment::ids::ProcessId(0),
                 tid: 7 + index as i32,
+                name: NameId::NONE,
                 birth: Nanos(0),
                 death: None,
                 kind: if index == 0 {
