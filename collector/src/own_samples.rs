@@ -155,6 +155,11 @@ impl OwnSamples {
         self.slots.len()
     }
 
+    /// Whether a thread samples itself, or did.
+    pub fn has_slot(&self, ids: (i32, i32)) -> bool {
+        self.slots.iter().any(|slot| slot.ids == ids)
+    }
+
     /// The next sample of a slot that was taken before `until`, with the ids of its process and its
     /// thread. Its time is nanoseconds since the start.
     pub fn next(&mut self, slot: usize, until: u64) -> Option<((i32, i32), TakenSample)> {

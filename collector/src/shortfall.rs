@@ -22,6 +22,8 @@ pub struct Shortfall {
     pub side_band: (u64, u64),
     /// OpenMP records: read and lost.
     pub records: (u64, u64),
+    /// Calls that control the recording for which their queue had no room.
+    pub calls_lost: u64,
     /// Threads whose OpenMP records were invalid.
     pub given_up: u64,
     /// Number of threads that had no ring for their OpenMP records.
@@ -56,6 +58,7 @@ impl Shortfall {
             samples: (header.sampling.samples, losses.samples),
             side_band: (merge.counts.side_band, losses.side_band),
             records: (losses.omp_taken, losses.omp_lost),
+            calls_lost: losses.calls_lost,
             given_up: losses.omp_given_up,
             // After the program has written into the arena, its counts can have any value.
             refused: match losses.omp_given_up {
@@ -201,6 +204,10 @@ impl Shortfall {
             parts.push(format!(
                 "missed {seconds:.2} s of CPU time of short processes"
             ));
+        }
+        if self.calls_lost > 0 {
+            let calls = counted(self.calls_lost, "call", "calls");
+            parts.push(format!("lost {calls} of collector_* functions"));
         }
         if self.given_up > 0 {
             let threads = counted(self.given_up, "thread", "threads");

@@ -59,6 +59,15 @@ impl Source {
         }
     }
 
+    /// How long after the program's end the last process that it made is known.
+    pub fn settles_after(&self) -> Duration {
+        match self {
+            Source::Perf(_) => Duration::ZERO,
+            // It must have run: its own slot tells of it.
+            Source::Own { .. } => Duration::from_millis(100),
+        }
+    }
+
     /// The longest time between two rounds.
     pub fn longest_round(&self) -> Duration {
         match self {
