@@ -167,9 +167,8 @@ fn is_experiment(directory: &Path) -> bool {
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     let archive = fs::symlink_metadata(directory.join(ARCHIVE));
     let has_archive = archive.is_ok_and(|metadata| metadata.is_dir());
-    let is_ours = |name: &OsString| {
-        FILES.iter().any(|file| name == file) || (has_archive && name == ARCHIVE)
-    };
+    let is_ours =
+        |name: &OsString| FILES.iter().any(|file| name == file) || (has_archive && name == ARCHIVE);
     real && names.iter().any(|name| name == RECORDS) && names.iter().all(is_ours)
 }
 

@@ -36,6 +36,8 @@ pub struct Shortfall {
     pub passed_over: u64,
     /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
+    /// Whether samples were asked for.
+    pub has_clock: bool,
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
     pub own_samples: Option<(u64, u64, u32)>,
@@ -69,6 +71,7 @@ impl Shortfall {
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
+            has_clock: !header.sampling.event.is_empty(),
             cpu_ns: header.sampling.cpu_ns,
             missing_cpu_ns: 0,
             own_samples: header.sampling.off_cpu_inferred.then_some((
@@ -127,7 +130,7 @@ impl Shortfall {
             ));
         }
         if let Some((taken, missed, refused)) = self.own_samples {
-            if taken == 0 && self.cpu_ns > LONG_NS {
+            if taken == 0 && self.has_clock && self.cpu_ns > LONG_NS {
                 notes.push(
                     "no thread has sampled itself: libcollector.so was not loaded into the program, as \
                      into one that is linked statically or is set-user-id"
@@ -143,8 +146,8 @@ impl Shortfall {
             }
             if refused > 0 {
                 notes.push(format!(
-                    "{} could not be sampled: there are too many threads, or the kernel permits no \
-                     more timers (ulimit -i)",
+                    "{} could not be sampled: there are too many threads, the kernel permits no more \
+                     timers (ulimit -i), or the process has changed its user or its root",
                     counted(u64::from(refused), "thread", "threads")
                 ));
             }
@@ -165,8 +168,9 @@ impl Shortfall {
         }
         if self.refused > 0 {
             notes.push(format!(
-                "{} found no ring for OpenMP events: there are too many threads, little address \
-                 space (ulimit -v), or files may not be as long (ulimit -f)",
+                "{} found no ring for OpenMP events: there are too many threads, little address space \
+                 (ulimit -v), files may not be as long (ulimit -f), or the process has changed its user \
+                 or its root",
                 counted(u64::from(self.refused), "thread", "threads")
             ));
         }
@@ -288,6 +292,8 @@ mod tests {
         let short = Shortfall {
             samples: (880, 120),
             records: (0, 5),
+            calls_lost: 3,
+            missing_cpu_ns: 250_000_000,
             given_up: 1,
             refused: 2,
             went_on: vec![(7, "sleep".to_owned())],
@@ -303,13 +309,14 @@ mod tests {
         };
         assert_eq!(
             line(&short),
-            "lost 12 % of the samples; lost 100 % of the OpenMP records; gave up the senseless OpenMP \
-             records of 1 thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
+            "lost 12 % of the samples; lost 100 % of the OpenMP records; missed 0.25 s of CPU time of short \
+             processes; lost 3 calls of collector_* functions; gave up the senseless OpenMP records of 1 \
+             thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
              was not recorded to the end; su (9) could not be recorded: it is set-user-id, \
              set-group-id or has capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \
              `er_print -header` says more"
         );
-        assert_eq!(short.notes().len(), 4);
+        assert_eq!(short.notes().len(), 5);
     }
 
     #[test]
