@@ -369,7 +369,7 @@ impl OwnSamples {
             if has_run && self.follow {
                 children.extend(proc::children((pid, tid)));
             }
-            if has_run
+            if (has_run || thread.name.is_empty())
                 && let Some(name) = proc::name((pid, tid))
                 && thread.name != name
             {
