@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use experiment::state::Scheduling;
 
 use crate::perf::parse::{Side, SideRecord};
+use crate::shortfall::named;
 use crate::{proc, sys};
 
 /// A process to be recorded.
@@ -29,11 +30,11 @@ pub struct Target {
 }
 
 impl Target {
-    /// Looks at a process.
+    /// Looks at a process. `follow` tells whether the children that it makes will be recorded.
     ///
     /// # Errors
     /// One sentence if there is none that can be recorded.
-    pub fn of(pid: i32) -> Result<Target, String> {
+    pub fn of(pid: i32, follow: bool) -> Result<Target, String> {
         if pid as u32 == std::process::id() {
             return Err(format!("-P {pid}: collect cannot record itself"));
         }
@@ -75,7 +76,10 @@ impl Target {
                 .into_iter()
                 .filter_map(variable)
                 .collect(),
-            notes: note_on_memory(pid).into_iter().collect(),
+            notes: [note_on_memory(pid), note_on_children(pid, follow)]
+                .into_iter()
+                .flatten()
+                .collect(),
         })
     }
 
@@ -96,17 +100,20 @@ impl Target {
             cpu: 0,
             what,
         };
-        let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let name = String::from_utf8_lossy(read("comm").trim_ascii_end()).into();
-        let mut records = vec![record(pid, Side::Comm { exec: false, name })];
+        let named = |tid| {
+            let name = proc::name((pid, tid))?;
+            Some(record(tid, Side::Comm { exec: false, name }))
+        };
+        let mut records: Vec<SideRecord> = named(pid).into_iter().collect();
         let (_, mappings) = proc::mappings(pid);
         let mapped = |mapping| record(pid, Side::Map(Box::new(mapping)));
         records.extend(mappings.into_iter().map(mapped));
-        records.extend(self.threads().into_iter().map(|tid| {
-            let stat = read(&format!("task/{tid}/stat"));
+        for tid in self.threads() {
+            let stat = fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
             let scheduling = scheduling(&stat);
-            record(tid, Side::Found { scheduling })
-        }));
+            records.push(record(tid, Side::Found { scheduling }));
+            records.extend(named(tid));
+        }
         records
     }
 }
@@ -121,8 +128,8 @@ fn refusal(pid: i32, error: &io::Error) -> String {
              root"
         ),
         _ => format!(
-            "-P {pid}: the kernel lets nobody look into the process but root ({error}): it is \
-             set-user-id, has capabilities or has forbidden it"
+            "-P {pid}: the kernel does not let you look into the process ({error}): it is set-user-id, has \
+             capabilities or has forbidden it; root may, outside of a container"
         ),
     }
 }
@@ -134,6 +141,25 @@ fn note_on_memory(pid: i32) -> Option<String> {
         "the memory of process {pid} may not be read ({error}): stacks deeper than what is copied are \
          cut, and threads that sleep all the time have none; `sysctl kernel.yama.ptrace_scope=0` or root \
          permits it"
+    ))
+}
+
+/// A note if the process has children already, unless nobody asks for any.
+fn note_on_children(pid: i32, follow: bool) -> Option<String> {
+    let tids = proc::threads(pid).filter(|_| follow)?;
+    let children = tids.into_iter().flat_map(|tid| proc::children((pid, tid)));
+    let children: Vec<(i32, String)> = children
+        .filter(|&child| sys::is_running(child))
+        .filter_map(|child| Some((child, proc::name((child, child))?.into())))
+        .collect();
+    let they_run = match children.as_slice() {
+        [] => return None,
+        [_] => "a child process that runs already is",
+        _ => "child processes that run already are",
+    };
+    Some(format!(
+        "-P records a process and the children that it makes from now on: {they_run} not recorded: {}",
+        named(&children)
     ))
 }
 
@@ -161,7 +187,7 @@ mod tests {
     #[test]
     fn what_cannot_be_recorded_gets_a_sentence() {
         let own = std::process::id() as i32;
-        let said = |pid| Target::of(pid).expect_err("it cannot be recorded");
+        let said = |pid| Target::of(pid, true).expect_err("it cannot be recorded");
         assert!(said(own).contains("cannot record itself"));
         assert!(said(i32::MAX).contains("no process has this id"));
         let mut child = std::process::Command::new("true").spawn().unwrap();

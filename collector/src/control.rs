@@ -22,6 +22,8 @@ const DEEPEST: usize = 64;
 /// Names that are told apart; all others have one name.
 const MOST_NAMES: usize = 1 << 16;
 const OTHER_NAMES: &str = "<other names>";
+/// The name of a phase that the program gave none.
+const UNNAMED: &str = "<unnamed>";
 
 /// A call, with its time in nanoseconds since the start.
 #[derive(Clone, Debug)]
@@ -265,7 +267,9 @@ impl Control {
                     let phase = match open.len() {
                         DEEPEST.. => parent,
                         _ => {
-                            let name = name_id(tables, &name);
+                            // No name stands for no phase.
+                            let name = if name.is_empty() { UNNAMED } else { &name };
+                            let name = name_id(tables, name);
                             tables.phase(Phase { parent, name })
                         }
                     };
@@ -392,7 +396,7 @@ fn process_of(tables: &Tables, processes: &Processes, pid: i32, time: u64) -> Op
 }
 
 /// The id of a name of the program's.
-fn name_id(tables: &mut Tables, name: &str) -> NameId {
+pub(crate) fn name_id(tables: &mut Tables, name: &str) -> NameId {
     let name = match tables.names.len() {
         MOST_NAMES.. => OTHER_NAMES.into(),
         _ => printable(name),

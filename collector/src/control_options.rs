@@ -73,7 +73,7 @@ pub(crate) fn args() -> [Arg; 6] {
             "size",
             'L',
             "MB",
-            "End the recording at this size; the program goes on",
+            "End the recording when its records have this size; the program goes on",
         ),
     ]
 }

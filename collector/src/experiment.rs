@@ -1,10 +1,12 @@
 //! Names and creates the experiment's directory, and replaces an existing one.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::header::Header;
 use experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
+use symbolize::search::ARCHIVE;
 
 use crate::cli::Destination;
 use crate::rank;
@@ -155,7 +157,7 @@ fn restore(directory: &Path, replaced: Option<&Path>) {
     }
 }
 
-/// Whether a directory holds an experiment's files and nothing else. Files that a user put there
+/// Whether a directory holds an experiment's files, its archive, and nothing else. Files that a user put there
 /// are therefore never removed.
 fn is_experiment(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
@@ -163,16 +165,21 @@ fn is_experiment(directory: &Path) -> bool {
     };
     let real = fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir());
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    real && names.iter().any(|name| name == RECORDS)
-        && names
-            .iter()
-            .all(|name| FILES.iter().any(|file| name == file))
+    let archive = fs::symlink_metadata(directory.join(ARCHIVE));
+    let has_archive = archive.is_ok_and(|metadata| metadata.is_dir());
+    let is_ours =
+        |name: &OsString| FILES.iter().any(|file| name == file) || (has_archive && name == ARCHIVE);
+    real && names.iter().any(|name| name == RECORDS) && names.iter().all(is_ours)
 }
 
 /// File names in an experiment. Only a killed collect leaves the last one behind.
 const FILES: [&str; 3] = [RECORDS, HEADER, "header.json.new"];
 
 fn remove(directory: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(directory.join(ARCHIVE)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     for file in FILES {
         match fs::remove_file(directory.join(file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

@@ -10,7 +10,7 @@ use crate::merge::{Counts, Merge};
 use crate::no_events::Cause;
 use crate::perf::counters::Counter;
 use crate::perf::open::cpu_list;
-use crate::perf::plan::{Plan, SampleEvent};
+use crate::perf::plan::Plan;
 use crate::processes::Mapped;
 use crate::source::Source;
 use crate::{stacks, sys};
@@ -94,7 +94,7 @@ pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> S
         },
         kernel_frames: plan.kernel,
         switches: plan.switches,
-        off_cpu_inferred: plan.event == Some(SampleEvent::ThreadTimer),
+        off_cpu_inferred: !plan.switches,
         // Known when the recording ends.
         minor_faults: false,
         major_faults: false,

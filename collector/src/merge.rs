@@ -28,7 +28,7 @@ use crate::sleepers::{Sleep, Sleepers};
 use crate::source::Source;
 use crate::stacks::{Endings, Stacks};
 use crate::streams::{Next, Streams};
-use crate::{clock, sleepers, sys};
+use crate::{clock, proc, sleepers, sys};
 use samples::Maker;
 
 /// The distance of the cutoff from now. A record is in its ring some microseconds after its time,
@@ -189,14 +189,15 @@ impl Merge {
     }
 
     /// Processes other than the first that run now, as far as the last round has read: process id and
-    /// name. One that began too late for the merge has no name yet.
+    /// name.
     pub fn other_processes(&self) -> Vec<(i32, String)> {
         let mut others = self.processes.still_running(&self.tables, self.merged_to);
         for record in &self.side_band {
-            let is_new = matches!(record.what, Side::Fork { parent } if parent != record.pid);
+            let is_new = matches!(record.what, Side::Fork { parent, .. } if parent != record.pid);
             let is_known = others.iter().any(|(pid, _)| *pid == record.pid);
             if is_new && !is_known && sys::is_running(record.pid) {
-                others.push((record.pid, "?".to_owned()));
+                let name = proc::name((record.pid, record.pid));
+                others.push((record.pid, name.map_or_else(|| "?".into(), Into::into)));
             }
         }
         others
@@ -221,7 +222,7 @@ impl Merge {
         if let Some(arena) = self.openmp.arena_mut() {
             self.control.drain(arena, self.start);
         }
-        let reads_sleepers = match source {
+        let has_sleepers = match source {
             Source::Perf(rings) => {
                 self.read_side_band(rings);
                 self.apply_side_band(cutoff);
@@ -250,8 +251,8 @@ impl Merge {
         if until != u64::MAX {
             // Even if nothing happened: intervals that continue are accounted up to here.
             self.advance(cutoff);
-            if reads_sleepers {
-                self.read_sleepers();
+            if has_sleepers {
+                self.read_sleepers(source);
             }
         }
         let now = self.merged_to;
@@ -544,8 +545,9 @@ impl Merge {
         }
     }
 
-    /// Reads the stacks of threads that sleep without a switch-out sample.
-    fn read_sleepers(&mut self) {
+    /// Reads the stacks of threads that sleep without a switch-out sample. But not of those that cannot
+    /// sample themselves: such a stack would stand for their time on CPUs, too.
+    fn read_sleepers(&mut self, source: &Source) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
             if self.control.is_paused_at(sleep.since) {
                 continue;
@@ -570,6 +572,9 @@ impl Merge {
         let (tables, processes, stacks) = (&mut self.tables, &mut self.processes, &mut self.stacks);
         self.sleepers.read_stacks(now, |thread| {
             let (pid, tid) = kernel_ids(tables, thread);
+            if matches!(source, Source::Own { samples, .. } if !samples.has_slot((pid, tid))) {
+                return None;
+            }
             stacks.of_sleeper(tables, processes, (pid, tid), now)
         });
     }

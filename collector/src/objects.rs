@@ -1,5 +1,7 @@
 //! The load objects that programs map: their files, each parsed once, and their rows in the tables.
 
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,7 +27,10 @@ pub struct LoadObjects {
     /// `libcollector.so`, where it is loaded into programs.
     collector: Option<PathBuf>,
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
-    non_utf8_paths: FxHashMap<String, PathBuf>,
+    /// Where the files are whose paths in the tables do not lead to them, by path and build id.
+    paths: FxHashMap<(String, String), PathBuf>,
+    /// Those that only a process in a mount namespace of its own could see, kept for after its end.
+    kept: Vec<File>,
 }
 
 /// The name that the kernel maps the vDSO under.
@@ -42,7 +47,8 @@ impl LoadObjects {
             vdso,
             collector,
             runtimes: FxHashMap::default(),
-            non_utf8_paths: FxHashMap::default(),
+            paths: FxHashMap::default(),
+            kept: Vec::new(),
         }
     }
 
@@ -56,9 +62,10 @@ impl LoadObjects {
         self.collector() == Some(path)
     }
 
-    /// The files with paths that are not UTF-8, by their names in the tables.
-    pub(crate) fn non_utf8_paths(&self) -> FxHashMap<String, PathBuf> {
-        self.non_utf8_paths.clone()
+    /// Where the files are whose paths in the tables do not lead to them, by path and build id: paths that
+    /// are not UTF-8, and those of other mount namespaces.
+    pub(crate) fn paths(&self) -> FxHashMap<(String, String), PathBuf> {
+        self.paths.clone()
     }
 
     pub(crate) fn image(
@@ -67,11 +74,21 @@ impl LoadObjects {
         path: &Path,
         build_id: Option<&BuildId>,
     ) -> Option<Arc<Image>> {
-        if path.to_str().is_none() {
-            let text = path.to_string_lossy().into_owned();
-            self.non_utf8_paths.insert(text, path.to_owned());
-        }
         let image = self.parsed(pid, path, build_id)?;
+        let build_id = image.build_id().map(ToString::to_string);
+        let row = (
+            path.to_string_lossy().into_owned(),
+            build_id.unwrap_or_default(),
+        );
+        if image.path() != path && !self.paths.contains_key(&row) {
+            if let Ok(file) = File::open(image.path()) {
+                let kept = format!("/proc/self/fd/{}", file.as_raw_fd());
+                self.paths.insert(row, kept.into());
+                self.kept.push(file);
+            }
+        } else if path.to_str().is_none() {
+            self.paths.insert(row, path.to_owned());
+        }
         let key = key_of(&image);
         if !self.is_collector(path)
             && !self.runtimes.contains_key(&key)
@@ -94,12 +111,18 @@ impl LoadObjects {
         if !path.is_absolute() || path.starts_with("//anon") {
             return None;
         }
-        self.images.get(path, build_id).ok().or_else(|| {
-            // A process in a mount namespace of its own may see files that we do not.
-            let root = PathBuf::from(format!("/proc/{pid}/root"));
-            let inside = root.join(path.strip_prefix("/").ok()?);
-            self.images.get(&inside, build_id).ok()
-        })
+        // A process in a mount namespace of its own may see files that we do not, or other ones under the
+        // same path. The build id tells them apart.
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        let inside = root.join(path.strip_prefix("/").ok()?);
+        let paths = if build_id.is_none() && has_other_files(pid) {
+            [&inside, path]
+        } else {
+            [path, &inside]
+        };
+        paths
+            .into_iter()
+            .find_map(|path| self.images.get(path, build_id).ok())
     }
 
     /// The rows of a load object: its own and, if a runtime is linked into it, one for that. So the
@@ -132,6 +155,16 @@ impl LoadObjects {
             linked,
         }
     }
+}
+
+/// Whether a process has another root or mount namespace than ours.
+fn has_other_files(pid: i32) -> bool {
+    let link = |process: &str, name| fs::read_link(format!("/proc/{process}/{name}")).ok();
+    let pid = pid.to_string();
+    ["root", "ns/mnt"].into_iter().any(|name| {
+        let theirs = link(&pid, name);
+        theirs.is_some() && theirs != link("self", name)
+    })
 }
 
 /// Distinguishes files that had the same path at different times.

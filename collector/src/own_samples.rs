@@ -4,7 +4,7 @@
 //! Each look at `/proc` becomes the side-band records that the kernel would have written, so that all
 //! that follows is the same. What it tells is less: of a thread's time off CPUs only the sum since the
 //! last look, unless it slept from one look to the next. A process is known once our library is loaded
-//! in it; the first one always is.
+//! in it, or where it lives from one look to another; the first one always is.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ pub struct OwnSamples {
     /// The time of the last look, in nanoseconds since the start.
     looked: u64,
     processes: FxHashMap<i32, Process>,
+    /// Children that were not known at the last look, and when they were seen first.
+    children: FxHashMap<i32, u64>,
     /// By slot: the thread that it belongs to, and its samples.
     slots: Vec<Slot>,
     records: Vec<SideRecord>,
@@ -74,6 +76,8 @@ struct Process {
 /// A thread that lives. Times are in nanoseconds since the start.
 struct Thread {
     cpu_times: Option<CpuTimes>,
+    /// Its name as told; empty for its process's.
+    name: Box<str>,
     since: u64,
     /// The kernel's counts at the last look.
     counts: proc::Counts,
@@ -95,6 +99,7 @@ impl OwnSamples {
             start,
             looked: 0,
             processes: FxHashMap::default(),
+            children: FxHashMap::default(),
             slots: Vec::new(),
             records: Vec::new(),
             ended_cpu: 0,
@@ -115,6 +120,7 @@ impl OwnSamples {
         let lists: Vec<_> = self.processes.keys().map(|pid| list(*pid)).collect();
         let now = self.now();
         self.take_slots(now);
+        self.take_children();
         for (pid, tids) in lists {
             self.look_at(pid, tids, (listed, now));
         }
@@ -147,6 +153,11 @@ impl OwnSamples {
     /// The number of slots that were ever used.
     pub fn slots(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Whether a thread samples itself, or did.
+    pub fn has_slot(&self, ids: (i32, i32)) -> bool {
+        self.slots.iter().any(|slot| slot.ids == ids)
     }
 
     /// The next sample of a slot that was taken before `until`, with the ids of its process and its
@@ -215,7 +226,7 @@ impl OwnSamples {
 
     /// A process begins a program. Its first thread goes on, the others end.
     fn begin_process(&mut self, pid: i32, time: u64) {
-        let name = proc::name(pid).unwrap_or_default();
+        let name = proc::name((pid, pid)).unwrap_or_default();
         self.record(time, (pid, pid), Side::Comm { exec: true, name });
         self.record(time, (pid, pid), off_cpu(0, 0));
         let mut process = self.processes.remove(&pid).unwrap_or_default();
@@ -290,7 +301,15 @@ impl OwnSamples {
         let (pid, tid) = ids;
         if let Some(process) = self.processes.get_mut(&pid) {
             process.threads.insert(tid, Thread::new(ids, since));
-            self.record(since, ids, Side::Fork { parent: pid });
+            let parent = pid;
+            self.record(
+                since,
+                ids,
+                Side::Fork {
+                    parent,
+                    creator: pid,
+                },
+            );
             self.record(since, ids, Side::Wakes);
             self.record(since, ids, off_cpu(0, 0));
         }
@@ -300,10 +319,13 @@ impl OwnSamples {
     fn fork(&mut self, pid: i32, tid: i32, time: u64) {
         let parent = proc::parent(pid).filter(|parent| self.processes.contains_key(parent));
         let parent = parent.unwrap_or(self.first);
-        self.record(time, (pid, tid), Side::Fork { parent });
+        let creator = parent;
+        self.record(time, (pid, tid), Side::Fork { parent, creator });
         self.record(time, (pid, tid), Side::Wakes);
         self.record(time, (pid, tid), off_cpu(0, 0));
+        // The mappings of one that has ended are forgotten: all of the child's are told.
         let parent = self.processes.get(&parent);
+        let parent = parent.filter(|parent| !parent.threads.is_empty());
         let process = Process {
             since: time,
             mappings: parent
@@ -314,6 +336,16 @@ impl OwnSamples {
             without_slot: FxHashMap::default(),
         };
         self.processes.insert(pid, process);
+    }
+
+    /// Adds processes without our library: children that live and still have no slot.
+    fn take_children(&mut self) {
+        let is_new = |pid: &i32| !self.processes.contains_key(pid) && sys::is_running(*pid);
+        let children = std::mem::take(&mut self.children);
+        let children: Vec<(i32, u64)> = children.into_iter().filter(|it| is_new(&it.0)).collect();
+        for (pid, since) in children {
+            self.fork(pid, pid, since);
+        }
     }
 
     /// Looks at a process whose living threads were `tids` at the first of two times; `None` if it has
@@ -335,12 +367,27 @@ impl OwnSamples {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
-        let mut told = Vec::new();
+        let (mut told, mut children) = (Vec::new(), Vec::new());
         for (&tid, thread) in &mut process.threads {
-            thread.look((looked, now), |time, what| told.push((time, tid, what)));
+            let has_run = thread.look((looked, now), |time, what| told.push((time, tid, what)));
+            if has_run && self.follow {
+                children.extend(proc::children((pid, tid)));
+            }
+            if (has_run || thread.name.is_empty())
+                && let Some(name) = proc::name((pid, tid))
+                && thread.name != name
+            {
+                thread.name.clone_from(&name);
+                told.push((now, tid, Side::Comm { exec: false, name }));
+            }
         }
         for (time, tid, what) in told {
             self.record(time, (pid, tid), what);
+        }
+        for child in children {
+            if !self.processes.contains_key(&child) {
+                self.children.entry(child).or_insert(now);
+            }
         }
     }
 
@@ -441,6 +488,7 @@ impl Thread {
         let counts = cpu_times.as_ref().and_then(CpuTimes::read);
         Thread {
             cpu_times,
+            name: Box::default(),
             since,
             counts: counts.unwrap_or_default(),
             told: 0,
@@ -450,22 +498,23 @@ impl Thread {
         }
     }
 
-    /// Compares the kernel's counts with those of the last look, at `looked`.
-    fn look(&mut self, (looked, now): (u64, u64), mut tell: impl FnMut(u64, Side)) {
+    /// Compares the kernel's counts with those of the last look, at `looked`. Returns whether it has run
+    /// since.
+    fn look(&mut self, (looked, now): (u64, u64), mut tell: impl FnMut(u64, Side)) -> bool {
         let looked = looked.max(self.since);
         let Some(counts) = self.cpu_times.as_ref().and_then(CpuTimes::read) else {
-            return;
+            return false;
         };
         let before = std::mem::replace(&mut self.counts, counts);
         let has_run = counts != before;
         if !has_run && now.saturating_sub(looked) < TICK {
             // Too short to tell.
-            return;
+            return false;
         }
         if self.is_asleep {
             if !has_run {
                 self.told += now - looked;
-                return;
+                return false;
             }
             self.is_asleep = false;
             tell(looked, Side::Wakes);
@@ -475,9 +524,10 @@ impl Thread {
             self.tell_off_cpu(looked, 0, &mut tell);
             tell(looked, Side::Sleeps);
             self.told += now - looked;
-            return;
+            return false;
         }
         self.tell_off_cpu(now, TICK, &mut tell);
+        true
     }
 
     /// Tells what is left, of a thread that has closed its slot, with its CPU time by then. Returns when
@@ -515,6 +565,7 @@ mod tests {
     fn thread() -> Thread {
         Thread {
             cpu_times: None,
+            name: Box::default(),
             since: 0,
             counts: proc::Counts::default(),
             told: 0,

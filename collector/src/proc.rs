@@ -13,10 +13,11 @@ pub(crate) fn threads(pid: i32) -> Option<Vec<i32>> {
     Some(entries.filter_map(tid).collect())
 }
 
-/// The name of a process.
-pub(crate) fn name(pid: i32) -> Option<Box<str>> {
-    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end().into())
+/// The name of a thread; a process has that of its first one.
+pub(crate) fn name((pid, tid): (i32, i32)) -> Option<Box<str>> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    let name = String::from_utf8_lossy(&name);
+    Some(name.strip_suffix('\n').unwrap_or(&name).into())
 }
 
 /// The parent of a process.
@@ -24,6 +25,15 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The processes that a thread has created and that have not been reaped. None where the kernel does not
+/// list them (CONFIG_PROC_CHILDREN).
+pub(crate) fn children((pid, tid): (i32, i32)) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children"));
+    let text = text.unwrap_or_default();
+    let pids = text.split_ascii_whitespace();
+    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The executable mappings of a process, those of its executable first, as the kernel maps it, and where
@@ -148,7 +158,7 @@ mod tests {
         let pid = std::process::id() as i32;
         assert!(threads(pid).expect("it lives").contains(&pid));
         assert!(parent(pid).is_some_and(|parent| parent > 0));
-        assert!(name(pid).is_some_and(|name| !name.is_empty()));
+        assert!(name((pid, pid)).is_some_and(|name| !name.is_empty()));
         let (executable, mappings) = mappings(pid);
         let own = std::env::current_exe().expect("it has one");
         assert_eq!(&*mappings[0].path, own.as_os_str().as_encoded_bytes());

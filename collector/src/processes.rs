@@ -5,13 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::stream::{Event, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
+use crate::control::name_id;
 use crate::history::History;
 use crate::last_stack::LastStack;
 use crate::no_events::ProcessState;
@@ -270,7 +271,8 @@ impl Processes {
             what,
         } = record;
         if self.first_only && self.processes.first().is_some_and(|first| first.pid != pid) {
-            self.passed_over += u64::from(matches!(what, Side::Fork { parent } if parent != pid));
+            self.passed_over +=
+                u64::from(matches!(what, Side::Fork { parent, .. } if parent != pid));
             return;
         }
         let mut emit_event = |thread, what| {
@@ -301,11 +303,14 @@ impl Processes {
                     emit_event(thread, switch_event(&what));
                 }
             }
-            Side::Fork { parent } => {
+            Side::Fork { parent, creator } => {
+                let named = self.thread_at(creator, time);
+                let name = named.map_or(NameId::NONE, |it| tables.threads[it.index()].name);
                 if parent != pid {
                     self.fork(tables, pid, parent, time);
                 }
                 let thread = self.birth(tables, pid, tid, time);
+                tables.threads[thread.index()].name = name;
                 // The thread is runnable from now on, but does not run yet.
                 emit_event(thread, What::Birth(Scheduling::Preempted));
             }
@@ -328,7 +333,6 @@ impl Processes {
             }
             Side::Comm { exec, name } => {
                 let process = self.process(tables, pid, time);
-                tables.processes[process.index()].name = name.into();
                 if exec {
                     let (gone, new) = self.exec(tables, (pid, tid), time);
                     for thread in gone {
@@ -338,6 +342,7 @@ impl Processes {
                         emit_event(thread, What::Birth(Scheduling::Running));
                     }
                 }
+                self.name(tables, (process, pid, tid, time), &name);
             }
             Side::Map(mapping) => self.map(tables, pid, time, &mapping),
         }
@@ -502,6 +507,28 @@ impl Processes {
         id
     }
 
+    /// A thread has a new name. A process has that of its first thread.
+    fn name(
+        &self,
+        tables: &mut Tables,
+        (process, pid, tid, time): (ProcessId, i32, i32, u64),
+        name: &str,
+    ) {
+        if tid == pid {
+            tables.processes[process.index()].name = name.to_owned();
+        }
+        let Some(thread) = self.thread_at(tid, time) else {
+            return;
+        };
+        let is_own = name != tables.processes[process.index()].name;
+        let name = if is_own {
+            name_id(tables, name)
+        } else {
+            NameId::NONE
+        };
+        tables.threads[thread.index()].name = name;
+    }
+
     fn fork(&mut self, tables: &mut Tables, pid: i32, parent: i32, time: u64) {
         let parent = self.process(tables, parent, time);
         self.new_process(tables, pid, Some(parent), time);
@@ -513,6 +540,7 @@ impl Processes {
         tables.threads.push(Thread {
             process,
             tid,
+            name: NameId::NONE,
             birth: Nanos(time),
             death: None,
             kind: ThreadKind::Outside,

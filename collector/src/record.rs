@@ -209,7 +209,7 @@ const WITHOUT_PERF: &str = "Until then the program's threads sample themselves, 
 /// # Errors
 /// [`RecordError`] if the process cannot be recorded. No experiment is left then.
 pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
-    let target = Target::of(pid).map_err(other)?;
+    let target = Target::of(pid, request.follow).map_err(other)?;
     experiment::choose(&request.target).map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     sys::raise_file_limit();
@@ -242,6 +242,7 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
     }
     made.keep();
     print_creating(writer.directory(), pid);
+    target.notes.iter().for_each(say);
 
     let objects = LoadObjects::new(None);
     let mut processes = Processes::new(objects, !request.follow);

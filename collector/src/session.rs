@@ -41,6 +41,8 @@ pub struct Session {
     library: Result<(), Cause>,
     /// How the program has ended. Processes that it started may be recorded on.
     ended: Option<Ended>,
+    /// When that was known.
+    ended_at: (Instant, Nanos),
     /// A signal told to end.
     is_told_to_end: bool,
     /// The user knows that other processes are recorded on.
@@ -83,6 +85,7 @@ impl Session {
             headed: Instant::now(),
             library,
             ended: None,
+            ended_at: (Instant::now(), Nanos(0)),
             is_told_to_end: false,
             is_announced: false,
         }
@@ -187,6 +190,7 @@ impl Session {
             }
             if let Some(ended) = self.ended
                 && !self.others_run()
+                && self.ended_at.0.elapsed() >= source.settles_after()
             {
                 return Ok(RoundsEnd::Program(ended));
             }
@@ -214,6 +218,7 @@ impl Session {
         let cpu_time = sys::cpu_time(self.pid);
         self.ended = sys::try_wait(self.pid)?;
         if let Some(ended) = self.ended {
+            self.ended_at = (Instant::now(), self.now());
             if let Some(cpu_time) = cpu_time {
                 self.merge.ended(cpu_time);
             }
@@ -374,7 +379,9 @@ impl Session {
         sys::lower_priority();
         let (has_minor, has_major) = (source.counts_faults(), source.counts_major_faults());
         let end = self.now();
+        let has_settled = !source.settles_after().is_zero() && !self.is_announced;
         let limit = match ended {
+            Some(_) if has_settled => self.ended_at.1,
             Some(_) => end,
             None => Nanos(self.header.duration_ns),
         };
@@ -383,6 +390,7 @@ impl Session {
         let flushed = self.flush(Some(end));
         let plan = source.plan();
         header::count(&mut self.header, &source, &self.merge);
+        let missing_cpu_ns = source.missing_cpu_time();
         drop(source);
 
         let header = &mut self.header;
@@ -398,7 +406,10 @@ impl Session {
         header.sampling.major_faults = is_whole && has_major;
         let library = self.library.as_ref().copied();
         let silent = header::close_runtimes(header, &self.merge, library);
-        let shortfall = Shortfall::of(header, &self.merge, silent);
+        let shortfall = Shortfall {
+            missing_cpu_ns,
+            ..Shortfall::of(header, &self.merge, silent)
+        };
         header.notes.extend(shortfall.notes());
         let recording_cpu = sys::own_cpu_seconds();
         if let Err(error) = flushed {
@@ -426,7 +437,7 @@ impl Session {
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),
-            paths: self.merge.processes.objects.non_utf8_paths(),
+            paths: self.merge.processes.objects.paths(),
         };
         let mut files = WithProgress::new(files, |path| {
             say(format!("reading the symbols of {path} ..."));

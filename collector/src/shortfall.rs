@@ -22,6 +22,8 @@ pub struct Shortfall {
     pub side_band: (u64, u64),
     /// OpenMP records: read and lost.
     pub records: (u64, u64),
+    /// Calls that control the recording for which their queue had no room.
+    pub calls_lost: u64,
     /// Threads whose OpenMP records were invalid.
     pub given_up: u64,
     /// Number of threads that had no ring for their OpenMP records.
@@ -34,11 +36,15 @@ pub struct Shortfall {
     pub passed_over: u64,
     /// Number of times that the kernel throttled sampling by the clock.
     pub throttled: u64,
+    /// Whether samples were asked for.
+    pub has_clock: bool,
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
     pub own_samples: Option<(u64, u64, u32)>,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
+    /// CPU time that no record tells of, in nanoseconds.
+    pub missing_cpu_ns: u64,
     /// Likewise by counters.
     pub throttled_counters: u64,
     /// Runtimes that sent no events.
@@ -54,6 +60,7 @@ impl Shortfall {
             samples: (header.sampling.samples, losses.samples),
             side_band: (merge.counts.side_band, losses.side_band),
             records: (losses.omp_taken, losses.omp_lost),
+            calls_lost: losses.calls_lost,
             given_up: losses.omp_given_up,
             // After the program has written into the arena, its counts can have any value.
             refused: match losses.omp_given_up {
@@ -64,7 +71,9 @@ impl Shortfall {
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
+            has_clock: !header.sampling.event.is_empty(),
             cpu_ns: header.sampling.cpu_ns,
+            missing_cpu_ns: 0,
             own_samples: header.sampling.off_cpu_inferred.then_some((
                 merge.counts.samples,
                 merge.counts.missed_periods,
@@ -121,7 +130,7 @@ impl Shortfall {
             ));
         }
         if let Some((taken, missed, refused)) = self.own_samples {
-            if taken == 0 && self.cpu_ns > LONG_NS {
+            if taken == 0 && self.has_clock && self.cpu_ns > LONG_NS {
                 notes.push(
                     "no thread has sampled itself: libcollector.so was not loaded into the program, as \
                      into one that is linked statically or is set-user-id"
@@ -137,11 +146,18 @@ impl Shortfall {
             }
             if refused > 0 {
                 notes.push(format!(
-                    "{} could not be sampled: there are too many threads, or the kernel permits no \
-                     more timers (ulimit -i)",
+                    "{} could not be sampled: there are too many threads, the kernel permits no more \
+                     timers (ulimit -i), or the process has changed its user or its root",
                     counted(u64::from(refused), "thread", "threads")
                 ));
             }
+        }
+        if let Some(seconds) = self.missing_cpu_seconds() {
+            notes.push(format!(
+                "{seconds:.3} s of CPU time are missing: of processes without libcollector.so (linked \
+                 statically, set-user-id) that were over before they were found, or of the last 20 ms of \
+                 processes that were killed or called _exit"
+            ));
         }
         if self.throttled_counters > 0 {
             notes.push(format!(
@@ -152,8 +168,9 @@ impl Shortfall {
         }
         if self.refused > 0 {
             notes.push(format!(
-                "{} found no ring for OpenMP events: there are too many threads, little address \
-                 space (ulimit -v), or files may not be as long (ulimit -f)",
+                "{} found no ring for OpenMP events: there are too many threads, little address space \
+                 (ulimit -v), files may not be as long (ulimit -f), or the process has changed its user \
+                 or its root",
                 counted(u64::from(self.refused), "thread", "threads")
             ));
         }
@@ -165,6 +182,12 @@ impl Shortfall {
             ));
         }
         notes
+    }
+
+    /// CPU time that no record tells of, in seconds, where it matters.
+    fn missing_cpu_seconds(&self) -> Option<f64> {
+        let is_much = self.missing_cpu_ns as f64 > SHARE * self.cpu_ns as f64;
+        (is_much && self.missing_cpu_ns > LONG_NS).then(|| self.missing_cpu_ns as f64 / 1e9)
     }
 
     /// What the user should know at once; `None` if nothing matters.
@@ -180,6 +203,15 @@ impl Shortfall {
             if share > SHARE {
                 parts.push(format!("lost {:.0} % of the {what}", 100.0 * share));
             }
+        }
+        if let Some(seconds) = self.missing_cpu_seconds() {
+            parts.push(format!(
+                "missed {seconds:.2} s of CPU time of short processes"
+            ));
+        }
+        if self.calls_lost > 0 {
+            let calls = counted(self.calls_lost, "call", "calls");
+            parts.push(format!("lost {calls} of collector_* functions"));
         }
         if self.given_up > 0 {
             let threads = counted(self.given_up, "thread", "threads");
@@ -260,6 +292,8 @@ mod tests {
         let short = Shortfall {
             samples: (880, 120),
             records: (0, 5),
+            calls_lost: 3,
+            missing_cpu_ns: 250_000_000,
             given_up: 1,
             refused: 2,
             went_on: vec![(7, "sleep".to_owned())],
@@ -275,13 +309,14 @@ mod tests {
         };
         assert_eq!(
             line(&short),
-            "lost 12 % of the samples; lost 100 % of the OpenMP records; gave up the senseless OpenMP \
-             records of 1 thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
+            "lost 12 % of the samples; lost 100 % of the OpenMP records; missed 0.25 s of CPU time of short \
+             processes; lost 3 calls of collector_* functions; gave up the senseless OpenMP records of 1 \
+             thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
              was not recorded to the end; su (9) could not be recorded: it is set-user-id, \
              set-group-id or has capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \
              `er_print -header` says more"
         );
-        assert_eq!(short.notes().len(), 4);
+        assert_eq!(short.notes().len(), 5);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::own_samples::OwnSamples;
 use crate::perf::open::Rings;
 use crate::perf::plan::Plan;
+use crate::sys;
 
 /// Where samples and the kernel's events come from.
 pub enum Source {
@@ -45,6 +46,26 @@ impl Source {
     /// Whether page faults are counted at all.
     pub fn counts_faults(&self) -> bool {
         matches!(self, Source::Perf(_))
+    }
+
+    /// CPU time of the program, and of the processes that it waited for, that no record tells of, in
+    /// nanoseconds. Known once the program has ended.
+    pub fn missing_cpu_time(&self) -> u64 {
+        match self {
+            Source::Own { plan, samples } if plan.follow => {
+                sys::children_cpu_time().saturating_sub(samples.cpu_time())
+            }
+            _ => 0,
+        }
+    }
+
+    /// How long after the program's end the last process that it made is known.
+    pub fn settles_after(&self) -> Duration {
+        match self {
+            Source::Perf(_) => Duration::ZERO,
+            // It must have run: its own slot tells of it.
+            Source::Own { .. } => Duration::from_millis(100),
+        }
     }
 
     /// The longest time between two rounds.

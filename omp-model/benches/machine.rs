@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::omp::{Machine, TimeAccounting};
@@ -89,6 +89,7 @@ fn tables(threads: u32) -> (Tables, Vec<StackId>) {
         tables.threads.push(Thread {
             process: ProcessId(0),
             tid: tid as i32,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: None,
             kind: ThreadKind::Outside,

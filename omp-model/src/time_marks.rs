@@ -164,6 +164,7 @@ mod tests {
         tables.threads.push(Thread {
             process: ProcessId(0),
             tid: 1,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: None,
             kind: ThreadKind::Initial,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use experiment::header::{FORMAT_VERSION, Header, Losses, Sampling};
 use experiment::ids::{
-    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
     CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum, RegionWork,
@@ -131,6 +131,7 @@ impl Builder {
         self.tables.threads.push(Thread {
             process: ProcessId(0),
             tid,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: Some(Nanos(self.header.duration_ns)),
             kind,

@@ -304,6 +304,7 @@ impl Generator {
             tables.threads.push(Thread {
                 process: ProcessId(0),
                 tid,
+                name: NameId::NONE,
                 birth: Nanos(1_234_567),
                 death: None,
                 kind: ThreadKind::Outside,

@@ -239,3 +239,68 @@ fn what_cannot_be_recorded_gets_a_sentence_and_leaves_nothing() {
     assert!(!running.place.join("none.er").exists());
     assert_eq!(running.stop(), Some(7));
 }
+
+#[test]
+fn children_that_run_already_are_named_and_not_recorded() {
+    let place = folder().join(format!("attach-children-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    let mut parent = Command::new("sh")
+        .args(["-c", "sleep 60 & echo started > started; wait"])
+        .current_dir(&place)
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while !place.join("started").exists() && begin.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(5));
+    }
+    let mut collect = Command::new(&tools().collect);
+    let pid = parent.id().to_string();
+    collect
+        .args(["-t", "0.5", "-o", "run.er", "-P", &pid])
+        .current_dir(&place);
+    let outcome = finish(collect);
+    let group = format!("-{}", parent.id());
+    Command::new("kill").args(["--", &group]).status().unwrap();
+    parent.wait().unwrap();
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let said = "a child process that runs already is not recorded: sleep (";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let views = reports(&place.join("run.er"), "user", &["-header", "-thread_list"]);
+    assert!(views[0].to_string().contains(said));
+    assert_eq!(rows(&views[1]).len(), 1);
+}
+
+/// Another program lies at the same path outside, and the process has ended when its symbols are read.
+#[test]
+fn a_process_in_a_mount_namespace_of_its_own_has_the_names_of_its_own_files() {
+    let mut outside = Running::start("namespace");
+    let place = outside.place.clone();
+    fs::create_dir(place.join("inner")).unwrap();
+    fs::copy("/bin/true", place.join("inner/program")).unwrap();
+    let is_root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    let script = "cp attached copy && mount -t tmpfs none inner && cp copy inner/program && \
+                  cd inner && exec ./program > ../inside";
+    let mut inside = Command::new("unshare")
+        .args([if is_root { "-m" } else { "-rm" }, "sh", "-c", script])
+        .current_dir(&place)
+        .spawn()
+        .unwrap();
+    outside.wait_for("inside", |text| text.lines().count() >= 10);
+    let mut collect = Command::new(&tools().collect)
+        .args(["-P", &inside.id().to_string(), "-o", "run.er"])
+        .current_dir(&place)
+        .spawn()
+        .unwrap();
+    outside.wait_for("run.er/header.json", |text| !text.is_empty());
+    sleep(Duration::from_millis(700));
+    inside.kill().unwrap();
+    inside.wait().unwrap();
+    assert_eq!(collect.wait().unwrap().code(), Some(0));
+    let views = reports(&place.join("run.er"), "user", &["-functions"]);
+    let spun = value(&views[0], "spin", "i.totalcpu");
+    let total = value(&views[0], "<Total>", "i.totalcpu");
+    assert!(spun > 0.3 * total, "{spun} of {total} s in spin");
+    assert_eq!(outside.stop(), Some(7));
+}

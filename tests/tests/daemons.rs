@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{Outcome, finish, folder, reports, rows, tools};
+use end_to_end::{Outcome, finish, folder, reports, rows, tools, without_perf};
 
 fn place(name: &str) -> PathBuf {
     let place = folder().join(format!("daemons-{name}-{}", std::process::id()));
@@ -16,6 +16,11 @@ fn place(name: &str) -> PathBuf {
 
 /// Records `programs/daemon.c` as `run.er`.
 fn record(place: &Path, options: &[&str]) -> Outcome {
+    record_by(Command::new(&tools().collect), place, options)
+}
+
+/// The same by a command line that ends in `collect`.
+fn record_by(mut collect: Command, place: &Path, options: &[&str]) -> Outcome {
     let program = place.join("daemon");
     let built = Command::new("gcc")
         .args(["-O2", "-g", "-fopenmp", "-o"])
@@ -24,7 +29,6 @@ fn record(place: &Path, options: &[&str]) -> Outcome {
         .status()
         .unwrap();
     assert!(built.success());
-    let mut collect = Command::new(&tools().collect);
     collect
         .args(options)
         .arg("-O")
@@ -87,4 +91,26 @@ fn with_children_off_the_recording_ends_with_the_program() {
     assert!(!place.join("measured").exists(), "collect did not wait");
     let functions = reports(&place.join("run.er"), "user", &["-functions"]);
     assert!(rows(&functions[0]).iter().all(|row| row["name"] != "spin"));
+}
+
+/// Its parent exits as soon as it has made it: most often before it has run.
+#[test]
+fn a_daemon_is_waited_for_without_perf_events_too() {
+    let place = place("own");
+    let mut collect = Command::new(without_perf());
+    collect.arg(&tools().collect);
+    let outcome = record_by(collect, &place, &[]);
+    assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    let said = "the program has ended and left a process that is recorded until it ends";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let measured = fs::read_to_string(place.join("measured")).unwrap();
+    let (spent, _) = measured.trim().split_once(' ').unwrap();
+    let spent: f64 = spent.parse().unwrap();
+    let views = reports(&place.join("run.er"), "user", &["-functions"]);
+    let row = rows(&views[0]).iter().find(|row| row["name"] == "spin");
+    let found = row.unwrap()["values"]["i.totalcpu"].as_f64().unwrap();
+    assert!(
+        (found - spent).abs() < 0.1 * spent + 0.03,
+        "{found} s of CPU time, {spent} s by the daemon's own clock"
+    );
 }

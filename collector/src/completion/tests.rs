@@ -1,4 +1,4 @@
-use experiment::ids::{FrameId, ThreadStateId};
+use experiment::ids::{FrameId, NameId, ThreadStateId};
 use experiment::rows::SampleKind;
 use experiment::state::State;
 use experiment::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Thread, ThreadState};
@@ -28,6 +28,7 @@ fn setup() -> Setup {
         tables.threads.push(Thread {
             process: ProcessId(0),
             tid: 7,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: None,
             kind,

@@ -150,7 +150,15 @@ fn lifetimes_are_accounted_by_scheduling_state() {
             name: "app".into(),
         },
     );
-    side(&mut merge, 200, 11, Side::Fork { parent: 10 });
+    side(
+        &mut merge,
+        200,
+        11,
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     side(&mut merge, 250, 11, Side::SwitchIn);
     side(&mut merge, 300, 11, Side::SwitchOut { preempted: false });
     side(&mut merge, 700, 11, Side::SwitchIn);
@@ -199,7 +207,14 @@ fn a_thread_that_was_there_is_on_or_off_its_cpu_as_its_first_switch_tells() {
         (100, 10, out(false)),
         (200, 11, Side::SwitchIn),
         (250, 12, Side::SwitchIn),
-        (300, 14, Side::Fork { parent: 10 }),
+        (
+            300,
+            14,
+            Side::Fork {
+                parent: 10,
+                creator: 10,
+            },
+        ),
     ] {
         merge.side_band(record(time, tid, what));
     }
@@ -237,7 +252,15 @@ fn a_thread_that_was_there_is_on_or_off_its_cpu_as_its_first_switch_tells() {
 #[test]
 fn a_sample_has_the_state_of_the_openmp_records_before_it() {
     let mut merge = merge();
-    side(&mut merge, 1, 11, Side::Fork { parent: 10 });
+    side(
+        &mut merge,
+        1,
+        11,
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     let path =
         CString::new(merge.openmp.arena().expect("it has one").path()).expect("no zero byte");
     let arena = Arena::attach(&path).expect("just made");

@@ -277,6 +277,8 @@ pub enum Side {
     Fork {
         /// The process of the thread that created it.
         parent: i32,
+        /// The thread that created it.
+        creator: i32,
     },
     /// The thread was there when the recording began. No event tells that: it was looked up.
     Found {
@@ -352,8 +354,9 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
             pid = fields.i32();
             let parent = fields.i32();
             tid = fields.i32();
+            let creator = fields.i32();
             if kind == FORK {
-                Side::Fork { parent }
+                Side::Fork { parent, creator }
             } else {
                 Side::Exit
             }

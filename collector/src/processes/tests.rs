@@ -81,7 +81,14 @@ fn a_child_has_its_parent_s_mappings_until_it_execs_and_the_past_stays_known() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "sh");
     setup.map(6, 10, 0x1000, "/nowhere/sh");
-    setup.apply(10, (20, 20), Side::Fork { parent: 10 });
+    setup.apply(
+        10,
+        (20, 20),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     assert_eq!(
         setup.file_at(20, 11, 0x1000).as_deref(),
         Some("/nowhere/sh")
@@ -114,9 +121,23 @@ fn a_child_has_its_parent_s_mappings_until_it_execs_and_the_past_stays_known() {
 fn a_thread_id_that_is_used_again_is_another_thread() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "app");
-    setup.apply(10, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(
+        10,
+        (10, 11),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     setup.apply(20, (10, 11), Side::Exit);
-    setup.apply(30, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(
+        30,
+        (10, 11),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     setup.apply(35, (10, 11), Side::SwitchIn);
     assert_eq!(setup.processes.thread_at(11, 15), Some(ThreadId(1)));
     assert_eq!(setup.processes.thread_at(11, 25), Some(ThreadId(1)));
@@ -129,8 +150,22 @@ fn a_thread_id_that_is_used_again_is_another_thread() {
 fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_id() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "app");
-    setup.apply(10, (10, 11), Side::Fork { parent: 10 });
-    setup.apply(12, (10, 12), Side::Fork { parent: 10 });
+    setup.apply(
+        10,
+        (10, 11),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
+    setup.apply(
+        12,
+        (10, 12),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     // Thread 12 execs: the first thread and 11 end, 12 continues as 10.
     setup.apply(20, (10, 10), Side::Exit);
     setup.exec(21, (10, 10), "new");
@@ -152,9 +187,23 @@ fn with_the_first_process_only_others_are_not_recorded() {
     let mut setup = setup();
     setup.processes = Processes::new(LoadObjects::new(None), true);
     setup.exec(5, (10, 10), "sh");
-    setup.apply(10, (20, 20), Side::Fork { parent: 10 });
+    setup.apply(
+        10,
+        (20, 20),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     setup.apply(11, (20, 20), Side::SwitchIn);
-    setup.apply(12, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(
+        12,
+        (10, 11),
+        Side::Fork {
+            parent: 10,
+            creator: 10,
+        },
+    );
     assert_eq!(setup.tables.processes.len(), 1);
     assert_eq!(setup.tables.threads.len(), 2);
     assert!(setup.processes.is_recorded(10) && !setup.processes.is_recorded(20));

@@ -602,10 +602,10 @@ impl Row<4> for Context {
 /// A thread with its index, since threads are written again when they change.
 pub(crate) struct ThreadRow(pub(crate) u32, pub(crate) Thread);
 
-impl Row<6> for ThreadRow {
-    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Delta, Plain, Plain];
+impl Row<7> for ThreadRow {
+    const CODINGS: [Coding; 7] = [Delta, Delta, Delta, Delta, Plain, Plain, Plain];
 
-    fn numbers(&self, _: u64) -> [u64; 6] {
+    fn numbers(&self, _: u64) -> [u64; 7] {
         let ThreadRow(id, thread) = self;
         [
             u64::from(*id),
@@ -614,17 +614,19 @@ impl Row<6> for ThreadRow {
             thread.birth.0,
             optional(thread.death.map(|death| death.0)),
             thread.kind as u64,
+            u64::from(thread.name.0),
         ]
     }
 
-    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [id, process, tid, birth, death, kind] = numbers;
+    fn row(numbers: [u64; 7], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [id, process, tid, birth, death, kind, name] = numbers;
         let thread = Thread {
             process: known.id(process)?,
             tid: i32::try_from(tid as i64).map_err(|_| Corrupt("a thread id beyond 32 bits"))?,
             birth: moment(birth)?,
             death: death.checked_sub(1).map(moment).transpose()?,
             kind: known.id(kind)?,
+            name: known.id(name)?,
         };
         Ok(ThreadRow(narrow(id)?, thread))
     }

@@ -185,6 +185,9 @@ pub struct Thread {
     pub process: ProcessId,
     /// The kernel's thread id.
     pub tid: i32,
+    /// The name that the program gave it, the last one seen; [`NameId::NONE`] if it has its
+    /// process's.
+    pub name: NameId,
     /// Its start, or that of the recording if it was older.
     pub birth: Nanos,
     /// Its end within the recording; `None` if it is not known.

@@ -264,10 +264,14 @@ impl Uniting {
                 ..process.clone()
             });
         }
+        for name in tables.names.rows() {
+            ids.names.push(self.tables.name(name.clone()));
+        }
         for thread in &tables.threads {
             self.origins.push(number);
             self.tables.threads.push(Thread {
                 process: ids.process(thread.process),
+                name: ids.name(thread.name),
                 ..thread.clone()
             });
         }
@@ -309,9 +313,6 @@ impl Uniting {
                 call: ids.frame(construct.call),
                 ..*construct
             }));
-        }
-        for name in tables.names.rows() {
-            ids.names.push(self.tables.name(name.clone()));
         }
         for phase in tables.phases.rows() {
             ids.phases.push(self.tables.phase(Phase {

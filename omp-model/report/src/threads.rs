@@ -33,11 +33,14 @@ struct Thread {
 
 impl Thread {
     fn name(&self) -> String {
-        let helper = match self.row.kind {
-            ThreadKind::Other => " (helper of the runtime)",
-            _ => "",
+        let helper = (self.row.kind == ThreadKind::Other).then_some("helper of the runtime");
+        let own = Some(self.row.name.as_str()).filter(|name| !name.is_empty());
+        let about: Vec<&str> = own.into_iter().chain(helper).collect();
+        let about = match about.as_slice() {
+            [] => String::new(),
+            about => format!(" ({})", about.join(", ")),
         };
-        format!("Process {}, Thread {}{helper}", self.row.pid, self.row.tid)
+        format!("Process {}, Thread {}{about}", self.row.pid, self.row.tid)
     }
 
     fn number(&self) -> Value {
@@ -54,6 +57,13 @@ impl Thread {
 
     fn kind(&self) -> Value {
         Value::Text(kind_name(self.row.kind).to_owned())
+    }
+
+    fn own_name(&self) -> Value {
+        match self.row.name.as_str() {
+            "" => Value::Absent,
+            name => Value::Text(name.to_owned()),
+        }
     }
 
     fn start(&self) -> Value {
@@ -95,7 +105,15 @@ pub fn threads(query: &Query<'_>) -> Document {
     let head = Head {
         view: "Threads",
         title: TITLE,
-        facts: &["thread", "pid", "tid", "kind", "start", "end"],
+        facts: &[
+            "thread",
+            "pid",
+            "tid",
+            "thread_name",
+            "kind",
+            "start",
+            "end",
+        ],
     };
     let object = |thread: Thread| IndexObject {
         name: if query.is_comparison() {
@@ -107,6 +125,7 @@ pub fn threads(query: &Query<'_>) -> Document {
             thread.number(),
             thread.pid(),
             thread.tid(),
+            thread.own_name(),
             thread.kind(),
             thread.start(),
             thread.end(),
@@ -135,6 +154,7 @@ pub fn thread_list(query: &Query<'_>) -> Document {
         Field::fact("thread", "THRID", Thread::number),
         Field::fact("pid", "PID", Thread::pid),
         Field::fact("tid", "TID", Thread::tid),
+        Field::fact("thread_name", "Name", Thread::own_name),
         Field::fact("kind", "Kind", Thread::kind),
         Field::fact("start", "Start", Thread::start),
         Field::fact("end", "End", Thread::end),

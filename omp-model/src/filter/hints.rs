@@ -75,7 +75,7 @@ fn has(tables: &Tables, word: Word, number: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use experiment::ids::{Nanos, ProcessId};
+    use experiment::ids::{NameId, Nanos, ProcessId};
     use experiment::tables::{Process, Thread, ThreadKind};
 
     use super::*;
@@ -112,6 +112,7 @@ mod tests {
         Thread {
             process: ProcessId(0),
             tid,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: None,
             kind: ThreadKind::Worker,

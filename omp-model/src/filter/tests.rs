@@ -1,4 +1,6 @@
-use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{
+    ContextId, FrameId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use experiment::rows::{Interval, Sample, SampleKind, Within};
 use experiment::state::Scheduling;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
@@ -35,6 +37,7 @@ impl TestData {
             tables.threads.push(Thread {
                 process: ProcessId(0),
                 tid,
+                name: NameId::NONE,
                 birth: Nanos(0),
                 death: None,
                 kind: ThreadKind::Initial,

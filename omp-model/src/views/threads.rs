@@ -17,6 +17,8 @@ pub struct ThreadRow {
     pub pid: i32,
     /// The kernel's thread id.
     pub tid: i32,
+    /// The name that the program gave it; empty if it has its process's.
+    pub name: String,
     /// Its role in OpenMP.
     pub kind: ThreadKind,
     /// Its birth, or the experiment's start.
@@ -45,6 +47,7 @@ pub fn threads(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<Th
                 .get(row.process.index())
                 .map_or(0, |process| process.pid),
             tid: row.tid,
+            name: tables.names.get(row.name.0).cloned().unwrap_or_default(),
             kind: row.kind,
             birth: row.birth,
             death: row.death,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use flate2::read::GzDecoder;
@@ -124,6 +124,7 @@ impl Reader {
             self.tables.threads.push(Thread {
                 process: ProcessId(0),
                 tid: 1 + thread.0 as i32,
+                name: NameId::NONE,
                 birth: self.time,
                 death: None,
                 kind: ThreadKind::Outside,

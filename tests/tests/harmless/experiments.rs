@@ -241,3 +241,18 @@ fn the_recorded_source_is_shown_until_it_changes() {
     assert!(!changed.contains("for (; n--;)"), "{changed}");
     fs::remove_dir_all(place).unwrap();
 }
+
+#[test]
+fn one_with_an_archive_is_replaced() {
+    let place = place("archive");
+    assert_eq!(shell("$C -A on -O run.er true", &place).status, 0);
+    assert!(place.join("run.er/archives").is_dir());
+    let outcome = shell("$C -O run.er sh -c 'exit 4'", &place);
+    assert_eq!(outcome.status, 4, "{}", outcome.stderr);
+    assert!(!place.join("run.er/archives").exists());
+    // What the user has put there is kept.
+    let outcome = shell("touch run.er/mine; $C -O run.er true", &place);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert_eq!(experiments(&place).len(), 1);
+    fs::remove_dir_all(place).unwrap();
+}

@@ -39,13 +39,14 @@ pub trait SymbolSource {
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
-    /// The files whose paths are not the text that the tables have for them.
-    pub paths: FxHashMap<String, PathBuf>,
+    /// Where the files are whose paths in the tables do not lead to them, by path and build id.
+    pub paths: FxHashMap<(String, String), PathBuf>,
 }
 
 impl SymbolSource for Files {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
-        let path = self.paths.get(&module.path);
+        let row = (module.path.clone(), module.build_id.clone());
+        let path = self.paths.get(&row);
         let path = path.map_or(Path::new(&module.path), PathBuf::as_path);
         let opened = if module.path == "[vdso]" {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;

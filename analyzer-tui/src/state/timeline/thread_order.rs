@@ -18,22 +18,24 @@ impl App {
         &self.thread_order().threads
     }
 
-    /// A thread's label: its number and kind, after the process's or experiment's if there are
-    /// several.
+    /// A thread's label: its number, its kind and the name that the program gave it, after the process's
+    /// or experiment's number if there are several.
     pub fn thread_label(&self, thread: ThreadId) -> String {
         let tables = &self.experiments.experiment.tables;
         let Some(row) = tables.threads.get(thread.index()) else {
             return String::new();
         };
-        let own = format!("{} {}", row.tid, kind_name(row.kind));
+        let name = tables.names.get(row.name.0).map_or("", String::as_str);
+        let own = format!("{} {} {name}", row.tid, kind_name(row.kind));
+        let own = own.trim_end();
         match tables.processes.get(row.process.index()) {
             _ if self.experiments.parts().len() > 1 => format!("({}) {own}", self.origin(thread)),
             Some(process)
                 if tables.processes.len() > 1 && self.timeline.grouping != Grouping::Process =>
             {
-                format!("{}/{} {}", process.pid, row.tid, kind_name(row.kind))
+                format!("{}/{own}", process.pid)
             }
-            _ => own,
+            _ => own.to_owned(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize};
 
 use super::SIGNAL;
 use crate::loader::Scope;
@@ -26,9 +26,10 @@ static PTHREAD_SIGMASK: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether our handler is in place.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// The program's handler for the signal and its flags.
+/// The program's handler for the signal, its flags and the signals that it blocks, a bit for each.
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
+static MASK: AtomicU64 = AtomicU64::new(0);
 
 /// Looks the functions up, so that they can be called from a signal handler later.
 pub(super) fn resolve() {
@@ -67,8 +68,25 @@ fn real_mask(place: &AtomicUsize, name: &std::ffi::CStr) -> Option<Sigmask> {
     (function != 0).then(|| unsafe { transmute::<usize, Sigmask>(function) })
 }
 
+/// The signals of a set, a bit for each.
+fn bits(set: &libc::sigset_t) -> u64 {
+    // SAFETY: the set is valid, and only read.
+    let holds = |number: &c_int| unsafe { libc::sigismember(set, *number) == 1 };
+    let numbers = (1..=64).filter(holds);
+    numbers.fold(0, |bits, number| bits | 1 << (number - 1))
+}
+
+/// Adds the signals whose bits are set.
+fn add(bits: u64, set: &mut libc::sigset_t) {
+    for number in (1..=64).filter(|number| bits & (1 << (number - 1)) != 0) {
+        // SAFETY: the function changes the set, and nothing else.
+        unsafe { libc::sigaddset(set, number) };
+    }
+}
+
 /// Installs our handler. It runs on the thread's alternate stack if there is one: the program may have
-/// chosen small stacks because of it.
+/// chosen small stacks because of it. Other signals wait meanwhile: that stack may have no room for the
+/// frame of a second one.
 pub(super) fn install(handler: Handler) -> bool {
     let Some(sigaction) = real_sigaction() else {
         return false;
@@ -80,9 +98,11 @@ pub(super) fn install(handler: Handler) -> bool {
         let mut before: libc::sigaction = std::mem::zeroed();
         ours.sa_sigaction = handler as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        libc::sigfillset(&raw mut ours.sa_mask);
         let result = sigaction(SIGNAL, &raw const ours, &raw mut before);
         HANDLER.store(before.sa_sigaction, Relaxed);
         FLAGS.store(before.sa_flags, Relaxed);
+        MASK.store(bits(&before.sa_mask), Relaxed);
         result
     };
     INSTALLED.store(result == 0, Release);
@@ -112,8 +132,18 @@ pub(super) unsafe fn forward(number: c_int, info: *mut libc::siginfo_t, context:
         return;
     }
     // SAFETY: the program has given this function for the signal, and by its flags the arguments that
-    // it takes. They are the kernel's.
+    // it takes. They are the kernel's. The mask is what the kernel would have set for that function; the
+    // kernel restores the thread's own when we return.
     unsafe {
+        let mut set = (*context.cast::<libc::ucontext_t>()).uc_sigmask;
+        let blocked = MASK.load(Relaxed);
+        add(blocked, &mut set);
+        if flags & libc::SA_NODEFER == 0 {
+            libc::sigaddset(&raw mut set, SIGNAL);
+        }
+        if let Some(real) = real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask") {
+            real(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
+        }
         if flags & libc::SA_SIGINFO != 0 {
             transmute::<usize, Handler>(handler)(number, info, context);
         } else {
@@ -175,7 +205,8 @@ unsafe extern "C" fn pthread_sigmask(
     unsafe { mask(real, how, new, old) }
 }
 
-/// What the program sets for our signal is kept; all else is forwarded.
+/// What the program sets for our signal is kept; all else is forwarded, but that our signal waits while a
+/// handler runs on an alternate stack: that may have no room for the frame of a second signal.
 ///
 /// # Safety
 /// That of sigaction(2).
@@ -185,24 +216,49 @@ unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if number != SIGNAL || !INSTALLED.load(Acquire) {
-        return match real_sigaction() {
-            // SAFETY: the caller's arguments.
-            Some(real) => unsafe { real(number, new, old) },
-            None => -1,
+    let Some(real) = real_sigaction() else {
+        return -1;
+    };
+    if !INSTALLED.load(Acquire) {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(number, new, old) };
+    }
+    if number != SIGNAL {
+        // SAFETY: the caller's arguments, but for a copy of what it sets. By the caller's promise each
+        // pointer is NULL or points to a sigaction.
+        return unsafe {
+            let masked = new.as_ref().map(|new| {
+                let mut masked = *new;
+                if new.sa_flags & libc::SA_ONSTACK != 0 {
+                    libc::sigaddset(&raw mut masked.sa_mask, SIGNAL);
+                }
+                masked
+            });
+            let new = masked.as_ref().map_or(ptr::null(), ptr::from_ref);
+            let result = real(number, new, old);
+            if result == 0
+                && let Some(old) = old.as_mut()
+                && old.sa_flags & libc::SA_ONSTACK != 0
+            {
+                libc::sigdelset(&raw mut old.sa_mask, SIGNAL);
+            }
+            result
         };
     }
     // SAFETY: by the caller's promise each pointer is NULL or points to a sigaction.
     unsafe {
         let (handler, flags) = (HANDLER.load(Acquire), FLAGS.load(Relaxed));
+        let blocked = MASK.load(Relaxed);
         if let Some(new) = new.as_ref() {
             FLAGS.store(new.sa_flags, Relaxed);
+            MASK.store(bits(&new.sa_mask), Relaxed);
             HANDLER.store(new.sa_sigaction, Release);
         }
         if let Some(old) = old.as_mut() {
             *old = std::mem::zeroed();
             old.sa_sigaction = handler;
             old.sa_flags = flags;
+            add(blocked, &mut old.sa_mask);
         }
     }
     0
@@ -222,5 +278,6 @@ unsafe extern "C" fn signal(number: c_int, handler: libc::sighandler_t) -> libc:
         };
     }
     FLAGS.store(libc::SA_RESTART, Relaxed);
+    MASK.store(0, Relaxed);
     HANDLER.swap(handler, Release)
 }

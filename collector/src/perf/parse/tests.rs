@@ -98,7 +98,13 @@ fn a_fork_names_the_child_and_its_sample_id_the_parent() {
     body.extend(sample_id(10, 11, 60));
     let record = side(&record(FORK, 0, &body));
     assert_eq!((record.pid, record.tid, record.time), (20, 21, 60));
-    assert_eq!(record.what, Side::Fork { parent: 10 });
+    assert_eq!(
+        record.what,
+        Side::Fork {
+            parent: 10,
+            creator: 10
+        }
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod waits;
 
 use experiment::Packed;
 use experiment::header::Header;
-use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, NameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
 use experiment::state::{Scheduling, State};
 use experiment::tables::{Interner, Process, Thread, ThreadKind};
@@ -45,6 +45,7 @@ impl TestExperiment {
             program.tables.threads.push(Thread {
                 process: experiment::ids::ProcessId(0),
                 tid: 7 + index as i32,
+                name: NameId::NONE,
                 birth: Nanos(0),
                 death: None,
                 kind: if index == 0 {

@@ -1,6 +1,6 @@
 //! Drives the machine in tests: events of threads, and the state of each after them.
 
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::rows::Sum;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{
@@ -42,6 +42,7 @@ impl Driver {
             tables.threads.push(Thread {
                 process: ProcessId(0),
                 tid: 100 + thread as i32,
+                name: NameId::NONE,
                 birth: Nanos(0),
                 death: None,
                 kind: ThreadKind::Outside,

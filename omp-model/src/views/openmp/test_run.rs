@@ -4,7 +4,7 @@
 use experiment::Packed;
 use experiment::header::Header;
 use experiment::ids::{
-    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+    ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
     Blame, Interval, LockSum, LockWait, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
@@ -60,6 +60,7 @@ impl TestRun {
             tables.threads.push(Thread {
                 process: ProcessId(0),
                 tid: 100 + thread as i32,
+                name: NameId::NONE,
                 birth: Nanos(0),
                 death: Some(Nanos(end * MS)),
                 kind: match thread {

@@ -1,7 +1,7 @@
 use super::*;
 use experiment::Packed;
 use experiment::Samples;
-use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, NameId, Nanos, ProcessId, StackId, ThreadStateId};
 use experiment::rows::{Sample, SampleKind};
 use experiment::state::State;
 use experiment::tables::{Module, Thread, ThreadKind, ThreadState};
@@ -17,6 +17,7 @@ fn tables() -> Tables {
         tables.threads.push(Thread {
             process: ProcessId(0),
             tid,
+            name: NameId::NONE,
             birth: Nanos(0),
             death: None,
             kind: ThreadKind::Worker,

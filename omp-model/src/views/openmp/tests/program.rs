@@ -1,7 +1,7 @@
 //! Programs generated from a seed, executed by the state machine.
 
 use experiment::Sums;
-use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Thread, ThreadKind};
 use fastrand::Rng;
@@ -101,6 +101,7 @@ impl Program {
         self.test.tables.threads.push(Thread {
             process: self.process,
             tid: 100 + thread as i32,
+            name: NameId::NONE,
             birth: Nanos(time),
             death: None,
             kind: ThreadKind::Outside,

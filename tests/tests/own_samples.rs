@@ -1,0 +1,112 @@
+//! Where perf events are forbidden: programs go on unharmed, and what they do is found. Names of threads,
+//! with perf events and without.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use end_to_end::{Outcome, finish, folder, reports, rows, tools, without_perf};
+use serde_json::Value;
+
+fn place(name: &str) -> PathBuf {
+    let place = folder().join(format!("own-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    place
+}
+
+/// Builds `programs/NAME.c` in a folder.
+fn build(place: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let program = place.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-g", "-pthread"]).args(options);
+    let built = gcc.arg("-o").arg(&program).arg(source).status().unwrap();
+    assert!(built.success());
+    program
+}
+
+/// Records a command as `run.er`, with perf events or without.
+fn record(place: &Path, perf: bool, command: &[&Path]) -> Outcome {
+    let mut collect = if perf {
+        Command::new(&tools().collect)
+    } else {
+        let mut collect = Command::new(without_perf());
+        collect.arg(&tools().collect);
+        collect
+    };
+    collect.arg("-O").arg(place.join("run.er")).args(command);
+    finish(collect)
+}
+
+fn seconds(row: &Value, metric: &str) -> f64 {
+    row["values"][metric].as_f64().unwrap()
+}
+
+#[test]
+fn a_handler_on_a_small_alternate_stack_is_not_interrupted() {
+    let place = place("alternate");
+    let program = build(&place, "alternate", &[]);
+    let alone = finish(Command::new(&program));
+    assert_eq!(alone.stdout, "handled, 0 bytes harmed, urgent 0\n");
+    let recorded = record(&place, false, &[&program]);
+    assert_eq!((recorded.status, recorded.stdout), (0, alone.stdout));
+}
+
+#[test]
+fn a_child_without_the_library_is_recorded_by_its_cpu_time() {
+    let place = place("static");
+    let parent = build(&place, "parent", &[]);
+    let child = build(&place, "names", &["-static"]);
+    let outcome = record(&place, false, &[&parent, &child]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let spent = outcome.stdout.split_whitespace();
+    let spent: f64 = spent.map(|it| it.parse::<f64>().unwrap()).sum();
+    let views = reports(&place.join("run.er"), "user", &["-threads"]);
+    let threads = rows(&views[0]).iter();
+    let found: f64 = threads.map(|row| seconds(row, "e.totalcpu")).sum();
+    assert!(
+        (found - spent).abs() < 0.1 * spent + 0.05,
+        "{found} s of CPU time, {spent} s by the child's own clock"
+    );
+}
+
+#[track_caller]
+fn check_names(perf: bool) {
+    let place = place(if perf { "names" } else { "names-own" });
+    let program = build(&place, "names", &[]);
+    let outcome = record(&place, perf, &[&program]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let spent = outcome.stdout.split_whitespace();
+    let spent: Vec<f64> = spent.map(|it| it.parse().unwrap()).collect();
+    let experiment = place.join("run.er");
+    let views = reports(&experiment, "user", &["-threads", "-Processes"]);
+    let threads = rows(&views[0]);
+    let names: Vec<Option<&str>> = threads
+        .iter()
+        .map(|it| it["thread_name"].as_str())
+        .collect();
+    // The second one has the name of the thread that made it.
+    let name = "reads␛input";
+    assert_eq!(names, [None, Some(name), Some(name)]);
+    for (row, spent) in threads[1..].iter().zip(spent) {
+        let found = seconds(row, "e.totalcpu");
+        assert!(
+            (found - spent).abs() < 0.1 * spent + 0.03,
+            "{found} s of CPU time, {spent} s by its own clock"
+        );
+        let shown = row["name"].as_str().unwrap();
+        assert!(shown.ends_with(&format!(" ({name})")), "{shown}");
+    }
+}
+
+#[test]
+fn threads_have_the_names_that_the_program_gave_them() {
+    check_names(true);
+}
+
+#[test]
+fn threads_have_their_names_without_perf_events_too() {
+    check_names(false);
+}
