@@ -101,7 +101,10 @@ fn main() {
         tid: PID,
         what: exec,
     });
-    let fork = Side::Fork { parent: PID };
+    let fork = Side::Fork {
+        parent: PID,
+        creator: PID,
+    };
     merge.side_band(SideRecord {
         cpu: 0,
         time: 0,

@@ -53,6 +53,7 @@ impl TestProfile {
                 birth,
                 death,
                 kind,
+                name: NameId::NONE,
             });
         }
         TestProfile {
