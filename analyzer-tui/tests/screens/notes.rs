@@ -5,6 +5,7 @@ use std::sync::Arc;
 use analyzer::experiments::Experiments;
 use analyzer::state::app::App;
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId};
+use experiment::losses::LossKind;
 use experiment::rows::{Sample, SampleKind, Sum, Within};
 use experiment::state::{Scheduling, State};
 use experiment::tables::ThreadKind;
@@ -19,7 +20,10 @@ fn half_inferred(lost: u64) -> Arc<Experiments> {
     let mut make = Builder::default();
     make.header.duration_ns = 100 * MS;
     make.header.sampling.samples = 1;
-    make.header.losses.samples = lost;
+    if lost > 0 {
+        let when = (10 * MS, 30 * MS);
+        make.header.losses.lost.add(LossKind::Samples, when, lost);
+    }
     make.process(100, "app", "/app");
     make.thread(100, ThreadKind::Initial);
     let states = [State::Serial, State::Critical];

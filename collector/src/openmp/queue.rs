@@ -1,9 +1,10 @@
 //! The OpenMP records of a thread between its ring and the merge.
 
 use experiment::ids::{StackId, ThreadId};
+use experiment::losses::LossKind;
 use experiment::tables::Tables;
 use omp_model::stream::What;
-use omp_ring::consumer::{Held, Item, SlotView};
+use omp_ring::consumer::{Consumer, Held, Item, SlotView};
 use omp_ring::record::{HoldPayload, Kind, Record, ShortPayload, TIME_BITS};
 
 use super::events::{Conversion, References, Shared};
@@ -36,6 +37,8 @@ pub struct Queue {
     next: usize,
     /// Time of the last record read.
     last: u64,
+    /// The number of records that the thread dropped, as its records tell.
+    told: u64,
     /// The raw time of the last record read, or held back and taken.
     last_raw: u64,
     /// The records held back that were taken, by their raw heads: their thread pushes them later.
@@ -59,6 +62,7 @@ impl Queue {
             records: Vec::new(),
             next: 0,
             last: 0,
+            told: 0,
             last_raw: 0,
             taken: Vec::new(),
             references: References::new(),
@@ -96,14 +100,28 @@ impl Queue {
             is_ordered: true,
             records: 0,
             contexts: 0,
+            lost: Vec::new(),
         }
+    }
+
+    /// Time of the last record read, in nanoseconds since the start; 0 for none.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The number of records that the thread dropped since it pushed the last one, if all that it pushed
+    /// are read; it is `now`. The program may have written any number there, but a thread makes no more
+    /// than a record in a nanosecond.
+    pub(super) fn untold(&self, arena: &Consumer, now: u64) -> u64 {
+        let untold = arena.dropped(self.index).saturating_sub(self.told);
+        untold.min(now.saturating_sub(self.last))
     }
 
     /// Resets the queue for another thread, which has claimed the slot.
     fn begin(&mut self, view: &SlotView) {
         self.generation = view.generation;
         (self.pid, self.tid, self.thread) = (view.pid, view.tid, None);
-        (self.last, self.last_raw) = (0, 0);
+        (self.last, self.last_raw, self.told) = (0, 0, 0);
         self.taken.clear();
         self.references.reset();
     }
@@ -123,6 +141,7 @@ impl Queue {
     /// Marks the rest of the thread's time as a gap, and reads no more of its records.
     pub(super) fn give_up(&mut self, now: u64) {
         self.is_given_up = true;
+        self.last = now;
         self.records.push(Record::new(Kind::Lost, now, 0));
     }
 }
@@ -142,7 +161,12 @@ pub(super) struct Reception<'a> {
     pub(super) records: u64,
     /// The number of calling contexts received.
     pub(super) contexts: u64,
+    /// What records tell of those before them that were dropped.
+    lost: Vec<Dropped>,
 }
+
+/// Records that a thread dropped: what they tell of, since when and until when, and how many.
+type Dropped = (LossKind, (u64, u64), u64);
 
 impl Reception<'_> {
     /// Takes the next item of the ring.
@@ -171,7 +195,7 @@ impl Reception<'_> {
         let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
         self.is_ordered &= time + CLOCK_ERROR_NS >= queue.last;
         self.newest = self.newest.max(time);
-        queue.last = time;
+        let before = std::mem::replace(&mut queue.last, time);
         let mut record = Record {
             head: time << 8 | record.head & 0xff,
             ..record
@@ -182,6 +206,13 @@ impl Reception<'_> {
                 let HoldPayload { acquiring, held } = HoldPayload::unpack(record.payload);
                 let [acquiring, held] = [acquiring, held].map(|it| self.line.length_ns(it));
                 record.payload = HoldPayload { acquiring, held }.pack();
+            }
+            Some(kind @ (Kind::Lost | Kind::LostWaits)) if record.payload > 0 => {
+                let lost = match kind {
+                    Kind::LostWaits => LossKind::OmpWaits,
+                    _ => LossKind::OmpConstructs,
+                };
+                self.lost.push((lost, (before, time), record.payload));
             }
             _ => {}
         }
@@ -221,6 +252,15 @@ impl Reception<'_> {
     /// Whether the times received are possible, `now` being the time.
     pub(super) fn is_plausible(&self, now: u64) -> bool {
         self.is_ordered && self.newest <= now + CLOCK_ERROR_NS
+    }
+
+    /// Keeps what was received. Returns what was dropped before it.
+    pub(super) fn finish(self) -> Vec<Dropped> {
+        let told = &mut self.queue.told;
+        for &(_, _, count) in &self.lost {
+            *told = told.saturating_add(count);
+        }
+        self.lost
     }
 
     /// Drops what was received, and gives up the queue.
