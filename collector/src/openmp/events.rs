@@ -115,8 +115,9 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Counts the records that a thread dropped and that no record of it tells of.
-    pub(super) fn lose_untold(&mut self, queue: &Queue, untold: u64, now: u64) {
+    pub(super) fn lose_untold(&mut self, queue: &mut Queue, untold: u64, now: u64) {
         if untold > 0 {
+            queue.tell(untold);
             let when = (queue.last(), now);
             self.lost.add(LossKind::OmpConstructs, when, untold);
         }

@@ -37,7 +37,7 @@ pub struct Queue {
     next: usize,
     /// Time of the last record read.
     last: u64,
-    /// The number of records that the thread dropped, as its records tell.
+    /// The number of records that the thread dropped and that are counted.
     told: u64,
     /// The raw time of the last record read, or held back and taken.
     last_raw: u64,
@@ -107,6 +107,11 @@ impl Queue {
     /// Time of the last record read, in nanoseconds since the start; 0 for none.
     pub(super) fn last(&self) -> u64 {
         self.last
+    }
+
+    /// So many dropped records are counted.
+    pub(super) fn tell(&mut self, count: u64) {
+        self.told = self.told.saturating_add(count);
     }
 
     /// The number of records that the thread dropped since it pushed the last one, if all that it pushed
@@ -256,9 +261,8 @@ impl Reception<'_> {
 
     /// Keeps what was received. Returns what was dropped before it.
     pub(super) fn finish(self) -> Vec<Dropped> {
-        let told = &mut self.queue.told;
         for &(_, _, count) in &self.lost {
-            *told = told.saturating_add(count);
+            self.queue.tell(count);
         }
         self.lost
     }
@@ -332,6 +336,12 @@ impl ThreadEvents<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+
+    use omp_ring::Arena;
+    use omp_ring::consumer::ArenaOptions;
+    use omp_ring::producer::Producer;
+
     use super::*;
     use crate::clock::Pair;
 
@@ -356,6 +366,62 @@ mod tests {
         let records = queue.records.iter();
         let kinds = records.map(|record| (record.kind().expect("a known kind"), record.time()));
         kinds.collect()
+    }
+
+    #[test]
+    fn what_was_dropped_was_so_between_the_records_around_it() {
+        let mut queue = Queue::new(0);
+        let line = nanoseconds();
+        let mut reception = queue.receive(&SLOT, &line, 0);
+        let records = [
+            (Kind::ThreadBegin, 1_000, 1),
+            (Kind::Lost, 5_000, 7),
+            (Kind::TaskSchedule, 5_000, 0),
+            (Kind::LostWaits, 9_000, 3),
+            // Recording was paused.
+            (Kind::Lost, 9_500, 0),
+        ];
+        for (kind, time, payload) in records {
+            reception.take(Item::Record(Record::new(kind, time, payload)));
+        }
+        let expected = [
+            (LossKind::OmpConstructs, (1_000, 5_000), 7),
+            (LossKind::OmpWaits, (5_000, 9_000), 3),
+        ];
+        assert_eq!(reception.finish(), expected);
+        // In the next reading, too.
+        let mut reception = queue.receive(&SLOT, &line, 0);
+        reception.take(Item::Record(Record::new(Kind::Lost, 12_000, 2)));
+        let expected = [(LossKind::OmpConstructs, (9_500, 12_000), 2)];
+        assert_eq!(reception.finish(), expected);
+        assert_eq!((queue.told, queue.last()), (12, 12_000));
+    }
+
+    #[test]
+    fn what_a_thread_drops_after_its_last_record_is_counted_too() {
+        const PUSHED: u64 = 100;
+        let options = ArenaOptions {
+            slots: 1,
+            ring_records: 64,
+            ..ArenaOptions::default()
+        };
+        let mut consumer = Consumer::create(&options).unwrap();
+        let arena = Arena::open(&CString::new(consumer.path()).unwrap()).unwrap();
+        let mut producer = Producer::claim(&arena, 10, 11).unwrap();
+        for time in 1..=PUSHED {
+            producer.push_at(time, None, Kind::ThreadBegin, 1);
+        }
+        drop(producer);
+        let (mut queue, line) = (Queue::new(0), nanoseconds());
+        let view = consumer.slots().next().unwrap();
+        let mut reception = queue.receive(&view, &line, 0);
+        let read = consumer.drain(0, usize::MAX, |item| reception.take(item));
+        assert_eq!(reception.finish(), []);
+        let untold = queue.untold(&consumer, 10_000);
+        assert!(untold > 0, "{read:?}");
+        assert_eq!(read.unwrap() as u64 + untold, PUSHED);
+        // The program can write any number there.
+        assert_eq!(queue.untold(&consumer, queue.last() + 3), 3);
     }
 
     #[test]
