@@ -156,6 +156,11 @@ impl OpenMp {
         waiting.max().unwrap_or(0)
     }
 
+    /// The number of records that are read and not merged yet.
+    pub fn queued(&self) -> usize {
+        self.queues.iter().map(Queue::len).sum()
+    }
+
     /// Reads the ring of a slot.
     fn drain_slot(&mut self, view: &SlotView, start: u64) {
         let position = self.position_of(view.index);

@@ -77,6 +77,11 @@ impl Queue {
         self.records.get(self.next).map(|record| record.time())
     }
 
+    /// The number of records that wait.
+    pub(super) fn len(&self) -> usize {
+        self.records.len() - self.next
+    }
+
     /// Prepares to read the ring of a slot. `line` converts its clock; times count from `start`.
     pub(super) fn receive<'a>(
         &'a mut self,
@@ -88,8 +93,11 @@ impl Queue {
             self.begin(view);
         }
         self.is_closed = view.closed;
-        self.records.drain(..self.next);
-        self.next = 0;
+        // What is left is moved only if it is less than what was merged.
+        if self.next >= self.len() {
+            self.records.drain(..self.next);
+            self.next = 0;
+        }
         self.records.reserve(view.pending);
         Reception {
             before: self.records.len(),
@@ -212,19 +220,22 @@ impl Reception<'_> {
                 let [acquiring, held] = [acquiring, held].map(|it| self.line.length_ns(it));
                 record.payload = HoldPayload { acquiring, held }.pack();
             }
-            Some(kind @ (Kind::Lost | Kind::LostWaits)) if record.payload > 0 => {
-                let lost = match kind {
-                    Kind::LostWaits => LossKind::OmpWaits,
-                    _ => LossKind::OmpConstructs,
-                };
-                self.lost.push((lost, (before, time), record.payload));
-            }
+            Some(Kind::Lost) => self.lose(LossKind::OmpConstructs, (before, time), record.payload),
+            Some(Kind::LostWaits) => self.lose(LossKind::OmpWaits, (before, time), record.payload),
             _ => {}
         }
         let queue = &mut *self.queue;
         match queue.records.last_mut() {
             Some(last) if is_implied_by(*last, record) => *last = record,
             _ => queue.records.push(record),
+        }
+    }
+
+    /// Notes records that were dropped; none where recording was paused.
+    #[cold]
+    fn lose(&mut self, kind: LossKind, when: (u64, u64), count: u64) {
+        if count > 0 {
+            self.lost.push((kind, when, count));
         }
     }
 
@@ -406,7 +417,7 @@ mod tests {
             ..ArenaOptions::default()
         };
         let mut consumer = Consumer::create(&options).unwrap();
-        let arena = Arena::open(&CString::new(consumer.path()).unwrap()).unwrap();
+        let arena = Arena::attach(&CString::new(consumer.path()).unwrap()).unwrap();
         let mut producer = Producer::claim(&arena, 10, 11).unwrap();
         for time in 1..=PUSHED {
             producer.push_at(time, None, Kind::ThreadBegin, 1);

@@ -1,7 +1,7 @@
 //! Writing an experiment.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
