@@ -65,7 +65,7 @@ mod tests {
             "THRID==1",
             "TSTAMP<50 || THRID==1",
             "TSTAMP/1000==7",
-            "PHASE==\"solve\"",
+            "\"solve\" IN PHASE",
             "1",
         ];
         for text in touching {
