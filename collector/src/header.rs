@@ -1,8 +1,8 @@
 //! The header of the experiment: the machine, the command, the counts and the runtimes.
 
 use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
+use experiment::losses::LossKind;
 use experiment::tables::{self, Cut, RuntimeKind, Tables};
-use omp_ring::consumer::Consumer;
 use std::ffi::OsString;
 
 use crate::cli::Request;
@@ -110,14 +110,9 @@ pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> S
 pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     header.sampling = sampling(plan, &merge.counts, merge.on_cpu());
     let losses = &mut header.losses;
-    losses.samples = merge.counts.lost_samples;
-    losses.side_band = merge.counts.lost_side_band;
+    losses.lost = merge.lost();
     losses.omp_taken = merge.openmp.taken;
-    (losses.omp_lost, losses.omp_waits_lost) = merge.openmp.lost();
     losses.omp_late = merge.late();
-    losses.omp_given_up = merge.openmp.given_up;
-    losses.loops_uncounted = merge.openmp.loops_lost();
-    losses.locks_uncounted = merge.openmp.locks_lost();
     losses.stacks_complete = merge.counts.endings.complete;
     losses.stacks_later = merge.counts.completed_by_memory;
     losses.stacks_remembered = merge.counts.completed_by_sample;
@@ -132,8 +127,6 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         })
         .filter(|(_, count)| *count > 0)
         .collect();
-    losses.sites_lost = merge.openmp.contexts_lost();
-    losses.calls_lost = merge.openmp.arena().map_or(0, Consumer::calls_lost);
     losses.phases_unbegun = merge.control.unbegun;
     let end = match header.duration_ns {
         0 => merge.merged_to(),
@@ -149,9 +142,9 @@ pub fn count(header: &mut Header, source: &Source, merge: &Merge) {
         return;
     };
     let counted = rings.counted().into_iter().zip(&merge.counts.counters);
-    for (counter, ((events, part), &(samples, lost))) in header.counters.iter_mut().zip(counted) {
+    for (counter, ((events, part), (samples, lost))) in header.counters.iter_mut().zip(counted) {
         (counter.events, counter.counted) = (events, part);
-        (counter.samples, counter.lost) = (samples, lost);
+        (counter.samples, counter.lost) = (*samples, lost.clone());
     }
 }
 
@@ -236,7 +229,7 @@ fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
     let mut others = merge.registered.other_tools.iter();
     let other = others.find(|tool| tool.pid == mapped.pid);
     match other {
-        _ if merge.openmp.given_up > 0 => Cause::GivenUp,
+        _ if merge.lost().of(LossKind::ThreadsGivenUp).is_some() => Cause::GivenUp,
         Some(other) => Cause::OtherTool(other.name.clone()),
         None => {
             let is_loaded = merge.processes.has_library(mapped.pid, mapped.program);

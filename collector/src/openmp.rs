@@ -5,6 +5,7 @@ mod locks;
 mod loops;
 mod queue;
 
+use experiment::losses::{LossKind, Lost};
 use experiment::rows::{LockSum, LockWait, LoopSum};
 use experiment::tables::Tables;
 use omp_ring::consumer::{Consumer, SlotView};
@@ -39,9 +40,8 @@ pub struct OpenMp {
     pub taken: u64,
     /// Number of calling contexts read.
     pub contexts: u64,
-    /// Number of rings given up because of invalid records: the program has written into the shared
-    /// memory.
-    pub given_up: u64,
+    /// When the arena was read last, in nanoseconds since the start.
+    looked_at: u64,
 }
 
 impl OpenMp {
@@ -57,7 +57,7 @@ impl OpenMp {
             locks: Locks::default(),
             taken: 0,
             contexts: 0,
-            given_up: 0,
+            looked_at: 0,
         }
     }
 
@@ -78,20 +78,27 @@ impl OpenMp {
         self.arena.as_mut()
     }
 
-    /// Number of threads that found no free ring.
-    pub fn refused(&self) -> u32 {
-        self.arena().map_or(0, Consumer::refused_slots)
+    /// What was lost until `now`, and when.
+    pub fn lost(&self, now: u64) -> Lost {
+        let mut lost = self.shared.lost.clone();
+        lost.extend(&self.loops.lost);
+        lost.extend(&self.locks.lost);
+        for queue in self.queues.iter().filter(|queue| queue.is_given_up) {
+            lost.add(LossKind::ThreadsGivenUp, (queue.last(), now), 0);
+        }
+        lost
     }
 
-    /// Number of records that the program could not push, and of those among them that tell only of
-    /// waits.
-    pub fn lost(&self) -> (u64, u64) {
-        (self.shared.records_lost, self.shared.waits_lost)
-    }
-
-    /// Number of calling contexts that were lost or could not be unwound.
-    pub fn contexts_lost(&self) -> u64 {
-        self.shared.contexts_lost
+    /// Counts the records that threads dropped at their end, or since they pushed their last one, at the
+    /// end of the recording.
+    pub fn close(&mut self, now: u64) {
+        let Some(arena) = &self.arena else {
+            return;
+        };
+        for queue in self.queues.iter_mut().filter(|queue| queue.tid != 0) {
+            let untold = queue.untold(arena, now);
+            self.shared.lose_untold(queue, untold, now);
+        }
     }
 
     /// Reads both clocks. Corrects the conversion of records from here on.
@@ -109,19 +116,29 @@ impl OpenMp {
             return;
         };
         let is_intact = arena.is_intact();
+        let when = (self.looked_at, now(start));
+        self.looked_at = when.1;
+        let lost = &mut self.shared.lost;
+        lost.raise(LossKind::Calls, when, arena.calls_lost());
+        lost.raise(LossKind::ThreadsRefused, when, arena.refused_slots().into());
         let views: Vec<SlotView> = if is_intact {
             arena.slots().collect()
         } else {
             Vec::new()
         };
-        self.give_up_missing(&views, now(start));
-        if !is_intact {
-            self.given_up = self.given_up.max(1);
-        }
+        self.give_up_missing(&views, when.1);
         for view in views {
             if is_expected(processes, &view, adopted) {
                 self.drain_slot(&view, start);
             }
+        }
+        let lost = &mut self.shared.lost;
+        if !is_intact {
+            lost.raise(LossKind::ThreadsGivenUp, when, 1);
+        }
+        // After the program has written into the arena, its count can have any value.
+        if lost.of(LossKind::ThreadsGivenUp).is_some() {
+            lost.retain(|loss| loss.kind != LossKind::ThreadsRefused);
         }
     }
 
@@ -139,6 +156,11 @@ impl OpenMp {
         waiting.max().unwrap_or(0)
     }
 
+    /// The number of records that are read and not merged yet.
+    pub fn queued(&self) -> usize {
+        self.queues.iter().map(Queue::len).sum()
+    }
+
     /// Reads the ring of a slot.
     fn drain_slot(&mut self, view: &SlotView, start: u64) {
         let position = self.position_of(view.index);
@@ -146,6 +168,7 @@ impl OpenMp {
         let Some(arena) = self.arena.as_mut().filter(|_| !queue.is_given_up) else {
             return;
         };
+        let before = queue.last();
         let mut reception = queue.receive(view, &self.line, start);
         // Before the ring is read: it then has what is pushed meanwhile.
         let held = arena.held(view.index);
@@ -157,7 +180,12 @@ impl OpenMp {
         if drained.is_err() || !reception.is_plausible(now) {
             arena.give_up(view.index);
             reception.give_up(now);
-            self.given_up += 1;
+            let lost = &mut self.shared.lost;
+            lost.add(LossKind::ThreadsGivenUp, (before, now), 1);
+            return;
+        }
+        for (kind, when, count) in reception.finish() {
+            self.shared.lost.add(kind, when, count);
         }
     }
 
@@ -170,8 +198,9 @@ impl OpenMp {
             queue.tid != 0 && !queue.is_given_up && !is_there
         };
         for queue in self.queues.iter_mut().filter(is_missing) {
+            let when = (queue.last(), now);
             queue.give_up(now);
-            self.given_up += 1;
+            self.shared.lost.add(LossKind::ThreadsGivenUp, when, 1);
         }
     }
 
@@ -215,7 +244,7 @@ impl OpenMp {
                     .read(arena, queue, &self.line, (tables, processes), now);
             }
         }
-        self.loops.take()
+        self.loops.take(now)
     }
 
     /// Reads the counts of mutexes of all threads. Returns what was added since the last call, and the
@@ -241,17 +270,7 @@ impl OpenMp {
             }
         }
         let waits = self.locks.waits(waits, &mut conversion);
-        (self.locks.take(), waits)
-    }
-
-    /// Number of threads that had no room to count some of their acquisitions of mutexes.
-    pub fn locks_lost(&self) -> u64 {
-        self.locks.lost
-    }
-
-    /// Number of threads that had no room to count some of their loops.
-    pub fn loops_lost(&self) -> u64 {
-        self.loops.lost
+        (self.locks.take(now), waits)
     }
 
     /// Recycles the slots of threads that have ended and whose records are all merged.
@@ -279,7 +298,9 @@ impl OpenMp {
             };
             self.locks
                 .read(arena, queue, &self.line, &mut conversion, true);
+            let untold = queue.untold(arena, now);
             if arena.recycle(queue.index) {
+                self.shared.lose_untold(queue, untold, now);
                 self.loops.forget(queue.index);
                 self.locks.forget(queue.index);
                 queue.tid = 0;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use experiment::header::Header;
 use experiment::ids::Nanos;
+use experiment::losses::LossKind;
 use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
@@ -401,7 +402,7 @@ impl Session {
             .extend(control_notes(&self.options, &self.merge));
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
-        let is_whole = self.merge.counts.lost_side_band == 0;
+        let is_whole = self.merge.counts.lost.of(LossKind::SideBand).is_none();
         header.sampling.minor_faults = is_whole && has_minor;
         header.sampling.major_faults = is_whole && has_major;
         let library = self.library.as_ref().copied();

@@ -2,6 +2,7 @@
 //! matters.
 
 use experiment::header::Header;
+use experiment::losses::LossKind;
 
 use crate::header::Silent;
 use crate::merge::Merge;
@@ -27,7 +28,7 @@ pub struct Shortfall {
     /// Threads whose OpenMP records were invalid.
     pub given_up: u64,
     /// Number of threads that had no ring for their OpenMP records.
-    pub refused: u32,
+    pub refused: u64,
     /// Processes still alive when the recording ended: process id and name.
     pub went_on: Vec<(i32, String)>,
     /// Processes that the kernel does not permit to record.
@@ -40,7 +41,7 @@ pub struct Shortfall {
     pub has_clock: bool,
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
-    pub own_samples: Option<(u64, u64, u32)>,
+    pub own_samples: Option<(u64, u64, u64)>,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
     /// CPU time that no record tells of, in nanoseconds.
@@ -55,18 +56,15 @@ impl Shortfall {
     /// Collects the counts at the end of recording.
     pub fn of(header: &Header, merge: &Merge, silent: Vec<Silent>) -> Shortfall {
         let losses = &header.losses;
+        let lost = |kind| losses.lost.count(kind);
         let processes = &merge.processes;
         Shortfall {
-            samples: (header.sampling.samples, losses.samples),
-            side_band: (merge.counts.side_band, losses.side_band),
-            records: (losses.omp_taken, losses.omp_lost),
-            calls_lost: losses.calls_lost,
-            given_up: losses.omp_given_up,
-            // After the program has written into the arena, its counts can have any value.
-            refused: match losses.omp_given_up {
-                0 => merge.openmp.refused(),
-                _ => 0,
-            },
+            samples: (header.sampling.samples, lost(LossKind::Samples)),
+            side_band: (merge.counts.side_band, lost(LossKind::SideBand)),
+            records: (losses.omp_taken, losses.lost.omp_records()),
+            calls_lost: lost(LossKind::Calls),
+            given_up: lost(LossKind::ThreadsGivenUp),
+            refused: lost(LossKind::ThreadsRefused),
             went_on: processes.still_running(&merge.tables, merge.merged_to()),
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
@@ -77,7 +75,7 @@ impl Shortfall {
             own_samples: header.sampling.off_cpu_inferred.then_some((
                 merge.counts.samples,
                 merge.counts.missed_periods,
-                merge.counts.unsampled,
+                lost(LossKind::ThreadsUnsampled),
             )),
             throttled_counters: merge.counts.throttled_counters,
             silent,
@@ -148,7 +146,7 @@ impl Shortfall {
                 notes.push(format!(
                     "{} could not be sampled: there are too many threads, the kernel permits no more \
                      timers (ulimit -i), or the process has changed its user or its root",
-                    counted(u64::from(refused), "thread", "threads")
+                    counted(refused, "thread", "threads")
                 ));
             }
         }
@@ -171,7 +169,7 @@ impl Shortfall {
                 "{} found no ring for OpenMP events: there are too many threads, little address space \
                  (ulimit -v), files may not be as long (ulimit -f), or the process has changed its user \
                  or its root",
-                counted(u64::from(self.refused), "thread", "threads")
+                counted(self.refused, "thread", "threads")
             ));
         }
         if self.given_up > 0 {
@@ -218,7 +216,7 @@ impl Shortfall {
             parts.push(format!("gave up the senseless OpenMP records of {threads}"));
         }
         if self.refused > 0 {
-            let threads = counted(u64::from(self.refused), "thread", "threads");
+            let threads = counted(self.refused, "thread", "threads");
             parts.push(format!("no room for the OpenMP records of {threads}"));
         }
         if !self.went_on.is_empty() {

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use experiment::Experiment;
 use experiment::ids::{FrameId, ModuleId, ThreadId};
+use experiment::losses::LossKind;
 use experiment::rows::FAULTS_EACH;
 use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
@@ -156,7 +157,8 @@ fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
         experiment.warnings
     );
     assert_eq!(experiment.header.exit_status, Some(7));
-    assert_eq!(experiment.header.losses.samples, 0);
+    let lost = &experiment.header.losses.lost;
+    assert_eq!(lost.count(LossKind::Samples), 0, "{lost:?}");
     let threads = &experiment.tables.threads;
     assert_eq!(threads.len(), 1);
     let death = threads[0].death.expect("the thread has ended");
@@ -333,7 +335,7 @@ fn of_ten_thousand_threads_each_is_recorded_from_begin_to_end() {
     assert_eq!(output.status.code(), Some(0));
     let experiment = open("moments.er");
     let losses = &experiment.header.losses;
-    assert_eq!(losses.side_band, 0, "{losses:?}");
+    assert_eq!(losses.lost.count(LossKind::SideBand), 0, "{losses:?}");
     let threads = &experiment.tables.threads;
     assert_eq!(threads.len(), 10_001);
     assert!(threads.iter().all(|thread| thread.death.is_some()));

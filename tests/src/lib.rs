@@ -18,7 +18,7 @@ mod verdict;
 pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder, newest};
 pub use check::{check, check_by_stacks};
 pub use outcome::{Outcome, finish, watch};
-pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
+pub use report::{Node, Seconds, lost, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools, without_perf};
 pub use verdict::{Deviation, Verdict};

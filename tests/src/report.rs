@@ -72,6 +72,28 @@ pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, flavour: &str, metric:
     rows.map(|row| value(row, flavour, metric)).sum()
 }
 
+/// What a header's losses tell of a kind: from when to when, in nanoseconds since the start, and how
+/// much was lost then.
+pub fn lost(losses: &Value, kind: &str) -> Vec<(u64, u64, u64)> {
+    let losses = losses["lost"].as_array().into_iter().flatten();
+    let stretches = losses
+        .filter(|loss| loss["kind"] == kind)
+        .flat_map(|loss| loss["stretches"].as_array().into_iter().flatten());
+    let number = |stretch: &Value, name: &str| {
+        let number = stretch[name].as_u64();
+        number.unwrap_or_else(|| panic!("{stretch} has no {name}"))
+    };
+    stretches
+        .map(|it| {
+            (
+                number(it, "from_ns"),
+                number(it, "to_ns"),
+                number(it, "count"),
+            )
+        })
+        .collect()
+}
+
 /// A node of a call tree.
 #[derive(Debug, Clone)]
 pub struct Node {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use analyzer::experiments::Experiments;
 use analyzer::state::app::App;
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId};
+use experiment::losses::LossKind;
 use experiment::rows::{Sample, SampleKind, Sum, Within};
 use experiment::state::{Scheduling, State};
 use experiment::tables::ThreadKind;
@@ -19,7 +20,10 @@ fn half_inferred(lost: u64) -> Arc<Experiments> {
     let mut make = Builder::default();
     make.header.duration_ns = 100 * MS;
     make.header.sampling.samples = 1;
-    make.header.losses.samples = lost;
+    if lost > 0 {
+        let when = (10 * MS, 30 * MS);
+        make.header.losses.lost.add(LossKind::Samples, when, lost);
+    }
     make.process(100, "app", "/app");
     make.thread(100, ThreadKind::Initial);
     let states = [State::Serial, State::Critical];
@@ -73,4 +77,19 @@ fn what_was_lost_stands_in_every_view() {
         assert!(said.any(|text| text.contains("samples (1) were lost")));
         assert!(app.notice().is_some());
     }
+}
+
+#[test]
+fn the_timeline_marks_the_times_of_losses_on_its_axis() {
+    // A fifth of the time.
+    let mut app = App::new(half_inferred(1), (200, 60));
+    press(&mut app, "9");
+    let screen = text(&app);
+    let axis = screen.lines().nth(2).unwrap();
+    let marks = axis.matches('?').count();
+    assert!((30..=40).contains(&marks), "{screen}");
+    assert!(screen.contains("? something was lost"), "{screen}");
+    let mut whole = App::new(half_inferred(0), (200, 60));
+    press(&mut whole, "9");
+    assert!(!text(&whole).contains("something was lost"));
 }

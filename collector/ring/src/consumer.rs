@@ -297,6 +297,12 @@ impl Consumer {
         }
     }
 
+    /// How many records the thread of slot `index` has dropped because the ring was full.
+    pub fn dropped(&self, index: u32) -> u64 {
+        let slot = self.arena.slots().get(index as usize);
+        slot.map_or(0, |slot| slot.dropped.load(Relaxed))
+    }
+
     /// Stops reading slot `index` for good, and never recycles it.
     pub fn give_up(&mut self, index: u32) {
         if let Some(state) = self.rings.get_mut(index as usize) {

@@ -35,7 +35,7 @@ pub struct Producer<'a> {
     /// The end of the open part. Equal to `head` while records are lost, so that the one comparison
     /// of a push covers that case too.
     limit: u64,
-    /// The time of the last record pushed; 0: none.
+    /// The time of the last record pushed or dropped; 0: none.
     last: u64,
     control: &'a AtomicU32,
     slot: &'a SlotHeader,
@@ -126,8 +126,8 @@ impl<'a> Producer<'a> {
         self.clock.now()
     }
 
-    /// The time of the last record pushed, or now if there is none: for a record of which only the
-    /// order matters. Reading the clock takes half as long as a whole record.
+    /// The time of the last record pushed or dropped, or now if there is none: for a record of which only
+    /// the order matters. Reading the clock takes half as long as a whole record.
     #[inline]
     pub fn last(&self) -> u64 {
         match self.last {
@@ -201,6 +201,7 @@ impl<'a> Producer<'a> {
     fn make_room(&mut self, records: u64, kind: Kind, time: u64) -> bool {
         if self.control.load(Relaxed) != Control::Recording as u32 {
             self.gap = true;
+            self.last = time;
             self.close();
             return false;
         }
@@ -212,6 +213,7 @@ impl<'a> Producer<'a> {
         let room = self.room();
         if room < least.max(after(self.gap)) {
             self.gap = true;
+            self.last = time;
             self.lost += records;
             self.count_dropped(records);
             self.close();

@@ -122,6 +122,24 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
     );
 }
 
+/// A record of which only the order matters has the time of the one before it, which may be lost.
+#[test]
+fn the_last_time_goes_on_while_records_are_lost() {
+    let (mut consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    for time in 1..=70 {
+        producer.push_at(time, None, Kind::TaskSchedule, 0);
+    }
+    assert_eq!(producer.last(), 70);
+    records(&mut consumer, usize::MAX, |_| ());
+    producer.push_at(producer.last(), None, Kind::TaskCreate, 0);
+    let mut found = Vec::new();
+    records(&mut consumer, usize::MAX, |record| {
+        found.push((record.kind().unwrap(), record.time()));
+    });
+    assert_eq!(found, [(Kind::Lost, 70), (Kind::TaskCreate, 70)]);
+}
+
 #[test]
 fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
     let (mut consumer, arena) = pair(&ArenaOptions {

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use experiment::ids::{Nanos, ThreadStateId};
+use experiment::losses::{LossKind, Stretch, Stretches};
 use experiment::rows::{Sample, SampleKind, Within};
 
-use super::{Counts, Merge, thread_of};
+use super::{Merge, thread_of};
+use crate::clock;
 use crate::own_samples::OwnSamples;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, PerfSample, UserHalf};
@@ -19,20 +21,11 @@ pub(super) enum Maker {
     Counter(usize),
 }
 
-impl Counts {
-    /// Counts samples that the kernel dropped.
-    fn lost(&mut self, maker: Maker, count: u64) {
-        match maker {
-            Maker::Counter(number) => self.counters[number].1 += count,
-            Maker::Clock | Maker::Switch => self.lost_samples += count,
-        }
-    }
-}
-
 impl Merge {
     pub(super) fn take_all_samples(&mut self, rings: &mut Rings, until: u64) {
         let counters = rings.counters.len();
-        self.counts.counters.resize(counters, (0, 0));
+        let none = (0, Stretches::default());
+        self.counts.counters.resize(counters, none);
         self.merged_of_counters.resize_with(counters, Vec::new);
         let clock = rings.samples.iter_mut().map(|ring| (Maker::Clock, ring));
         let switches = rings.switch_stacks.iter_mut();
@@ -52,16 +45,17 @@ impl Merge {
     }
 
     fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, maker: Maker) {
+        let mut read_to = ring.read_to;
         let is_intact = ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
+                read_to = sample.time;
                 self.take_sample(&sample, queue, maker);
             }
-            FromSamples::Lost(count) => {
-                if let Maker::Counter(number) = maker {
-                    self.counts.counters[number].0 += self.dropped.lost(queue, count);
-                }
-                self.counts.lost(maker, count);
+            FromSamples::Lost(parse::Lost { count, time }) => {
+                let before = read_to;
+                read_to = time.saturating_sub(self.start);
+                self.lose_samples((queue, maker), (before, read_to), count);
             }
             FromSamples::Throttled => match maker {
                 Maker::Counter(_) => self.counts.throttled_counters += 1,
@@ -69,19 +63,39 @@ impl Merge {
             },
             FromSamples::Other => {}
         });
-        self.counts.lost(maker, u64::from(!is_intact));
+        let mut rest = u64::from(!is_intact);
         // The kernel tells of dropped samples with the next that it has room for.
-        if let (Maker::Counter(number), u64::MAX) = (maker, until)
+        if until == u64::MAX
             && let Some(all) = ring.dropped()
         {
-            let untold = self.dropped.untold(queue, all);
-            self.counts.counters[number].0 += self.dropped.lost(queue, untold);
-            self.counts.lost(maker, untold);
+            rest += self.dropped.untold(queue, all);
+        }
+        if rest > 0 {
+            let now = clock::raw_now().saturating_sub(self.start);
+            self.lose_samples((queue, maker), (read_to, now), rest);
+        }
+        ring.read_to = read_to;
+    }
+
+    /// Counts samples for which a ring had no room.
+    fn lose_samples(&mut self, (queue, maker): (usize, Maker), when: (u64, u64), count: u64) {
+        let counted_for = self.dropped.lost(queue, count);
+        match maker {
+            Maker::Counter(number) => {
+                let (samples, lost) = &mut self.counts.counters[number];
+                *samples += counted_for;
+                lost.add(Stretch {
+                    from_ns: when.0,
+                    to_ns: when.1,
+                    count,
+                });
+            }
+            Maker::Clock | Maker::Switch => self.counts.lost.add(LossKind::Samples, when, count),
         }
     }
 
-    /// Takes the samples before `cutoff` that threads took of themselves.
-    pub(super) fn take_own_samples(&mut self, samples: &mut OwnSamples, cutoff: u64) {
+    /// Takes the samples before `cutoff` that threads took of themselves; it is `now`.
+    pub(super) fn take_own_samples(&mut self, samples: &mut OwnSamples, cutoff: u64, now: u64) {
         samples.read();
         self.waiting.resize_with(samples.slots(), VecDeque::new);
         self.makers.resize(samples.slots(), Maker::Clock);
@@ -102,9 +116,14 @@ impl Merge {
                 self.take_sample(&sample, queue, Maker::Clock);
             }
         }
-        self.counts.lost_samples += samples.take_lost();
+        let when = (self.looked_at, now);
+        let lost = &mut self.counts.lost;
+        match samples.take_lost() {
+            0 => {}
+            count => lost.add(LossKind::Samples, when, count),
+        }
+        lost.raise(LossKind::ThreadsUnsampled, when, samples.refused().into());
         self.counts.missed_periods = samples.missed();
-        self.counts.unsampled = samples.refused();
         self.own_cpu_time = Some(samples.cpu_time());
         samples.recycle();
     }

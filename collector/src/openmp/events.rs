@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use experiment::ids::{FrameId, Nanos, StackId};
+use experiment::losses::{LossKind, Lost};
 use experiment::tables::{Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
 use omp_ring::context::Context;
@@ -13,6 +14,7 @@ use omp_ring::record::{
 };
 use rustc_hash::FxHashMap;
 
+use super::queue::Queue;
 use crate::contexts::ContextUnwinder;
 use crate::processes::Processes;
 use crate::stacks;
@@ -107,15 +109,20 @@ pub(super) struct Shared {
     pub(super) inits: Inits,
     /// Where the large frames of the last event's context are among those of all contexts.
     last_large: Range<usize>,
-    /// Records that the program could not push, as counted so far.
-    pub(super) records_lost: u64,
-    /// Those of them that tell of waits.
-    pub(super) waits_lost: u64,
-    /// Calling contexts that were lost or could not be unwound.
-    pub(super) contexts_lost: u64,
+    /// What was lost, but for what the tables of loops and mutexes had no room for.
+    pub(super) lost: Lost,
 }
 
 impl Shared {
+    /// Counts the records that a thread dropped and that no record of it tells of.
+    pub(super) fn lose_untold(&mut self, queue: &mut Queue, untold: u64, now: u64) {
+        if untold > 0 {
+            queue.tell(untold);
+            let when = (queue.last(), now);
+            self.lost.add(LossKind::OmpConstructs, when, untold);
+        }
+    }
+
     /// The large frames of the last event's context, and their callers. The next call has none.
     #[inline]
     pub(super) fn take_large_frames(&mut self) -> &[(Activation, StackId)] {
@@ -159,15 +166,8 @@ impl Conversion<'_> {
     #[inline(always)]
     fn event_of(&mut self, kind: Kind, payload: u64) -> Option<What> {
         Some(match kind {
-            Kind::Lost => {
-                self.shared.records_lost += payload;
-                What::Lost
-            }
-            Kind::LostWaits => {
-                self.shared.records_lost += payload;
-                self.shared.waits_lost += payload;
-                What::LostWaits
-            }
+            Kind::Lost => What::Lost,
+            Kind::LostWaits => What::LostWaits,
             Kind::ShortSync => self.short_sync(payload)?,
             Kind::ShortMutex => self.short_mutex(payload)?,
             Kind::ShortHold => {
@@ -340,7 +340,8 @@ impl Conversion<'_> {
                 None => 0,
             },
         };
-        self.shared.contexts_lost += 1;
+        let when = (self.time, self.time);
+        self.shared.lost.add(LossKind::Contexts, when, 1);
         stacks::of_code(self.tables, self.processes, self.pid, (code, self.time)).into()
     }
 

@@ -1,6 +1,7 @@
 //! The counts of mutexes, as differences between two readings of the threads' tables.
 
 use experiment::ids::{FrameId, LockId, Nanos, ProcessId, ThreadId};
+use experiment::losses::{LossKind, Lost};
 use experiment::rows::{LockSum, LockWait, SLICE};
 use experiment::tables::{Lock, Mutex, Tables};
 use omp_model::omp::LockWaits;
@@ -27,8 +28,10 @@ pub(super) struct Locks {
     added: Vec<LockSum>,
     /// Slots whose threads had no room for a mutex.
     full: FxHashSet<u32>,
-    /// The number of threads that had none.
-    pub(super) lost: u64,
+    /// Threads that had none, and when that was seen.
+    pub(super) lost: Lost,
+    /// When the tables were read last, in nanoseconds since the start.
+    looked_at: u64,
 }
 
 /// An entry of a thread's table as read last.
@@ -65,8 +68,10 @@ impl Locks {
             return;
         };
         let (views, is_full) = arena.locks(queue.index);
-        if is_full && self.full.insert(queue.index) {
-            self.lost += 1;
+        if is_full {
+            let is_new = self.full.insert(queue.index);
+            let when = (self.looked_at, conversion.now);
+            self.lost.add(LossKind::Locks, when, is_new.into());
         }
         for view in views {
             let Some(kind) = mutex(view.key.mutex.kind) else {
@@ -106,8 +111,9 @@ impl Locks {
         self.known.retain(|(known, _), _| *known != slot);
     }
 
-    /// The rows since the last call.
-    pub(super) fn take(&mut self) -> Vec<LockSum> {
+    /// The rows since the last call; it is `now`.
+    pub(super) fn take(&mut self, now: u64) -> Vec<LockSum> {
+        self.looked_at = now;
         std::mem::take(&mut self.added)
     }
 

@@ -1,6 +1,7 @@
 //! The counts of worksharing loops, as differences between two readings of the threads' tables.
 
 use experiment::ids::{LoopId, Nanos, ThreadId};
+use experiment::losses::{LossKind, Lost};
 use experiment::rows::{LoopSum, SLICE};
 use experiment::tables::{Loop, LoopClause, Schedule, Tables};
 use omp_ring::consumer::Consumer;
@@ -21,8 +22,10 @@ pub(super) struct Loops {
     added: Vec<LoopSum>,
     /// Slots whose threads had no room for a loop.
     full: FxHashSet<u32>,
-    /// The number of threads that had none.
-    pub(super) lost: u64,
+    /// Threads that had none, and when that was seen.
+    pub(super) lost: Lost,
+    /// When the tables were read last, in nanoseconds since the start.
+    looked_at: u64,
 }
 
 impl Loops {
@@ -39,8 +42,10 @@ impl Loops {
             return;
         };
         let (views, is_full) = arena.loops(queue.index);
-        if is_full && self.full.insert(queue.index) {
-            self.lost += 1;
+        if is_full {
+            let is_new = self.full.insert(queue.index);
+            let when = (self.looked_at, now);
+            self.lost.add(LossKind::Loops, when, is_new.into());
         }
         for view in views {
             let Some((schedule, clause)) = schedule(view.key) else {
@@ -71,8 +76,9 @@ impl Loops {
         self.known.retain(|(known, _), _| *known != slot);
     }
 
-    /// The rows since the last call.
-    pub(super) fn take(&mut self) -> Vec<LoopSum> {
+    /// The rows since the last call; it is `now`.
+    pub(super) fn take(&mut self, now: u64) -> Vec<LoopSum> {
+        self.looked_at = now;
         std::mem::take(&mut self.added)
     }
 }

@@ -1,9 +1,10 @@
 //! The OpenMP records of a thread between its ring and the merge.
 
 use experiment::ids::{StackId, ThreadId};
+use experiment::losses::LossKind;
 use experiment::tables::Tables;
 use omp_model::stream::What;
-use omp_ring::consumer::{Held, Item, SlotView};
+use omp_ring::consumer::{Consumer, Held, Item, SlotView};
 use omp_ring::record::{HoldPayload, Kind, Record, ShortPayload, TIME_BITS};
 
 use super::events::{Conversion, References, Shared};
@@ -36,6 +37,8 @@ pub struct Queue {
     next: usize,
     /// Time of the last record read.
     last: u64,
+    /// The number of records that the thread dropped and that are counted.
+    told: u64,
     /// The raw time of the last record read, or held back and taken.
     last_raw: u64,
     /// The records held back that were taken, by their raw heads: their thread pushes them later.
@@ -59,6 +62,7 @@ impl Queue {
             records: Vec::new(),
             next: 0,
             last: 0,
+            told: 0,
             last_raw: 0,
             taken: Vec::new(),
             references: References::new(),
@@ -73,6 +77,11 @@ impl Queue {
         self.records.get(self.next).map(|record| record.time())
     }
 
+    /// The number of records that wait.
+    pub(super) fn len(&self) -> usize {
+        self.records.len() - self.next
+    }
+
     /// Prepares to read the ring of a slot. `line` converts its clock; times count from `start`.
     pub(super) fn receive<'a>(
         &'a mut self,
@@ -84,8 +93,11 @@ impl Queue {
             self.begin(view);
         }
         self.is_closed = view.closed;
-        self.records.drain(..self.next);
-        self.next = 0;
+        // What is left is moved only if it is less than what was merged.
+        if self.next >= self.len() {
+            self.records.drain(..self.next);
+            self.next = 0;
+        }
         self.records.reserve(view.pending);
         Reception {
             before: self.records.len(),
@@ -96,14 +108,33 @@ impl Queue {
             is_ordered: true,
             records: 0,
             contexts: 0,
+            lost: Vec::new(),
         }
+    }
+
+    /// Time of the last record read, in nanoseconds since the start; 0 for none.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// So many dropped records are counted.
+    pub(super) fn tell(&mut self, count: u64) {
+        self.told = self.told.saturating_add(count);
+    }
+
+    /// The number of records that the thread dropped since it pushed the last one, if all that it pushed
+    /// are read; it is `now`. The program may have written any number there, but a thread makes no more
+    /// than a record in a nanosecond.
+    pub(super) fn untold(&self, arena: &Consumer, now: u64) -> u64 {
+        let untold = arena.dropped(self.index).saturating_sub(self.told);
+        untold.min(now.saturating_sub(self.last))
     }
 
     /// Resets the queue for another thread, which has claimed the slot.
     fn begin(&mut self, view: &SlotView) {
         self.generation = view.generation;
         (self.pid, self.tid, self.thread) = (view.pid, view.tid, None);
-        (self.last, self.last_raw) = (0, 0);
+        (self.last, self.last_raw, self.told) = (0, 0, 0);
         self.taken.clear();
         self.references.reset();
     }
@@ -123,6 +154,7 @@ impl Queue {
     /// Marks the rest of the thread's time as a gap, and reads no more of its records.
     pub(super) fn give_up(&mut self, now: u64) {
         self.is_given_up = true;
+        self.last = now;
         self.records.push(Record::new(Kind::Lost, now, 0));
     }
 }
@@ -142,7 +174,12 @@ pub(super) struct Reception<'a> {
     pub(super) records: u64,
     /// The number of calling contexts received.
     pub(super) contexts: u64,
+    /// What records tell of those before them that were dropped.
+    lost: Vec<Dropped>,
 }
+
+/// Records that a thread dropped: what they tell of, since when and until when, and how many.
+type Dropped = (LossKind, (u64, u64), u64);
 
 impl Reception<'_> {
     /// Takes the next item of the ring.
@@ -171,7 +208,7 @@ impl Reception<'_> {
         let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
         self.is_ordered &= time + CLOCK_ERROR_NS >= queue.last;
         self.newest = self.newest.max(time);
-        queue.last = time;
+        let before = std::mem::replace(&mut queue.last, time);
         let mut record = Record {
             head: time << 8 | record.head & 0xff,
             ..record
@@ -183,12 +220,22 @@ impl Reception<'_> {
                 let [acquiring, held] = [acquiring, held].map(|it| self.line.length_ns(it));
                 record.payload = HoldPayload { acquiring, held }.pack();
             }
+            Some(Kind::Lost) => self.lose(LossKind::OmpConstructs, (before, time), record.payload),
+            Some(Kind::LostWaits) => self.lose(LossKind::OmpWaits, (before, time), record.payload),
             _ => {}
         }
         let queue = &mut *self.queue;
         match queue.records.last_mut() {
             Some(last) if is_implied_by(*last, record) => *last = record,
             _ => queue.records.push(record),
+        }
+    }
+
+    /// Notes records that were dropped; none where recording was paused.
+    #[cold]
+    fn lose(&mut self, kind: LossKind, when: (u64, u64), count: u64) {
+        if count > 0 {
+            self.lost.push((kind, when, count));
         }
     }
 
@@ -221,6 +268,14 @@ impl Reception<'_> {
     /// Whether the times received are possible, `now` being the time.
     pub(super) fn is_plausible(&self, now: u64) -> bool {
         self.is_ordered && self.newest <= now + CLOCK_ERROR_NS
+    }
+
+    /// Keeps what was received. Returns what was dropped before it.
+    pub(super) fn finish(self) -> Vec<Dropped> {
+        for &(_, _, count) in &self.lost {
+            self.queue.tell(count);
+        }
+        self.lost
     }
 
     /// Drops what was received, and gives up the queue.
@@ -292,6 +347,12 @@ impl ThreadEvents<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+
+    use omp_ring::Arena;
+    use omp_ring::consumer::ArenaOptions;
+    use omp_ring::producer::Producer;
+
     use super::*;
     use crate::clock::Pair;
 
@@ -316,6 +377,62 @@ mod tests {
         let records = queue.records.iter();
         let kinds = records.map(|record| (record.kind().expect("a known kind"), record.time()));
         kinds.collect()
+    }
+
+    #[test]
+    fn what_was_dropped_was_so_between_the_records_around_it() {
+        let mut queue = Queue::new(0);
+        let line = nanoseconds();
+        let mut reception = queue.receive(&SLOT, &line, 0);
+        let records = [
+            (Kind::ThreadBegin, 1_000, 1),
+            (Kind::Lost, 5_000, 7),
+            (Kind::TaskSchedule, 5_000, 0),
+            (Kind::LostWaits, 9_000, 3),
+            // Recording was paused.
+            (Kind::Lost, 9_500, 0),
+        ];
+        for (kind, time, payload) in records {
+            reception.take(Item::Record(Record::new(kind, time, payload)));
+        }
+        let expected = [
+            (LossKind::OmpConstructs, (1_000, 5_000), 7),
+            (LossKind::OmpWaits, (5_000, 9_000), 3),
+        ];
+        assert_eq!(reception.finish(), expected);
+        // In the next reading, too.
+        let mut reception = queue.receive(&SLOT, &line, 0);
+        reception.take(Item::Record(Record::new(Kind::Lost, 12_000, 2)));
+        let expected = [(LossKind::OmpConstructs, (9_500, 12_000), 2)];
+        assert_eq!(reception.finish(), expected);
+        assert_eq!((queue.told, queue.last()), (12, 12_000));
+    }
+
+    #[test]
+    fn what_a_thread_drops_after_its_last_record_is_counted_too() {
+        const PUSHED: u64 = 100;
+        let options = ArenaOptions {
+            slots: 1,
+            ring_records: 64,
+            ..ArenaOptions::default()
+        };
+        let mut consumer = Consumer::create(&options).unwrap();
+        let arena = Arena::attach(&CString::new(consumer.path()).unwrap()).unwrap();
+        let mut producer = Producer::claim(&arena, 10, 11).unwrap();
+        for time in 1..=PUSHED {
+            producer.push_at(time, None, Kind::ThreadBegin, 1);
+        }
+        drop(producer);
+        let (mut queue, line) = (Queue::new(0), nanoseconds());
+        let view = consumer.slots().next().unwrap();
+        let mut reception = queue.receive(&view, &line, 0);
+        let read = consumer.drain(0, usize::MAX, |item| reception.take(item));
+        assert_eq!(reception.finish(), []);
+        let untold = queue.untold(&consumer, 10_000);
+        assert!(untold > 0, "{read:?}");
+        assert_eq!(read.unwrap() as u64 + untold, PUSHED);
+        // The program can write any number there.
+        assert_eq!(queue.untold(&consumer, queue.last() + 3), 3);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Ring {
     sampler: Sampler,
     /// The first sample at or after the time limit of the last [`Ring::drain`].
     held: Vec<u8>,
+    /// The time of the last record read, in nanoseconds since the start; kept by the reader.
+    pub read_to: u64,
 }
 
 /// All rings.
@@ -275,6 +277,7 @@ impl Ring {
             others,
             sampler,
             held: Vec::new(),
+            read_to: 0,
         })
     }
 
@@ -444,10 +447,8 @@ fn options(plan: &Plan, content: Content<'_>, exponent: u8) -> Opts {
             options.sample_on = SampleOn::Count(counter.interval);
         }
     }
-    if matches!(content, Content::SideBand | Content::Counter(..)) {
-        options.stat_format.time_running = true;
-        options.stat_format.lost_records = content != Content::SideBand;
-    }
+    options.stat_format.time_running = matches!(content, Content::SideBand | Content::Counter(..));
+    options.stat_format.lost_records = !matches!(content, Content::SideBand | Content::MajorFaults);
     options
 }
 

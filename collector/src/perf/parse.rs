@@ -162,12 +162,21 @@ impl PerfSample<'_> {
 pub enum FromSamples<'a> {
     /// A sample.
     Sample(PerfSample<'a>),
-    /// The number of records for which the ring had no room.
-    Lost(u64),
+    /// Records for which the ring had no room.
+    Lost(Lost),
     /// The kernel throttled sampling for a while.
     Throttled,
     /// Any other record.
     Other,
+}
+
+/// Records for which a ring had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// How many, since the record before.
+    pub count: u64,
+    /// When there was room again: CLOCK_MONOTONIC_RAW, in nanoseconds.
+    pub time: u64,
 }
 
 /// The time of a sample, without parsing the rest; `None` for other records.
@@ -185,14 +194,23 @@ pub fn from_samples(record: &[u8]) -> FromSamples<'_> {
     let (kind, misc, mut fields) = header(record);
     match kind {
         SAMPLE => FromSamples::Sample(sample(misc, fields)),
-        LOST => {
-            fields.u64();
-            FromSamples::Lost(fields.u64())
+        LOST | LOST_SAMPLES => {
+            let count = lost(kind, &mut fields);
+            let _pid_and_tid = fields.u64();
+            let time = fields.u64();
+            FromSamples::Lost(Lost { count, time })
         }
-        LOST_SAMPLES => FromSamples::Lost(fields.u64()),
         THROTTLE => FromSamples::Throttled,
         _ => FromSamples::Other,
     }
+}
+
+/// The count of a record of a loss.
+fn lost(kind: u32, fields: &mut Fields<'_>) -> u64 {
+    if kind == LOST {
+        let _id = fields.u64();
+    }
+    fields.u64()
 }
 
 /// PERF_SAMPLE_IP | TID | TIME | CPU | CALLCHAIN | REGS_USER | STACK_USER.
@@ -322,8 +340,8 @@ pub struct Mapping {
 pub enum FromSideBand {
     /// A record.
     Record(SideRecord),
-    /// The number of records for which the ring had no room.
-    Lost(u64),
+    /// Records for which the ring had no room.
+    Lost(Lost),
     /// Any other record.
     Other,
 }
@@ -375,11 +393,10 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
             tid = fields.i32();
             Side::Map(Box::new(mapping(kind, misc, fields)))
         }
-        LOST => {
-            fields.u64();
-            return FromSideBand::Lost(fields.u64());
+        LOST | LOST_SAMPLES => {
+            let count = lost(kind, &mut fields);
+            return FromSideBand::Lost(Lost { count, time });
         }
-        LOST_SAMPLES => return FromSideBand::Lost(fields.u64()),
         _ => return FromSideBand::Other,
     };
     FromSideBand::Record(SideRecord {

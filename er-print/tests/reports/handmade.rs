@@ -21,6 +21,7 @@ use experiment::header::{Counter, Losses, Runtime};
 use experiment::ids::{
     ContextId, FrameId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId, ThreadStateId,
 };
+use experiment::losses::{LossKind, Stretch, Stretches};
 use experiment::rows::{
     CpuUse, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSum, RegionWork, Sample,
     SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSum, Within,
@@ -100,7 +101,7 @@ pub(crate) fn counted(path: &Path) {
             events,
             counted,
             samples: samples.len() as u64,
-            lost: 0,
+            lost: Stretches::default(),
         });
         make.counters.push(samples);
     };
@@ -109,7 +110,11 @@ pub(crate) fn counted(path: &Path) {
     counter("cache-misses", 503, 9_000, 0.5, of([0, 1]));
     counter("page-faults", 11, 36, 1.0, clock[..3].to_vec());
     counter("cpu-migrations", 11, 1, 1.0, Vec::new());
-    make.header.counters[3].lost = 1;
+    make.header.counters[3].lost.add(Stretch {
+        from_ns: 1_200_000_000,
+        to_ns: 1_250_000_000,
+        count: 1,
+    });
     make.write(path);
 }
 
@@ -316,11 +321,13 @@ pub(crate) fn plain(path: &Path) {
     make.header.sampling.samples = 1_500;
     make.header.sampling.cpu_ns = 2_000_000_000;
     make.header.losses = Losses {
-        samples: 300,
         stacks_complete: 1_400,
         stacks_cut: vec![("the copied piece of the stack ended".to_owned(), 100)],
         ..Losses::default()
     };
+    let lost = &mut make.header.losses.lost;
+    lost.add(LossKind::Samples, (300_000_000, 350_000_000), 290);
+    lost.add(LossKind::Samples, (1_250_000_000, 1_250_000_100), 10);
     make.header.notes = vec!["a note on what was not permitted, and how to mend it".to_owned()];
     let main = make.function(app, 0x1000, "main", Some(30));
     let fib = make.function(app, 0x1100, "fib(int)", Some(12));
@@ -446,7 +453,8 @@ pub(crate) fn marked(path: &Path) {
     ];
     make.header.paused_ns = 100_000_000;
     make.header.limit = Some("-t: its time is over".to_owned());
-    make.header.losses.calls_lost = 7;
+    let lost = &mut make.header.losses.lost;
+    lost.add(LossKind::Calls, (800_000_000, 850_000_000), 7);
     make.header.losses.phases_unbegun = 1;
     make.write(path);
 }

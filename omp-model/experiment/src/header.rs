@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::losses::{Lost, Stretches};
+
 /// The version of the format that this crate writes, and the only one that it reads.
 pub const FORMAT_VERSION: u32 = 13;
 
@@ -126,7 +128,7 @@ pub struct Counter {
     /// beside them on the CPU counts for them too.
     pub samples: u64,
     /// Samples that the kernel dropped for want of room.
-    pub lost: u64,
+    pub lost: Stretches,
 }
 
 /// The most counters of a recording.
@@ -181,24 +183,10 @@ pub struct Runtime {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
-    /// Samples that the kernel dropped.
-    pub samples: u64,
-    /// Side-band records that the kernel dropped.
-    pub side_band: u64,
+    /// What was lost, and when.
+    pub lost: Lost,
     /// OpenMP records taken.
     pub omp_taken: u64,
-    /// OpenMP records dropped by full rings.
-    pub omp_lost: u64,
-    /// Those of them that tell of waits, and not which regions and tasks there were.
-    pub omp_waits_lost: u64,
-    /// Threads whose OpenMP records were given up because they made no sense.
-    pub omp_given_up: u64,
-    /// Threads that had no room to count some of their loops.
-    pub loops_uncounted: u64,
-    /// Threads that had no room to count some of their acquisitions of mutexes.
-    pub locks_uncounted: u64,
-    /// Calls of the program that control the recording, such as those that name phases, that were lost.
-    pub calls_lost: u64,
     /// Ends of phases that no phase had begun, which are left out.
     pub phases_unbegun: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.
@@ -218,6 +206,4 @@ pub struct Losses {
     pub stacks_joined: u64,
     /// Clock samples whose stack was cut, by reason (the words of a report).
     pub stacks_cut: Vec<(String, u64)>,
-    /// Fork and task-creation points whose calling context could not be taken.
-    pub sites_lost: u64,
 }

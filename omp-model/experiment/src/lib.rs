@@ -21,6 +21,7 @@ mod frame;
 pub mod header;
 pub mod ids;
 pub mod linkage;
+pub mod losses;
 mod numbered;
 mod packed;
 mod reader;

@@ -129,18 +129,10 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
             }
         }
         let (sum, more) = (&mut all.losses, &header.losses);
-        sum.samples += more.samples;
-        sum.side_band += more.side_band;
-        sum.omp_given_up += more.omp_given_up;
-        sum.loops_uncounted += more.loops_uncounted;
-        sum.locks_uncounted += more.locks_uncounted;
-        sum.calls_lost += more.calls_lost;
+        sum.lost.extend(&more.lost);
         sum.phases_unbegun += more.phases_unbegun;
         sum.omp_taken += more.omp_taken;
-        sum.omp_lost += more.omp_lost;
-        sum.omp_waits_lost += more.omp_waits_lost;
         sum.omp_late += more.omp_late;
-        sum.sites_lost += more.sites_lost;
         sum.stacks_complete += more.stacks_complete;
         sum.stacks_later += more.stacks_later;
         sum.stacks_remembered += more.stacks_remembered;
@@ -168,7 +160,7 @@ fn add_counters(all: &mut Vec<Counter>, more: &[Counter]) {
                 }
                 known.events = known.events.saturating_add(counter.events);
                 known.samples = known.samples.saturating_add(counter.samples);
-                known.lost = known.lost.saturating_add(counter.lost);
+                known.lost.extend(&counter.lost);
             }
             None => all.push(counter.clone()),
         }

@@ -1,7 +1,7 @@
 //! Writing an experiment.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -407,9 +407,10 @@ impl Writer {
         let path = self.directory.join(HEADER);
         let fresh = self.directory.join("header.json.new");
         let replace = || {
-            let mut file = File::create(&fresh)?;
-            serde_json::to_writer_pretty(&file, header)?;
-            file.write_all(b"\n")?;
+            // As a whole: a serializer writes each word by itself.
+            let mut text = serde_json::to_vec_pretty(header)?;
+            text.push(b'\n');
+            fs::write(&fresh, text)?;
             fs::rename(&fresh, &path)
         };
         replace().map_err(|cause| ExperimentError::Io { path, cause })

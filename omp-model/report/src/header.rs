@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
 use crate::json;
+use crate::lost;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::text::{percent, seconds};
@@ -34,6 +35,7 @@ pub fn early(experiment: &Analysis) -> Document {
         std::iter::once(reading).chain(warnings).collect(),
         target(rows),
         sampling(&rows.header),
+        lost::lines(&rows.header),
     ];
     Document {
         view: "header".to_owned(),
@@ -114,6 +116,7 @@ fn lines(source: &Source<'_>) -> Vec<Line> {
         target(&source.analysis.experiment),
         sampling(header),
         openmp(source),
+        lost::lines(header),
         attribution(source),
     ];
     let parts = parts.into_iter();
@@ -242,13 +245,6 @@ fn sampling(header: &Header) -> Vec<Line> {
     } else {
         permitted("Stacks at context switches", false)
     });
-    let losses = &header.losses;
-    let lost = format!(
-        "  Lost: {}, {}",
-        counted(losses.samples, "sample", "samples"),
-        counted(losses.side_band, "side-band record", "side-band records")
-    );
-    lines.push(lossy(lost, losses.samples + losses.side_band));
     stacks(header, &mut lines);
     counters(header, &mut lines);
     lines
@@ -298,7 +294,7 @@ fn counters(header: &Header, lines: &mut Vec<Line>) {
             events,
             counted: part,
             samples,
-            lost,
+            lost: dropped,
         } = counter;
         let unit = if Counter::is_clock(name) { " ns" } else { "" };
         lines.push(Line::plain(format!(
@@ -311,10 +307,11 @@ fn counters(header: &Header, lines: &mut Vec<Line>) {
                 100.0 * part
             )));
         }
-        if *lost > 0 {
+        if dropped.count() > 0 {
             lines.push(Line::warning(format!(
-                "  Dropped for want of room: {}; those beside them on the CPU count for them",
-                counted(*lost, "sample", "samples"),
+                "  Dropped for want of room: {}, {}; those beside them on the CPU count for them",
+                counted(dropped.count(), "sample", "samples"),
+                lost::when(dropped)
             )));
         }
     }
@@ -375,40 +372,16 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
         ]);
     }
     let losses = &header.losses;
-    let of_constructs = match losses.omp_lost.saturating_sub(losses.omp_waits_lost) {
-        0 => String::new(),
-        lost => format!(" ({lost} of regions and tasks)"),
-    };
+    let dropped = losses.lost.omp_records();
     let records = format!(
-        "  OpenMP records: {} taken, {} lost{of_constructs}, {} late",
-        losses.omp_taken, losses.omp_lost, losses.omp_late
+        "  OpenMP records: {} taken, {dropped} lost, {} late",
+        losses.omp_taken, losses.omp_late
     );
-    lines.push(lossy(records, losses.omp_lost));
-    let contexts = losses.sites_lost;
-    let untaken = format!("  Calling contexts not taken: {contexts}");
-    lines.push(lossy(untaken, contexts));
-    if losses.loops_uncounted > 0 {
-        lines.push(Line::warning(format!(
-            "  Threads with more loops than are counted (256 each): {}",
-            losses.loops_uncounted
-        )));
-    }
-    if losses.calls_lost > 0 {
-        lines.push(Line::warning(format!(
-            "  Calls that control the recording, as for phases, that were lost: {}",
-            losses.calls_lost
-        )));
-    }
+    lines.push(lossy(records, dropped));
     if losses.phases_unbegun > 0 {
         lines.push(Line::warning(format!(
             "  Ends of phases that had not begun: {}",
             losses.phases_unbegun
-        )));
-    }
-    if losses.locks_uncounted > 0 {
-        lines.push(Line::warning(format!(
-            "  Threads with more calls that acquire mutexes than are counted: {}",
-            losses.locks_uncounted
         )));
     }
     // Of a runtime that does not say which barriers are explicit, where neither source nor lines

@@ -26,6 +26,7 @@ pub mod json;
 mod list;
 pub mod locks;
 pub mod loops;
+pub mod lost;
 pub mod metrics;
 pub mod neighbours;
 pub mod objects;

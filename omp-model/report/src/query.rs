@@ -1,9 +1,12 @@
 //! A query: the experiments that a document is about, as the settings show them.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use experiment::header::Header;
+use experiment::losses::Stretches;
 use omp_model::analysis::Analysis;
-use omp_model::filter::{Filter, Filtered};
+use omp_model::filter::{Filter, Filtered, Word};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Item, Profile, ViewMode};
 use omp_model::views::Request;
@@ -108,14 +111,35 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The header without the losses of times that the filter leaves out.
+    fn kept_header(&self) -> Cow<'a, Header> {
+        let header = &self.analysis.experiment.header;
+        let filter = self.settings.filter.as_ref();
+        let Some(filter) = filter.filter(|filter| filter.has(Word::Time)) else {
+            return Cow::Borrowed(header);
+        };
+        let is_kept = |stretches: &Stretches| {
+            let mut stretches = stretches.iter();
+            stretches.any(|it| !filter.leaves_out(it.from_ns, it.to_ns))
+        };
+        let mut header = header.clone();
+        header.losses.lost.retain(|loss| is_kept(&loss.stretches));
+        for counter in &mut header.counters {
+            if !is_kept(&counter.lost) {
+                counter.lost = Stretches::default();
+            }
+        }
+        Cow::Owned(header)
+    }
+
     /// The notices under a document of its time.
     pub fn notices(&self, metrics: &[Metric]) -> Vec<String> {
-        let header = &self.analysis.experiment.header;
-        let mut said: Vec<String> = notices(header, self.inferred())
+        let header = self.kept_header();
+        let mut said: Vec<String> = notices(&header, self.inferred())
             .iter()
             .map(ToString::to_string)
             .collect();
-        let counters = of_counters(header, metrics);
+        let counters = of_counters(&header, metrics);
         said.extend(counters.iter().map(ToString::to_string));
         let missing = |metric: &&Metric| !self.analysis.available().has(**metric);
         let missing: Vec<&str> = metrics.iter().filter(missing).map(|it| it.id()).collect();

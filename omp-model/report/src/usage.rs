@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use experiment::header::Header;
 use experiment::ids::ThreadId;
+use experiment::losses::LossKind;
 use experiment::rows::FAULTS_EACH;
 use omp_model::metrics::Metric;
 use omp_model::views::threads::{ThreadRow, kind_name, threads};
@@ -150,7 +151,7 @@ pub(crate) fn by_thread(query: &Query<'_>) -> Option<(Table, Vec<Line>, Map<Stri
          {FAULTS_EACH}; a thread with fewer shows none. Voluntary, Involuntary: switches to wait and \
          by preemption"
     ))];
-    if header.losses.side_band > 0 {
+    if header.losses.lost.of(LossKind::SideBand).is_some() {
         said.push(Line::plain(
             "Records of switches were lost: there were at least so many, and page faults are not known",
         ));

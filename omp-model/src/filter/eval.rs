@@ -7,8 +7,8 @@ use super::words::Word;
 pub(super) trait KnownValues {
     /// The number of a word; `None` if unknown.
     fn word(&self, word: Word) -> Option<i64>;
-    /// The result of a test of the stack.
-    fn path(&self, test: usize) -> bool;
+    /// The result of a test of the stack; `None` if unknown.
+    fn path(&self, test: usize) -> Option<bool>;
     /// The result of a test of the phases; `None` if unknown.
     fn phase(&self, test: usize) -> Option<bool>;
 }
@@ -19,7 +19,7 @@ pub(super) fn value(node: &Expr, known: &impl KnownValues) -> Option<i64> {
     match node {
         Expr::Number(number) => Some(*number),
         Expr::Word(word) => known.word(*word),
-        Expr::Path(test) => Some(i64::from(known.path(*test))),
+        Expr::Path(test) => known.path(*test).map(i64::from),
         Expr::Phase(test) => known.phase(*test).map(i64::from),
         Expr::Among(inner, ranges) => {
             let value = value(inner, known)?;

@@ -19,6 +19,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 mod time_point;
+mod times;
 mod tokens;
 mod values;
 mod weigh;

@@ -238,8 +238,8 @@ impl KnownValues for At<'_> {
         })
     }
 
-    fn path(&self, test: usize) -> bool {
-        self.weigher.answers[test][self.item.path.0 as usize]
+    fn path(&self, test: usize) -> Option<bool> {
+        Some(self.weigher.answers[test][self.item.path.0 as usize])
     }
 
     fn phase(&self, test: usize) -> Option<bool> {
@@ -410,7 +410,7 @@ impl<'a> Weigher<'a> {
 }
 
 /// Whether an expression can change its value at numbers other than those in its text.
-fn computes(node: &Expr) -> bool {
+pub(super) fn computes(node: &Expr) -> bool {
     match node {
         Expr::Number(_) | Expr::Word(_) | Expr::Path(_) | Expr::Phase(_) => false,
         Expr::Among(inner, _) => !matches!(**inner, Expr::Word(_)),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use experiment::Packed;
 use experiment::header::{Counter, Header};
+use experiment::losses::LossKind;
 use experiment::rows::Blame;
 
 use crate::metrics::{CounterName, Metric};
@@ -92,7 +93,7 @@ pub fn of_counters(header: &Header, metrics: &[Metric]) -> Vec<Notice> {
     };
     let notices = |(counter, it): (CounterName, &Counter)| {
         let counted = it.counted;
-        let (lost, samples, events) = (it.lost, it.samples, it.events);
+        let (lost, samples, events) = (it.lost.count(), it.samples, it.events);
         let all = [
             Notice::CounterScaled { counter, counted },
             Notice::CounterDropped {
@@ -113,6 +114,7 @@ pub fn of_counters(header: &Header, metrics: &[Metric]) -> Vec<Notice> {
 /// The notices for a view with `inferred` of `total` seconds inferred ([`inferred_seconds`]).
 pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
     let losses = &header.losses;
+    let lost = |kind| losses.lost.count(kind);
     let cut = losses.stacks_cut.iter().map(|(_, count)| count).sum();
     let candidates = [
         Notice::Inferred {
@@ -120,15 +122,15 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
             total,
         },
         Notice::SamplesLost {
-            lost: losses.samples,
+            lost: lost(LossKind::Samples),
             taken: header.sampling.samples,
         },
         Notice::OmpRecordsLost {
-            lost: losses.omp_lost,
+            lost: losses.lost.omp_records(),
             taken: losses.omp_taken,
         },
         Notice::InstancesLost {
-            lost: losses.omp_lost.saturating_sub(losses.omp_waits_lost),
+            lost: lost(LossKind::OmpConstructs),
         },
         Notice::StacksCut {
             cut,
@@ -249,6 +251,8 @@ impl fmt::Display for Notice {
 
 #[cfg(test)]
 mod tests {
+    use experiment::losses::Stretch;
+
     use super::*;
     use crate::profile::RefinedState;
     use crate::views::test_profile::TestProfile;
@@ -261,7 +265,11 @@ mod tests {
             events,
             counted,
             samples,
-            lost,
+            lost: vec![Stretch {
+                count: lost,
+                ..Stretch::default()
+            }]
+            .into(),
         };
         let header = Header {
             counters: vec![
@@ -294,10 +302,11 @@ mod tests {
         test.add(&["main"], RefinedState::Serial, 3.0).inferred = true;
         let mut header = Header::default();
         header.sampling.samples = 1_000;
-        header.losses.samples = 5;
         header.losses.omp_taken = 50;
-        header.losses.omp_lost = 50;
-        header.losses.omp_waits_lost = 40;
+        let lost = &mut header.losses.lost;
+        lost.add(LossKind::Samples, (0, 1), 5);
+        lost.add(LossKind::OmpConstructs, (0, 1), 10);
+        lost.add(LossKind::OmpWaits, (0, 1), 40);
         let found = notices(&header, inferred_seconds(&test.profile));
         let expected = [
             Notice::Inferred {

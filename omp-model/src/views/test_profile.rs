@@ -1,5 +1,6 @@
 //! Profiles described by stacks of names, for tests.
 
+use experiment::ids::NameId;
 use experiment::ids::{
     ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };

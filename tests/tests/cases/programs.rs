@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Instant;
 
-use end_to_end::{Outcome, finish, reports, rows, value, watch};
+use end_to_end::{Outcome, finish, lost, reports, rows, value, watch};
 
 use crate::run::Run;
 use crate::shown::{Faults, header, notes};
@@ -198,8 +198,9 @@ pub(crate) fn nonsense_in_rings(run: &Run) -> Result<(), String> {
     faults.unless(duration < wall, || {
         format!("{duration} s of recording in {wall} s")
     });
-    let contexts = &header["header"]["losses"]["sites_lost"];
-    faults.unless(contexts.as_u64().is_some_and(|lost| lost < 1 << 32), || {
+    let contexts = lost(&header["header"]["losses"], "contexts");
+    let contexts: u64 = contexts.iter().map(|(_, _, count)| count).sum();
+    faults.unless(contexts < 1 << 32, || {
         format!("{contexts} calling contexts are lost")
     });
     let mut told = notes(&header);

@@ -117,7 +117,7 @@ fn hidden_lanes(above: u16, below: u16) -> String {
 }
 
 /// The columns of a time.
-fn columns(app: &App, time: Range<u64>, columns: u16) -> Range<u16> {
+pub(super) fn columns(app: &App, time: Range<u64>, columns: u16) -> Range<u16> {
     let range = &app.timeline.range;
     let at = |time: u64| {
         let part = u128::from(time.clamp(range.start, range.end) - range.start);

@@ -7,6 +7,7 @@ mod rows;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
+use report::lost;
 use report::timeline::Activity;
 
 use super::theme::Theme;
@@ -45,6 +46,7 @@ fn seconds(time: u64, step: u64) -> String {
 pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     let parts = app.timeline_parts();
     axis(app, theme, &parts, cells);
+    let has_losses = losses(app, theme, &parts, cells);
     bands::marks(app, theme, &parts, cells);
     bands::regions(app, theme, &parts, cells);
     let mut used = [false; Activity::COUNT];
@@ -64,7 +66,7 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     }
     selected_box(app, &parts, cells);
     cursor(app, &parts, cells);
-    legend(app, theme, parts.legend, &used, cells);
+    legend(app, theme, parts.legend, (&used, has_losses), cells);
     detail::draw(app, theme, parts.detail, cells);
 }
 
@@ -145,6 +147,26 @@ fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
     }
 }
 
+/// The sign of columns in which something was lost.
+const LOST: &str = "?";
+
+/// Marks the times at which something was lost on the axis. Returns whether there are any.
+fn losses(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) -> bool {
+    let header = &app.experiments.all().experiment.header;
+    let losses = lost::within(header, &app.timeline.range);
+    let line = from(parts.axis, parts.label);
+    for stretch in losses.iter().flat_map(|loss| loss.stretches.iter()) {
+        for column in bands::columns(app, stretch.from_ns..stretch.to_ns, line.width) {
+            let mark = Rect::new(line.x + column, line.y, 1, 1).intersection(parts.axis);
+            // Digits of a time are not overwritten.
+            if !mark.is_empty() && cells[(mark.x, mark.y)].symbol() == " " {
+                put(cells, mark, LOST, theme.warning());
+            }
+        }
+    }
+    !losses.is_empty()
+}
+
 /// Marks the box that is selected.
 fn selected_box(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
     let Some(part) = app.selected_box() else {
@@ -191,7 +213,7 @@ fn cursor(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
         let cell = Rect::new(x, parts.axis.y, 1, 1);
         // Digits of a time are not overwritten.
         match cells[(x, parts.axis.y)].symbol() {
-            " " | "┆" => put(cells, cell, "▼", Style::new()),
+            " " | "┆" | LOST => put(cells, cell, "▼", Style::new()),
             _ => cells.set_style(cell, Style::new().add_modifier(Modifier::REVERSED)),
         }
     }
@@ -201,7 +223,7 @@ fn legend(
     app: &App,
     theme: &Theme,
     area: Rect,
-    used: &[bool; Activity::COUNT],
+    (used, has_losses): (&[bool; Activity::COUNT], bool),
     cells: &mut Buffer,
 ) {
     let (mut x, mut y) = (0, 0);
@@ -239,5 +261,8 @@ fn legend(
         }
         SecondLine::Mutexes => word("├┤", theme.faint(), "a mutex held"),
         SecondLine::Cpu | SecondLine::Hidden => {}
+    }
+    if has_losses {
+        word(LOST, theme.warning(), "something was lost");
     }
 }

@@ -4,6 +4,7 @@ use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
 use omp_model::profile::FrameKind;
 use omp_model::views::openmp::locations::ConstructLocation;
+use report::lost;
 use report::timeline::Band;
 
 use super::state::AtCursor;
@@ -38,6 +39,8 @@ impl App {
             None => lines.push("the thread does not live here".to_owned()),
         }
         let moment = self.timeline.time..self.timeline.time + 1;
+        let header = &self.experiments.all().experiment.header;
+        lines.extend(lost::within(header, &moment).iter().map(lost::line));
         for hold in timeline.holds(at_cursor.thread, &moment) {
             let at = ConstructLocation::of_frame(&self.experiments.names(), hold.call);
             lines.push(format!(

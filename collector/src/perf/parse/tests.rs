@@ -158,8 +158,20 @@ fn losses_are_counted_in_both_kinds_of_ring() {
     let mut body = words(&[1, 42]);
     body.extend(sample_id(5, 6, 80));
     let bytes = record(LOST, 0, &body);
-    assert_eq!(from_side_band(&bytes), FromSideBand::Lost(42));
-    assert!(matches!(from_samples(&bytes), FromSamples::Lost(42)));
+    let expected = Lost {
+        count: 42,
+        time: 80,
+    };
+    assert_eq!(from_side_band(&bytes), FromSideBand::Lost(expected));
+    assert!(matches!(from_samples(&bytes), FromSamples::Lost(lost) if lost == expected));
+    // LOST_SAMPLES names no event.
+    let bytes = record(
+        LOST_SAMPLES,
+        0,
+        &[words(&[42]), sample_id(5, 6, 80)].concat(),
+    );
+    assert_eq!(from_side_band(&bytes), FromSideBand::Lost(expected));
+    assert!(matches!(from_samples(&bytes), FromSamples::Lost(lost) if lost == expected));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::activity::Activity;
 use super::slots::Slot;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::json::fields;
+use crate::lost;
 use crate::query::Query;
 
 /// A thread's row.
@@ -32,11 +33,20 @@ pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[TimelineRow]) -> 
         }
         blocks.push(Block::Table(table(group)));
     }
+    let losses = lost::within(&query.all.analysis.experiment.header, range);
+    if !losses.is_empty() {
+        let lines = losses.iter().map(lost::line).map(Line::warning);
+        blocks.push(Block::Lines(lines.collect()));
+    }
     let legend = Activity::ALL.map(|it| Line::plain(format!("  {} {}", it.letter(), it.words())));
     blocks.push(Block::Lines(legend.to_vec()));
     Document {
         title: format!("Timeline from {from:.6} to {to:.6} s"),
-        facts: fields([("from", json!(from)), ("to", json!(to))]),
+        facts: fields([
+            ("from", json!(from)),
+            ("to", json!(to)),
+            ("lost", json!(losses)),
+        ]),
         blocks,
         ..query.document("timeline")
     }
