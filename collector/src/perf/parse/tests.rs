@@ -102,7 +102,7 @@ fn a_fork_names_the_child_and_its_sample_id_the_parent() {
         record.what,
         Side::Fork {
             parent: 10,
-            creator: 10
+            creator: 11
         }
     );
 }
