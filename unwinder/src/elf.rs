@@ -33,10 +33,11 @@ pub enum ElfError {
     #[error("is a damaged ELF file: {0}")]
     Damaged(String),
     /// The file at this path is not the one that was mapped.
-    #[error("was replaced: {}, the mapped file had {expected}", build_id_now(found.as_ref()))]
+    #[error("was replaced: {}, the mapped file had {}", build_id_now(found.as_ref()),
+        expected.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string))]
     Replaced {
         /// The build id of the mapped file.
-        expected: BuildId,
+        expected: Option<BuildId>,
         /// The build id of the file now at the path.
         found: Option<BuildId>,
     },
@@ -273,7 +274,7 @@ mod tests {
     fn the_error_of_a_replaced_file_has_both_build_ids() {
         let id = |text| BuildId::from_hex(text).expect("hexadecimal");
         let replaced = |found| ElfError::Replaced {
-            expected: id("ab01"),
+            expected: Some(id("ab01")),
             found,
         };
         assert_eq!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use experiment::symbols::{Function, FunctionId, InlinedLine, Instruction, SymbolTable};
 use experiment::tables::Tables;
 use iced_x86::{Formatter, GasFormatter, OpKind};
-use unwinder::BuildId;
+use untrusted::printable;
 use unwinder::elf::ElfError;
 
 use crate::builder::TableBuilder;
@@ -96,8 +96,8 @@ fn read(
     file: &Path,
 ) -> Result<Vec<Instruction>, Missing> {
     let module = tables.modules.get(function.module.0);
-    let build_id = module.and_then(|module| BuildId::from_hex(&module.build_id));
-    let symbols = Symbols::open(file, build_id.as_ref())?;
+    let build_id = module.map_or("", |module| module.build_id.as_str());
+    let symbols = Symbols::open_recorded(file, build_id)?;
     let code = ElfFunction {
         name: function.linkage.clone(),
         start: function.address,
@@ -119,6 +119,10 @@ fn read(
         instruction.lines = object.lines(instruction.address, holder.as_ref());
         let is_known = |line: &InlinedLine| (line.source.file.0 as usize) < known.files.len();
         instruction.lines.retain(is_known);
+        instruction
+            .lines
+            .iter_mut()
+            .for_each(InlinedLine::make_printable);
     }
     if instructions.is_empty() {
         return Err(Missing::Code);
@@ -129,9 +133,10 @@ fn read(
 /// `foo`, or `foo+0x12`.
 fn target_name(symbols: &Symbols, address: u64) -> Option<String> {
     let function = symbols.function(address)?;
+    let name = printable(&function.name);
     Some(match address - function.start {
-        0 => function.name,
-        offset => format!("{}+{offset:#x}", function.name),
+        0 => name.into_owned(),
+        offset => format!("{name}+{offset:#x}"),
     })
 }
 
