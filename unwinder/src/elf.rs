@@ -95,7 +95,8 @@ impl ElfFile {
     }
 }
 
-/// The most bytes of a section that are read, inflated.
+/// The most bytes of a section that are read, inflated, and of a segment: a file can be larger than the disk
+/// that it is on.
 pub const LONGEST_SECTION: u64 = 1 << 30;
 
 /// The most bytes that a compressed byte of a section inflates to. Debug information that is repeated
@@ -182,12 +183,13 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The code of the executable segments.
+    /// The code of the executable segments, but of those that are longer than a section that is read.
     #[must_use]
     pub fn code(&self) -> CodeSegments {
         self.0
             .segments()
             .filter(|segment| is_executable(segment.flags()))
+            .filter(|segment| segment.file_range().1 <= LONGEST_SECTION)
             .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
             .collect()
     }

@@ -232,6 +232,20 @@ fn an_experiment_shows_its_own_sources_and_no_others() {
     assert!(!led.contains("the secret"), "{led}");
 }
 
+/// Each line of a source is a row, and a file of line ends is nothing but lines.
+#[test]
+fn of_a_source_without_end_the_beginning_is_shown() {
+    const LINES: usize = 1 << 18;
+    let folder = tempdir().unwrap();
+    with_source(folder.path(), "/home/ann/app.c", None);
+    let archive = folder.path().join("a.er/archives/home/ann");
+    std::fs::create_dir_all(&archive).unwrap();
+    std::fs::write(archive.join("app.c"), "\n".repeat(2 * LINES)).unwrap();
+    let shown = source_of(folder.path(), &[]);
+    assert!(shown.contains("its last 262144 lines are not shown"));
+    assert!(shown.lines().count() < LINES + 20);
+}
+
 /// A FIFO without a writer blocks who opens it, and `/dev/zero` has no end.
 #[test]
 fn what_is_no_regular_file_is_refused_in_one_sentence() {

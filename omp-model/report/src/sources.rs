@@ -10,6 +10,10 @@ use symbolize::search::{Candidate, Place};
 
 use crate::query::Source;
 
+/// The most lines of a source that are shown. Each is a row with a value for each metric: kilobytes for a line
+/// that may be empty.
+const MOST_LINES: usize = 1 << 18;
+
 /// A source file as it is on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
@@ -91,14 +95,24 @@ impl SourceFile {
     }
 
     fn of(recorded: String, path: PathBuf, bytes: &[u8], warning: Option<String>) -> SourceFile {
-        let lines = String::from_utf8_lossy(bytes);
-        let lines = lines
-            .lines()
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.lines();
+        let shown = lines
+            .by_ref()
+            .take(MOST_LINES)
             .map(|line| untrusted::printable(&line.replace('\t', "        ")).into_owned());
+        let shown = shown.collect();
+        let warning = warning.or_else(|| {
+            let left_out = lines.count();
+            (left_out > 0).then(|| {
+                let path = path.display();
+                format!("{path} is too long: its last {left_out} lines are not shown")
+            })
+        });
         SourceFile {
             recorded,
             path: Some(path),
-            lines: lines.collect(),
+            lines: shown,
             warning,
         }
     }

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 /// The longest text that [`printable`] leaves whole, in bytes: as long as a path can be (`PATH_MAX`), and a
-/// line that a pipe takes at once (`PIPE_BUF`). A
-/// report repeats a name in each row of a function's lines and instructions, so that the length of names
-/// multiplies the memory that it takes.
+/// line that a pipe takes at once (`PIPE_BUF`). A report repeats a name in each row of a function's lines and
+/// instructions, so that the length of names multiplies the memory that it takes.
 pub const LONGEST_TEXT: usize = 4095;
 
 /// A name, path or line as text that a terminal shows and never obeys: control characters become
@@ -14,15 +13,13 @@ pub const LONGEST_TEXT: usize = 4095;
 /// characters. A text of more than [`LONGEST_TEXT`] bytes is cut in its middle, where `…` stands: a
 /// name's beginning and its end tell what it is.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let text = match cut(text) {
-        Some((head, tail)) => Cow::Owned([head, tail].join("…")),
-        None => Cow::Borrowed(text),
-    };
-    if text.chars().all(|letter| symbol(letter) == letter) {
-        text
+    let shown = if text.chars().all(|letter| symbol(letter) == letter) {
+        Cow::Borrowed(text)
     } else {
         Cow::Owned(text.chars().map(symbol).collect())
-    }
+    };
+    let cut = cut(&shown).map(|(head, tail)| [head, tail].join("…"));
+    cut.map_or(shown, Cow::Owned)
 }
 
 /// The beginning and the end of a text that is too long.
@@ -64,13 +61,15 @@ mod tests {
     fn a_text_too_long_keeps_its_beginning_and_its_end() {
         let whole = "a".repeat(LONGEST_TEXT);
         assert!(matches!(printable(&whole), Cow::Borrowed(same) if same == whole));
-        for letter in ["a", "\u{e9}", "\u{4e2d}", "\u{1f600}", "\u{301}"] {
+        for letter in ["a", "\u{e9}", "\u{4e2d}", "\u{1f600}", "\u{301}", "\u{1b}"] {
             let text = format!("main{}._omp_fn.0", letter.repeat(LONGEST_TEXT));
             let shown = printable(&text);
+            let letter = printable(letter);
             assert!(shown.len() <= LONGEST_TEXT && shown.len() > LONGEST_TEXT - 16);
             assert!(shown.starts_with(&format!("main{letter}")), "{shown}");
             assert!(shown.ends_with(&format!("{letter}._omp_fn.0")), "{shown}");
             assert_eq!(shown.matches('\u{2026}').count(), 1, "{shown}");
+            assert!(matches!(printable(&shown), Cow::Borrowed(_)));
         }
     }
 

@@ -2,7 +2,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,9 +22,13 @@ int main(void) { return 0; }
 "#;
 
 fn build(flags: &[&str]) -> (TempDir, PathBuf) {
+    build_source(SOURCE, flags)
+}
+
+fn build_source(text: &str, flags: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let [source, program] = ["source.c", "program"].map(|name| folder.path().join(name));
-    fs::write(&source, SOURCE).unwrap();
+    fs::write(&source, text).unwrap();
     let mut gcc = Command::new("gcc");
     let gcc = gcc.args(["-g", "-o"]).arg(&program).args(flags).arg(source);
     assert!(gcc.status().unwrap().success());
@@ -118,4 +122,46 @@ fn a_load_object_without_a_build_id_is_no_file_that_has_one() {
             assert_eq!(code.missing, missing, "{flag}");
         }
     }
+}
+
+/// 300,000 instructions.
+#[test]
+fn of_a_function_without_end_the_beginning_is_shown() {
+    let long = r#"__asm__(".globl long\n.type long,@function\nlong: .fill 300000,1,0x90\n.size long,.-long\n");
+int main(void) { return 0; }
+"#;
+    let (_folder, program) = build_source(long, &["-Wl,--build-id"]);
+    let (tables, _) = recording(&program, &build_id(&program), &["long"]);
+    let table = from_files(&tables);
+    let code = Code::read(&tables, &table, function(&table, "long"), Some(&program));
+    assert_eq!(code.instructions.len(), 1 << 18);
+    assert_eq!(code.missing, Some(Missing::Rest));
+}
+
+/// Of 4 GiB that are on no disk.
+#[test]
+fn a_segment_of_gigabytes_is_not_read() {
+    const LENGTH: u64 = 4 << 30;
+    let (_folder, program) = build(&["-Wl,--build-id"]);
+    let mut bytes = fs::read(&program).unwrap();
+    // Elf64_Ehdr: e_phoff, e_phnum; Elf64_Phdr: p_type, p_flags, p_filesz, p_memsz.
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+    let (first, count) = (word(&bytes, 32) as usize, usize::from(bytes[56]));
+    let segments = (0..count).map(|at| first + 56 * at);
+    let executable: Vec<usize> = segments
+        .filter(|&at| bytes[at..at + 4] == [1, 0, 0, 0] && bytes[at + 4] & 1 != 0)
+        .collect();
+    assert!(!executable.is_empty());
+    for at in executable {
+        for field in [32, 40] {
+            bytes[at + field..at + field + 8].copy_from_slice(&LENGTH.to_le_bytes());
+        }
+    }
+    fs::write(&program, bytes).unwrap();
+    let file = File::options().write(true).open(&program).unwrap();
+    file.set_len(2 * LENGTH).unwrap();
+    let (tables, _) = recording(&program, &build_id(&program), &["work"]);
+    let table = from_files(&tables);
+    let code = Code::read(&tables, &table, function(&table, "work"), Some(&program));
+    assert_eq!(code.missing, Some(Missing::Code));
 }
