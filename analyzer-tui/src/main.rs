@@ -1,5 +1,6 @@
 //! `analyzer`: shows an experiment in a terminal.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(sentence) => {
-            let _ = writeln!(io::stderr(), "analyzer: {sentence}");
+            say(&sentence);
             return ExitCode::from(2);
         }
     };
@@ -23,9 +24,15 @@ fn main() -> ExitCode {
     match terminal::show(source, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // The terminal may be gone, and `eprintln` would panic.
-            let _ = writeln!(io::stderr(), "analyzer: {failure}");
+            say(&failure);
             ExitCode::from(1)
         }
     }
+}
+
+/// Prints a line on standard error. The terminal may be gone, and `eprintln` would panic. Names in it may be
+/// those of files that another user made.
+fn say(message: impl Display) {
+    let line = format!("analyzer: {message}");
+    let _ = writeln!(io::stderr(), "{}", untrusted::printable(&line));
 }

@@ -1,7 +1,7 @@
 //! Copies of load objects and sources in the experiment, so that it can be read on another machine.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use experiment::symbols::SymbolTable;
@@ -40,19 +40,56 @@ pub fn copy(
     failed
 }
 
-/// Copies a file, if there is one of at most this length, to its path below the archive.
+/// Copies a file, if there is one of at most this length, to its path below the archive. The copy has none of
+/// its permissions: a program that sets its user id would do so there, too.
 fn copy_file(from: &Path, archive: &Path, longest: u64) -> io::Result<()> {
-    let is_copied = fs::metadata(from).is_ok_and(|file| file.is_file() && file.len() <= longest);
     let below: PathBuf = from.components().skip(1).collect();
     let is_plain = below
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     let to = archive.join(&below);
-    if !is_copied || !is_plain || to.exists() {
+    if !is_plain || !from.is_file() || to.exists() {
+        return Ok(());
+    }
+    let file = match untrusted::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(()),
+        opened => opened?,
+    };
+    if file.metadata()?.len() > longest {
         return Ok(());
     }
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::copy(from, &to).map(|_| ())
+    io::copy(&mut file.take(longest), &mut File::create_new(&to)?).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_of_a_stored_file_and_has_none_of_its_permissions() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = folder.path().join("archives");
+        let copied = |from: &Path, longest| {
+            copy_file(from, &archive, longest).expect("it is copied or left out");
+            let below = from.strip_prefix("/").expect("an absolute path");
+            fs::metadata(archive.join(below)).ok()
+        };
+        let program = folder.path().join("program");
+        fs::write(&program, "1234").expect("writable");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o6755)).expect("my own");
+        assert!(copied(&program, 3).is_none());
+        let copy = copied(&program, 4).expect("a copy");
+        assert_eq!((copy.len(), copy.permissions().mode() & 0o6111), (4, 0));
+        for unstored in ["/dev/zero", "/proc/self/status", "/nonexistent"] {
+            assert!(
+                copied(Path::new(unstored), u64::MAX).is_none(),
+                "{unstored}"
+            );
+        }
+    }
 }

@@ -11,8 +11,8 @@ const LONGEST_WAIT_MS: i32 = 200;
 
 /// Prints one line, if it can be written: a recording never fails or waits for lack of a reader.
 pub fn say(message: impl Display) {
-    let message = message.to_string();
-    print_line(format!("collect: {}", untrusted::printable(&message)).into_bytes());
+    let line = format!("collect: {message}");
+    print_line(untrusted::printable(&line).into_owned().into_bytes());
 }
 
 /// The same without our name, as gprofng prints it. File names in it need not be UTF-8.

@@ -6,9 +6,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use crate::stop::Stop;
 
-/// Prints a line on standard error, if it can be written: reports do not need it.
+/// Prints a line on standard error, if it can be written: reports do not need it. Names in it may be those
+/// of files that another user made.
 pub(crate) fn say(message: impl Display) {
-    let _ = writeln!(io::stderr(), "er_print: {message}");
+    let line = format!("er_print: {message}");
+    let _ = writeln!(io::stderr(), "{}", untrusted::printable(&line));
 }
 
 /// Standard output, and the file that replaces it.

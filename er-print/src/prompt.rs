@@ -9,6 +9,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Behavior, CompletionType, Config, Context, Editor, Helper};
+use untrusted::printable;
 
 use crate::complete::Known;
 use crate::output::say;
@@ -37,7 +38,11 @@ impl Completer for Completions {
         context: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let Some((from, words)) = self.known.candidates(&line[..at]) else {
-            return self.files.complete(line, at, context);
+            // Anybody may have made a file in the folder. The prompt shows names as they are.
+            let is_text = |found: &Pair| printable(&found.replacement) == found.replacement;
+            let (from, mut files) = self.files.complete(line, at, context)?;
+            files.retain(is_text);
+            return Ok((from, files));
         };
         let pair = |word: String| Pair {
             display: word.clone(),

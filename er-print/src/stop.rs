@@ -38,10 +38,7 @@ impl Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Names may contain line breaks; the message is one line.
-            Stop::Usage(message) | Stop::Data(message) => {
-                f.write_str(&message.replace(['\n', '\r'], " "))
-            }
+            Stop::Usage(message) | Stop::Data(message) => f.write_str(message),
             Stop::CheckFailed => f.write_str("a condition of check does not hold"),
             Stop::PipeClosed => f.write_str("the output was closed"),
             Stop::Quit => f.write_str("quit"),

@@ -17,5 +17,6 @@ pub(crate) fn texts(input: &[u8]) {
     }
     let shown = untrusted::printable(&text);
     assert!(!shown.chars().any(char::is_control), "{shown:?}");
+    assert!(shown.len() <= untrusted::LONGEST_TEXT, "{shown:?}");
     black_box(symbolize::names::demangle(&text));
 }

@@ -3,6 +3,7 @@
 //! The starting point of both readers. Each derived form is computed on first use and cached.
 //! Several threads may request them concurrently.
 
+use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -13,6 +14,7 @@ use experiment::tables::Tables;
 use experiment::union;
 use experiment::{Experiment, OpenError};
 use rustc_hash::FxHashSet;
+use untrusted::printable;
 
 use crate::attribution::{self, Attribution, Slices};
 use crate::filter::{self, AnySample, Filter, Filtered};
@@ -29,8 +31,10 @@ use crate::views::overview::uses_openmp;
 pub struct Analysis {
     /// Its name; the names of several, separated by commas.
     pub name: String,
-    /// The names of its experiments.
+    /// The names of its experiments, as a terminal may show them.
     pub names: Vec<String>,
+    /// Their directories without symbolic links, as they were when they were opened.
+    pub directories: Vec<String>,
     /// The recorded data, without the symbols, which are in [`Analysis::symbols`].
     pub experiment: Experiment,
     /// Symbols of its addresses.
@@ -81,10 +85,13 @@ impl Analysis {
             let evidence = evidence(&experiment);
             constructs::settle(&mut symbols, &experiment.tables, evidence);
         }
-        let name = experiment.path.display().to_string();
+        let path = &experiment.path;
+        let name = printable(&path.to_string_lossy()).into_owned();
+        let directory = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let origins = vec![number; experiment.tables.threads.len()];
         Analysis {
             names: vec![name.clone()],
+            directories: vec![directory.to_string_lossy().into_owned()],
             name,
             warnings,
             ..Analysis::with(experiment, symbols, origins)
@@ -107,6 +114,7 @@ impl Analysis {
         Analysis {
             name: names.join(", "),
             names,
+            directories: parts.iter().flat_map(|it| it.directories.clone()).collect(),
             warnings: warnings.collect(),
             ..Analysis::with(union.experiment, union.symbols, union.origins)
         }
@@ -116,6 +124,7 @@ impl Analysis {
         Analysis {
             name: String::new(),
             names: Vec::new(),
+            directories: Vec::new(),
             experiment,
             symbols,
             warnings: Vec::new(),

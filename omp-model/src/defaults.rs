@@ -1,5 +1,6 @@
 //! Files of defaults for both readers: lines of commands that set options.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,30 +23,24 @@ const LONGEST: u64 = 1 << 20;
 /// ignored, in one clause.
 pub fn read(home: Option<&Path>) -> Vec<(PathBuf, Result<String, String>)> {
     let own = home.map(|home| home.join(".parallax.rc"));
-    let anyone = |_| true;
+    let anyone = |_: &File| Ok(());
     let mut found = vec![(
         "/etc/parallax.rc".into(),
         text("/etc/parallax.rc".as_ref(), anyone),
     )];
     found.extend(own.map(|own| (own.clone(), text(&own, anyone))));
     // The folder may be another user's, and the user need not know that a file of his is there.
-    found.push((
-        ".parallax.rc".into(),
-        text(".parallax.rc".as_ref(), is_trusted),
-    ));
+    let here = |file: &File| is_trusted(file, &std::env::current_dir()?);
+    found.push((".parallax.rc".into(), text(".parallax.rc".as_ref(), here)));
     let exists = |(path, text): (PathBuf, Option<_>)| Some((path, text?));
     found.into_iter().filter_map(exists).collect()
 }
 
-/// The text of a file if its owner is trusted; `None` if there is none, which is the usual case.
-fn text(path: &Path, trusts: impl Fn(u32) -> bool) -> Option<Result<String, String>> {
+/// The text of a file if it is trusted; `None` if there is none, which is the usual case.
+fn text(path: &Path, trusts: impl Fn(&File) -> io::Result<()>) -> Option<Result<String, String>> {
     let read = || {
         let file = untrusted::open(path)?;
-        let owner = file.metadata()?.uid();
-        if !trusts(owner) {
-            let why = format!("it belongs to user {owner}: copy it to use it");
-            return Err(io::Error::new(ErrorKind::PermissionDenied, why));
-        }
+        trusts(&file)?;
         untrusted::read_open(file, LONGEST)
     };
     match read() {
@@ -55,8 +50,23 @@ fn text(path: &Path, trusts: impl Fn(u32) -> bool) -> Option<Result<String, Stri
     }
 }
 
-/// Whether a file of this owner may set defaults for the user of this process.
-fn is_trusted(owner: u32) -> bool {
+/// Whether a file of this folder may set defaults for the user of this process: it is his or root's, and no
+/// link to another place. Whoever owns the folder could make a link to any file that the user can read, and
+/// messages would show its words.
+fn is_trusted(file: &File, folder: &Path) -> io::Result<()> {
+    let owner = file.metadata()?.uid();
+    let why = if !is_users(owner) {
+        format!("it belongs to user {owner}: copy it to use it")
+    } else if untrusted::place(file)?.parent() != Some(folder) {
+        "it is a link to another place: copy it to use it".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(ErrorKind::PermissionDenied, why))
+}
+
+/// Whether an owner is the user of this process, or root.
+fn is_users(owner: u32) -> bool {
     owner == 0 || owner == rustix::process::geteuid().as_raw()
 }
 
@@ -99,6 +109,8 @@ pub fn words(line: &str) -> Result<Vec<String>, Unclosed> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -110,21 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_owner_is_not_trusted_is_ignored_and_said_to_be() {
+    fn a_file_that_is_not_trusted_is_ignored_and_said_to_be() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, own) = (folder.path().join("rc"), rustix::process::geteuid());
-        assert_eq!(text(&path, |_| true), None);
+        let here = std::fs::canonicalize(folder.path()).unwrap();
+        let [path, link] = ["rc", "link"].map(|name| here.join(name));
+        let trusted = |path: &Path| text(path, |file| is_trusted(file, &here));
+        assert_eq!(trusted(&path), None);
         std::fs::write(&path, "limit 5").unwrap();
-        assert!(is_trusted(own.as_raw()) && is_trusted(0) && !is_trusted(own.as_raw() + 1));
-        assert_eq!(text(&path, is_trusted), Some(Ok("limit 5".to_owned())));
-        let ignored = text(&path, |_| false).unwrap().unwrap_err();
-        assert_eq!(
-            ignored,
-            format!("it belongs to user {}: copy it to use it", own.as_raw())
-        );
+        assert_eq!(trusted(&path), Some(Ok("limit 5".to_owned())));
+        // Anybody can make a link to a file of root's.
+        symlink("/etc/passwd", &link).unwrap();
+        let refused = trusted(&link).unwrap().unwrap_err();
+        assert_eq!(refused, "it is a link to another place: copy it to use it");
         // Longer than any that a person writes.
         std::fs::write(&path, vec![b'#'; LONGEST as usize + 1]).unwrap();
-        let refused = text(&path, is_trusted).unwrap().unwrap_err();
+        let refused = trusted(&path).unwrap().unwrap_err();
         assert!(refused.contains("longer than"), "{refused}");
+        let own = rustix::process::geteuid().as_raw();
+        assert!(is_users(own) && is_users(0) && !is_users(own + 1));
     }
 }

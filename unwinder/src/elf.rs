@@ -33,10 +33,11 @@ pub enum ElfError {
     #[error("is a damaged ELF file: {0}")]
     Damaged(String),
     /// The file at this path is not the one that was mapped.
-    #[error("was replaced: {}, the mapped file had {expected}", build_id_now(found.as_ref()))]
+    #[error("was replaced: {}, the mapped file had {}", build_id_now(found.as_ref()),
+        expected.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string))]
     Replaced {
         /// The build id of the mapped file.
-        expected: BuildId,
+        expected: Option<BuildId>,
         /// The build id of the file now at the path.
         found: Option<BuildId>,
     },
@@ -94,7 +95,8 @@ impl ElfFile {
     }
 }
 
-/// The most bytes of a section that are read, inflated.
+/// The most bytes of a section that are read, inflated, and of a segment: a file can be larger than the disk
+/// that it is on.
 pub const LONGEST_SECTION: u64 = 1 << 30;
 
 /// The most bytes that a compressed byte of a section inflates to. Debug information that is repeated
@@ -181,12 +183,13 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The code of the executable segments.
+    /// The code of the executable segments, but of those that are longer than a section that is read.
     #[must_use]
     pub fn code(&self) -> CodeSegments {
         self.0
             .segments()
             .filter(|segment| is_executable(segment.flags()))
+            .filter(|segment| segment.file_range().1 <= LONGEST_SECTION)
             .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
             .collect()
     }
@@ -273,7 +276,7 @@ mod tests {
     fn the_error_of_a_replaced_file_has_both_build_ids() {
         let id = |text| BuildId::from_hex(text).expect("hexadecimal");
         let replaced = |found| ElfError::Replaced {
-            expected: id("ab01"),
+            expected: Some(id("ab01")),
             found,
         };
         assert_eq!(

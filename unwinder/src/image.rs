@@ -263,7 +263,7 @@ impl ImageCache {
                             .is_some_and(|found| found.same_file(expected)) =>
                     {
                         Err(ElfError::Replaced {
-                            expected: expected.clone(),
+                            expected: Some(expected.clone()),
                             found: image.build_id,
                         })
                     }

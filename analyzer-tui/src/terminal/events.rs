@@ -151,7 +151,7 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         if let Some(header) = experiment::read_header(path) {
             text.push_str(&format!(
                 "\n  Command    {}\n  Host       {} ({} CPUs)\n",
-                header.command.join(" "),
+                header.command_line(),
                 header.host,
                 header.cpus,
             ));

@@ -28,7 +28,8 @@ pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result
 
 /// Drops an experiment; the others are numbered anew.
 pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let name = arguments[0].trim_end_matches('/');
+    let name = untrusted::printable(&arguments[0]);
+    let name = name.trim_end_matches('/');
     let is = |experiment: &OpenExperiment| experiment.name.trim_end_matches('/') == name;
     if !session.experiments().iter().any(is) {
         return Err(Stop::Usage(format!(

@@ -103,7 +103,10 @@ pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<()
     let types: Vec<(&str, String)> = known.chain(defined).collect();
     let width = types.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut lines = vec![Line::plain("Types of index objects"), Line::default()];
-    let line = |(name, what): &(&str, String)| Line::plain(format!("    {name:<width$}  {what}"));
+    let line = |(name, what): &(&str, String)| {
+        let padding = " ".repeat(width - name.len());
+        Line::plain(format!("    {name}{padding}  {what}"))
+    };
     lines.extend(types.iter().map(line));
     let row = |(name, what): &(&str, String)| json!({"name": name, "help": what});
     let rows: Value = types.iter().map(row).collect();

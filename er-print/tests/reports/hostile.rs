@@ -13,7 +13,7 @@ use tempfile::tempdir;
 use test_support::Builder;
 
 use crate::handmade;
-use crate::program::er_print;
+use crate::program::{Ended, er_print};
 
 /// Every report, in every format: what is in a name never reaches the terminal as anything but text.
 #[test]
@@ -22,7 +22,9 @@ fn names_are_printed_as_text() {
     let source = folder
         .path()
         .join(format!("app{}.c", handmade::OBEYED.replace('/', "")));
-    handmade::hostile(&folder.path().join("hostile.er"), &source);
+    // Another user can make a folder of any name, and `*.er` on the command line is all of them.
+    let experiment = format!("hostile{}.er", handmade::OBEYED);
+    handmade::hostile(&folder.path().join(&experiment), &source);
     let commands = [
         "-overview",
         "-header",
@@ -44,6 +46,7 @@ fn names_are_printed_as_text() {
         "-OMP_task",
         "-OMP_loop",
         "-OMP_lock",
+        "-experiment_list",
         "-statistics",
         "-metric_list",
     ];
@@ -57,23 +60,93 @@ fn names_are_printed_as_text() {
             "-name",
             "long",
             "-functions",
-            "hostile.er",
+            &experiment,
         ]);
         let ended = er_print(folder.path(), &words);
-        let obeyed = |letter: char| {
-            !matches!(letter, '\n' | '\t')
-                && (letter.is_control() || ('\u{2028}'..='\u{202e}').contains(&letter))
-        };
-        for printed in [&ended.stdout, &ended.stderr] {
-            let line = printed.lines().find(|line| line.contains(obeyed));
-            assert_eq!(line, None, "in mode {mode}");
-        }
+        assert_shows_text_only(&ended);
         assert!(
             ended.stdout.contains("main\u{241b}[2J"),
             "{mode}: {} {}",
             ended.stdout,
             ended.stderr
         );
+    }
+}
+
+fn assert_shows_text_only(ended: &Ended) {
+    let obeyed = |letter: char| {
+        !matches!(letter, '\n' | '\t')
+            && (letter.is_control() || ('\u{2028}'..='\u{202e}').contains(&letter))
+    };
+    for printed in [&ended.stdout, &ended.stderr] {
+        assert_eq!(printed.lines().find(|line| line.contains(obeyed)), None);
+    }
+}
+
+#[test]
+fn names_in_messages_are_printed_as_text() {
+    let folder = tempdir().unwrap();
+    with_source(folder.path(), "/home/ann/app.c", None);
+    let name = format!("a{}", handmade::OBEYED);
+    std::fs::create_dir(folder.path().join(&name)).unwrap();
+    let missing = format!("{name}.er");
+    let wrong: [&[&str]; 7] = [
+        &["-functions", &missing],
+        &["-functions", &name],
+        &[&format!("-{name}"), "a.er"],
+        &["-script", &missing, "a.er"],
+        &["-source", &name, "a.er"],
+        &["-metrics", &name, "a.er"],
+        &["-filters", &name, "a.er"],
+    ];
+    for words in wrong {
+        let ended = er_print(folder.path(), words);
+        assert_shows_text_only(&ended);
+        assert_ne!(ended.code, Some(0), "{words:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}
+
+/// Shells pass a few megabytes.
+#[test]
+fn a_command_of_a_million_arguments_is_cut() {
+    let folder = tempdir().unwrap();
+    let mut make = Builder::new(&vec!["a"; 1_000_000], "/home/ann/app.c");
+    make.process(100, "app", "/home/ann/app");
+    make.write(&folder.path().join("a.er"));
+    for report in ["-header", "-overview", "-experiment_list"] {
+        let ended = er_print(folder.path(), &[report, "a.er"]);
+        assert_eq!(ended.code, Some(0), "{report}: {}", ended.stderr);
+        assert!(ended.stdout.contains("a a a"), "{report}");
+        assert!(ended.stdout.len() < 20_000, "{report}");
+    }
+}
+
+/// A name of 100,000 letters, at each of 1,000 instructions.
+#[test]
+fn a_long_name_is_cut_and_not_multiplied() {
+    const PLACES: u64 = 1_000;
+    let folder = tempdir().unwrap();
+    let mut make = Builder::new(&["./app"], "/home/ann/app.c");
+    make.process(100, "app", "/home/ann/app");
+    let app = make.module("/home/ann/app", RuntimeKind::None);
+    let thread = make.thread(100, ThreadKind::Initial);
+    let name = format!("begin{}end", "a".repeat(100_000));
+    let function = make.unframed_function(app, 0x1000, PLACES, &name, Some(1));
+    for at in 0..PLACES {
+        let frame = make.frame(function, 0x1000 + at, Some(1));
+        let stack = make.stack(&[frame]);
+        handmade::work(&mut make, thread, stack);
+    }
+    make.write(&folder.path().join("a.er"));
+    for mode in ["text", "html", "markdown", "json"] {
+        for report in ["-functions", "-pcs", "-lines", "-fsummary"] {
+            let ended = er_print(folder.path(), &["-printmode", mode, report, "a.er"]);
+            assert_eq!(ended.code, Some(0), "{mode} {report}: {}", ended.stderr);
+            assert!(ended.stdout.contains("beginaaa"), "{mode} {report}");
+            assert!(ended.stdout.contains("aaaend"), "{mode} {report}");
+            assert!(ended.stdout.len() < 20_000_000, "{mode} {report}");
+        }
     }
 }
 
@@ -157,6 +230,20 @@ fn an_experiment_shows_its_own_sources_and_no_others() {
     std::fs::create_dir_all(at("given/deep")).unwrap();
     let led = source_of(folder.path(), &["-setpath", "given/deep"]);
     assert!(!led.contains("the secret"), "{led}");
+}
+
+/// Each line of a source is a row, and a file of line ends is nothing but lines.
+#[test]
+fn of_a_source_without_end_the_beginning_is_shown() {
+    const LINES: usize = 1 << 18;
+    let folder = tempdir().unwrap();
+    with_source(folder.path(), "/home/ann/app.c", None);
+    let archive = folder.path().join("a.er/archives/home/ann");
+    std::fs::create_dir_all(&archive).unwrap();
+    std::fs::write(archive.join("app.c"), "\n".repeat(2 * LINES)).unwrap();
+    let shown = source_of(folder.path(), &[]);
+    assert!(shown.contains("its last 262144 lines are not shown"));
+    assert!(shown.lines().count() < LINES + 20);
 }
 
 /// A FIFO without a writer blocks who opens it, and `/dev/zero` has no end.

@@ -1,6 +1,7 @@
 //! `header.json`: what was recorded, how, and what was lost.
 
 use serde::{Deserialize, Serialize};
+use untrusted::printable;
 
 use crate::losses::{Lost, Stretches};
 
@@ -62,6 +63,14 @@ pub struct Header {
     pub losses: Losses,
     /// What was not permitted or not possible: a sentence each, with what to do about it.
     pub notes: Vec<String>,
+}
+
+impl Header {
+    /// The command as one text, which is cut like a name if it is too long: it can have thousands of
+    /// arguments.
+    pub fn command_line(&self) -> String {
+        printable(&self.command.join(" ")).into_owned()
+    }
 }
 
 /// The place of the target among the processes that a launcher started.

@@ -1,6 +1,10 @@
 //! Names for addresses. They are resolved once, at the end of a recording or by a reader of one
 //! that was cut short, and stored with it, so that a report opens at once and on another machine.
 
+use std::borrow::Cow;
+
+use untrusted::printable;
+
 use crate::ids::{FrameId, ModuleId};
 use crate::numbered::numbered;
 
@@ -58,6 +62,27 @@ pub struct Jump {
 }
 
 impl SymbolTable {
+    /// Makes all names text that a terminal shows and never obeys, as reading an experiment does.
+    pub fn make_printable(&mut self) {
+        let functions = self.functions.iter_mut().flat_map(|function| {
+            let outlined = function.outlined.as_mut();
+            let parent = outlined.and_then(|it| it.parent.as_mut());
+            [&mut function.linkage, &mut function.name]
+                .into_iter()
+                .chain(parent)
+        });
+        let misses = self.misses.iter_mut().map(|miss| &mut miss.1);
+        let locks = self.lock_names.iter_mut().map(|lock| &mut lock.1);
+        let calls = self
+            .code
+            .iter_mut()
+            .filter_map(|code| code.1.calls.as_mut());
+        let names = self.files.iter_mut().chain(functions).chain(misses);
+        names.chain(locks).chain(calls).for_each(make_printable);
+        let lines = self.frames.iter_mut().flat_map(|frame| &mut frame.lines);
+        lines.for_each(InlinedLine::make_printable);
+    }
+
     /// Whether contents with this digest are those of a source file when it was recorded; `None` if it
     /// could not be read then.
     pub fn is_recorded(&self, file: FileId, digest: [u8; 16]) -> Option<bool> {
@@ -279,6 +304,19 @@ pub struct InlinedLine {
     pub function: Option<String>,
     /// The line.
     pub source: SourceLine,
+}
+
+impl InlinedLine {
+    /// Makes the function's name text that a terminal shows and never obeys.
+    pub fn make_printable(&mut self) {
+        self.function.iter_mut().for_each(make_printable);
+    }
+}
+
+fn make_printable(name: &mut String) {
+    if let Cow::Owned(shown) = printable(name) {
+        *name = shown;
+    }
 }
 
 /// A disassembled instruction.

@@ -119,7 +119,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let module = names.tables.modules.get(function.module.0);
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
         let search = &source.settings.annotation.search;
-        let found = search.find(&object, &source.analysis.names);
+        let found = search.find(&object, &source.analysis.directories);
         let code = Code::read(names.tables, names.symbols, id, found.as_deref());
         let found = found.map(|path| path.display().to_string());
         let warning = code.missing.as_ref().map(|missing| match missing {

@@ -26,7 +26,7 @@ impl Numbered<'_> {
     }
 
     fn command(&self) -> Value {
-        Value::Text(self.experiment.experiment.header.command.join(" "))
+        Value::Text(self.experiment.experiment.header.command_line())
     }
 
     fn is_finished(&self) -> Value {

@@ -146,7 +146,7 @@ fn target(experiment: &Experiment) -> Vec<Line> {
     let header = &experiment.header;
     let mut lines = vec![Line::plain(format!(
         "Target command: '{}'",
-        header.command.join(" ")
+        header.command_line()
     ))];
     if header.attached {
         lines.push(Line::plain(

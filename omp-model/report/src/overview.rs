@@ -120,7 +120,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
         .collect();
     let threads: usize = look.overview.threads.iter().map(|(_, count)| count).sum();
     let facts = [
-        ("Target", format!("'{}'", header.command.join(" "))),
+        ("Target", format!("'{}'", header.command_line())),
         ("Host", format!("{} ({} CPUs)", header.host, header.cpus)),
         ("Start", calendar(header.started_unix)),
         ("Duration", duration(header, Some(experiment.duration()))),

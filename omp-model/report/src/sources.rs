@@ -1,13 +1,18 @@
 //! Source files as they are found on this machine.
 
+use std::fs::File;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use experiment::symbols::FileId;
 use symbolize::LONGEST_SOURCE;
 use symbolize::search::{Candidate, Place};
 
 use crate::query::Source;
+
+/// The most lines of a source that are shown. Each is a row with a value for each metric: kilobytes for a line
+/// that may be empty.
+const MOST_LINES: usize = 1 << 18;
 
 /// A source file as it is on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +38,15 @@ impl SourceFile {
         let recorded = symbols.files.get(file.0 as usize);
         let recorded = recorded.cloned().unwrap_or_default();
         let search = &source.settings.annotation.search;
-        let experiments = &source.analysis.names;
+        let experiments = &source.analysis.directories;
         let mut refused = None;
         for Candidate { path, place } in search.candidates(&recorded, experiments) {
-            let bytes = match untrusted::read(&path, LONGEST_SOURCE) {
-                Ok(bytes) => bytes,
+            let opened = untrusted::open(&path).and_then(|file| {
+                let is_inside = is_inside(&file, experiments);
+                Ok((untrusted::read_open(file, LONGEST_SOURCE)?, is_inside))
+            });
+            let (bytes, is_inside) = match opened {
+                Ok(opened) => opened,
                 Err(error) => {
                     if error.kind() != ErrorKind::NotFound && path.is_file() {
                         refused.get_or_insert(format!("cannot read {}: {error}", path.display()));
@@ -47,7 +56,7 @@ impl SourceFile {
             };
             let is_recorded = symbols.is_recorded(file, untrusted::digest(&bytes));
             let is_shown = match place {
-                Place::Experiment => is_inside(&path, experiments),
+                Place::Experiment => is_inside,
                 Place::Given => true,
                 Place::Recorded => is_recorded == Some(true),
             };
@@ -86,14 +95,24 @@ impl SourceFile {
     }
 
     fn of(recorded: String, path: PathBuf, bytes: &[u8], warning: Option<String>) -> SourceFile {
-        let lines = String::from_utf8_lossy(bytes);
-        let lines = lines
-            .lines()
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.lines();
+        let shown = lines
+            .by_ref()
+            .take(MOST_LINES)
             .map(|line| untrusted::printable(&line.replace('\t', "        ")).into_owned());
+        let shown = shown.collect();
+        let warning = warning.or_else(|| {
+            let left_out = lines.count();
+            (left_out > 0).then(|| {
+                let path = path.display();
+                format!("{path} is too long: its last {left_out} lines are not shown")
+            })
+        });
         SourceFile {
             recorded,
             path: Some(path),
-            lines: lines.collect(),
+            lines: shown,
             warning,
         }
     }
@@ -106,12 +125,8 @@ impl SourceFile {
     }
 }
 
-/// Whether a file in an experiment is no link to another place.
-fn is_inside(path: &Path, experiments: &[String]) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let Some(path) = real(path) else {
-        return false;
-    };
-    let mut experiments = experiments.iter().filter_map(|it| real(Path::new(it)));
-    experiments.any(|experiment| path.starts_with(experiment))
+/// Whether an open file is in an experiment: its path may have been a link to another place.
+fn is_inside(file: &File, experiments: &[String]) -> bool {
+    let place = untrusted::place(file);
+    place.is_ok_and(|place| experiments.iter().any(|it| place.starts_with(it)))
 }

@@ -1,18 +1,20 @@
 //! Files whose paths someone else has given: an experiment, a recorded program, an rc file.
 //!
 //! Such a path may name anything. A FIFO would block its reader, a device may act when it is opened,
-//! and a file may be endless or larger than the memory. So only regular files are opened, and whole
-//! files are read up to a limit.
+//! and a file may be endless or larger than the memory; a file of the kernel may act when it is
+//! read. So only stored, regular files are read, and whole files up to a limit.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use md5::{Digest, Md5};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fstatfs};
 
-/// Opens a regular file to read it. Anything else is refused without being opened.
+/// Opens a regular file to read it. Anything else is refused without being opened, and a file of `/proc` or
+/// `/sys` without being read.
 ///
 /// # Errors
 /// Those of `open(2)`; [`ErrorKind::InvalidInput`] for what is no regular file.
@@ -25,6 +27,7 @@ pub fn open(path: &Path) -> io::Result<File> {
         .custom_flags(flags.bits() as i32)
         .open(path)?;
     is_regular(&file.metadata()?)?;
+    is_stored(&file)?;
     Ok(file)
 }
 
@@ -42,13 +45,21 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Those of `read(2)`; [`ErrorKind::FileTooLarge`] for more bytes.
 pub fn read_open(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Its length may not be what its metadata say: files of /proc have none.
+    // Its length may not be what its metadata say: it may grow meanwhile.
     file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let why = format!("it is longer than {limit} bytes");
         return Err(io::Error::new(ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)
+}
+
+/// Where an open file is, without symbolic links. By its path alone another file may have been opened.
+///
+/// # Errors
+/// Those of `readlink(2)`, if there is no `/proc`.
+pub fn place(file: &File) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The MD5 digest of a file's bytes: by it a file is known to be the one that was meant. Nobody can make
@@ -66,8 +77,27 @@ fn is_regular(metadata: &Metadata) -> io::Result<()> {
     }
 }
 
+/// Files of these file systems are regular, too, but what is read from them is made, and may be consumed, by
+/// reading: `/proc/kmsg`, `trace_pipe`.
+const MADE_BY_THE_KERNEL: [u32; 4] = [
+    0x9fa0,      // PROC_SUPER_MAGIC
+    0x6265_6572, // SYSFS_MAGIC
+    0x6462_6720, // DEBUGFS_MAGIC
+    0x7472_6163, // TRACEFS_MAGIC
+];
+
+fn is_stored(file: &File) -> io::Result<()> {
+    if MADE_BY_THE_KERNEL.contains(&(fstatfs(file)?.f_type as u32)) {
+        let why = "it is not a stored file";
+        return Err(io::Error::new(ErrorKind::InvalidInput, why));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
@@ -90,7 +120,8 @@ mod tests {
         assert_eq!(kind(read(&at("text"), 3)), Err(ErrorKind::FileTooLarge));
         // Nobody writes to it, so opening it would block.
         mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).expect("a FIFO");
-        for path in [at("pipe"), at(""), "/dev/zero".into()] {
+        let kernels = ["/dev/zero", "/proc/self/status"].map(PathBuf::from);
+        for path in [at("pipe"), at("")].into_iter().chain(kernels) {
             assert_eq!(
                 kind(read(&path, 4)),
                 Err(ErrorKind::InvalidInput),
@@ -98,5 +129,21 @@ mod tests {
             );
         }
         assert_eq!(kind(read(&at("none"), 4)), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn the_place_of_a_file_is_that_of_the_opened_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = std::fs::canonicalize(folder.path()).expect("it exists");
+        let [link, own, other] = ["link", "own", "other"].map(|name| real.join(name));
+        std::fs::write(&own, "own").expect("writable");
+        std::fs::write(&other, "other").expect("writable");
+        symlink(&other, &link).expect("writable");
+        let file = open(&link).expect("a regular file");
+        // Whoever owns the folder changes the link once the file is open.
+        std::fs::remove_file(&link).expect("writable");
+        symlink(&own, &link).expect("writable");
+        assert_eq!(place(&file).expect("a path"), other);
+        assert_eq!(std::fs::canonicalize(&link).expect("a path"), own);
     }
 }

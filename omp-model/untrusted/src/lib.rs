@@ -4,5 +4,5 @@
 mod file;
 mod text;
 
-pub use file::{digest, open, read, read_open};
-pub use text::printable;
+pub use file::{digest, open, place, read, read_open};
+pub use text::{LONGEST_TEXT, printable};

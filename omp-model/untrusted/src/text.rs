@@ -2,16 +2,36 @@
 
 use std::borrow::Cow;
 
+/// The longest text that [`printable`] leaves whole, in bytes: as long as a path can be (`PATH_MAX`), and a
+/// line that a pipe takes at once (`PIPE_BUF`). A report repeats a name in each row of a function's lines and
+/// instructions, so that the length of names multiplies the memory that it takes.
+pub const LONGEST_TEXT: usize = 4095;
+
 /// A name, path or line as text that a terminal shows and never obeys: control characters become
 /// their symbols (U+2400 and on), and so do line ends, because a name is never longer than a line.
 /// Characters that change the direction of what follows become U+FFFD, as do the other control
-/// characters.
+/// characters. A text of more than [`LONGEST_TEXT`] bytes is cut in its middle, where `…` stands: a
+/// name's beginning and its end tell what it is.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|letter| symbol(letter) == letter) {
+    let shown = if text.chars().all(|letter| symbol(letter) == letter) {
         Cow::Borrowed(text)
     } else {
         Cow::Owned(text.chars().map(symbol).collect())
+    };
+    let cut = cut(&shown).map(|(head, tail)| [head, tail].join("…"));
+    cut.map_or(shown, Cow::Owned)
+}
+
+/// The beginning and the end of a text that is too long.
+fn cut(text: &str) -> Option<(&str, &str)> {
+    const HALF: usize = (LONGEST_TEXT - "…".len()) / 2;
+    if text.len() <= LONGEST_TEXT {
+        return None;
     }
+    let is_boundary = |at: &usize| text.is_char_boundary(*at);
+    let head = (0..=HALF).rev().find(is_boundary)?;
+    let tail = (text.len() - HALF..=text.len()).find(is_boundary)?;
+    Some((&text[..head], &text[tail..]))
 }
 
 const fn symbol(letter: char) -> char {
@@ -36,6 +56,22 @@ const fn symbol(letter: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_too_long_keeps_its_beginning_and_its_end() {
+        let whole = "a".repeat(LONGEST_TEXT);
+        assert!(matches!(printable(&whole), Cow::Borrowed(same) if same == whole));
+        for letter in ["a", "\u{e9}", "\u{4e2d}", "\u{1f600}", "\u{301}", "\u{1b}"] {
+            let text = format!("main{}._omp_fn.0", letter.repeat(LONGEST_TEXT));
+            let shown = printable(&text);
+            let letter = printable(letter);
+            assert!(shown.len() <= LONGEST_TEXT && shown.len() > LONGEST_TEXT - 16);
+            assert!(shown.starts_with(&format!("main{letter}")), "{shown}");
+            assert!(shown.ends_with(&format!("{letter}._omp_fn.0")), "{shown}");
+            assert_eq!(shown.matches('\u{2026}').count(), 1, "{shown}");
+            assert!(matches!(printable(&shown), Cow::Borrowed(_)));
+        }
+    }
 
     #[test]
     fn nothing_in_a_name_moves_the_cursor_or_ends_a_line() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use experiment::symbols::{Function, FunctionId, InlinedLine, Instruction, SymbolTable};
 use experiment::tables::Tables;
 use iced_x86::{Formatter, GasFormatter, OpKind};
-use unwinder::BuildId;
+use untrusted::printable;
 use unwinder::elf::ElfError;
 
 use crate::builder::TableBuilder;
@@ -20,7 +20,7 @@ use crate::symbols::{ElfFunction, Symbols};
 pub struct Code {
     /// In the order of addresses.
     pub instructions: Vec<Instruction>,
-    /// Why the instructions are not shown, if they are not.
+    /// Why the instructions are not shown, or not all of them.
     pub missing: Option<Missing>,
 }
 
@@ -33,7 +33,15 @@ pub enum Missing {
     Changed,
     /// The file has no x86-64 code there.
     Code,
+    /// The function is longer than any that a compiler makes.
+    Rest,
 }
+
+/// The most instructions of a function that are shown. A report has a row of kilobytes for each.
+const MOST_INSTRUCTIONS: usize = 1 << 18;
+
+/// The longest instruction of x86-64, in bytes.
+const LONGEST_INSTRUCTION: usize = 15;
 
 impl fmt::Display for Missing {
     /// The rest of a sentence that begins with the load object's path.
@@ -45,6 +53,10 @@ impl fmt::Display for Missing {
                  not shown",
             ),
             Missing::Code => f.write_str("has no x86-64 code there"),
+            Missing::Rest => write!(
+                f,
+                "has a function of more than {MOST_INSTRUCTIONS} instructions: the others are not shown"
+            ),
         }
     }
 }
@@ -77,10 +89,14 @@ impl Code {
             .ok_or_else(|| Missing::File("there is no such file here".to_owned()))
             .and_then(|file| read(tables, symbols, function, file));
         match read {
-            Ok(instructions) => Code {
-                instructions,
-                missing: None,
-            },
+            Ok(mut instructions) => {
+                let is_whole = instructions.len() <= MOST_INSTRUCTIONS;
+                instructions.truncate(MOST_INSTRUCTIONS);
+                Code {
+                    instructions,
+                    missing: (!is_whole).then_some(Missing::Rest),
+                }
+            }
             Err(missing) => Code {
                 instructions: Vec::new(),
                 missing: Some(missing),
@@ -96,8 +112,8 @@ fn read(
     file: &Path,
 ) -> Result<Vec<Instruction>, Missing> {
     let module = tables.modules.get(function.module.0);
-    let build_id = module.and_then(|module| BuildId::from_hex(&module.build_id));
-    let symbols = Symbols::open(file, build_id.as_ref())?;
+    let build_id = module.map_or("", |module| module.build_id.as_str());
+    let symbols = Symbols::open_recorded(file, build_id)?;
     let code = ElfFunction {
         name: function.linkage.clone(),
         start: function.address,
@@ -111,14 +127,20 @@ fn read(
     let mut builder = TableBuilder::with_files(&known.files);
     let path = file.to_string_lossy();
     let mut object = ObjectResolver::new(&mut builder, function.module, &path, &symbols);
-    let mut instructions = decode(symbols.bytes(&code), code.start, |svma| {
-        target_name(&symbols, svma)
-    });
+    let bytes = symbols.bytes(&code);
+    let bytes = &bytes[..bytes
+        .len()
+        .min((MOST_INSTRUCTIONS + 1) * LONGEST_INSTRUCTION)];
+    let mut instructions = decode(bytes, code.start, |svma| target_name(&symbols, svma));
     for instruction in &mut instructions {
         let holder = symbols.code(instruction.address);
         instruction.lines = object.lines(instruction.address, holder.as_ref());
         let is_known = |line: &InlinedLine| (line.source.file.0 as usize) < known.files.len();
         instruction.lines.retain(is_known);
+        instruction
+            .lines
+            .iter_mut()
+            .for_each(InlinedLine::make_printable);
     }
     if instructions.is_empty() {
         return Err(Missing::Code);
@@ -129,9 +151,10 @@ fn read(
 /// `foo`, or `foo+0x12`.
 fn target_name(symbols: &Symbols, address: u64) -> Option<String> {
     let function = symbols.function(address)?;
+    let name = printable(&function.name);
     Some(match address - function.start {
-        0 => function.name,
-        offset => format!("{}+{offset:#x}", function.name),
+        0 => name.into_owned(),
+        offset => format!("{name}+{offset:#x}"),
     })
 }
 
@@ -163,6 +186,7 @@ fn decode(bytes: &[u8], address: u64, target: impl Fn(u64) -> Option<String>) ->
     };
     code::decode(bytes, address)
         .into_iter()
+        .take(MOST_INSTRUCTIONS + 1)
         .map(shown)
         .collect()
 }

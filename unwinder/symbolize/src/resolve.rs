@@ -24,13 +24,24 @@ use crate::object::ObjectResolver;
 use crate::source::{Files, SymbolSource, source_text};
 use crate::symbols::Symbols;
 
-/// Resolves every frame of `tables` from the files as they are on this machine.
+/// Resolves every frame of a recording that holds no symbols, from the files as they are on this machine.
+///
+/// Anybody may have made it, and the files that it names: their names become text that a terminal shows,
+/// and it has no digests, since nobody says what the sources were when it was recorded.
 pub fn from_files(tables: &Tables) -> SymbolTable {
-    resolve(tables, &mut Files::default())
+    let mut table = names(tables, &mut Files::default());
+    table.make_printable();
+    table
 }
 
-/// Resolves every frame of `tables`.
+/// Resolves every frame of `tables`, and makes digests of the sources: by these a reader will know them.
 pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
+    let mut table = names(tables, source);
+    digest_sources(&mut table, source);
+    table
+}
+
+fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let frames = tables.frames.rows();
     let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();
     order.sort_unstable_by_key(|id| {
@@ -92,7 +103,6 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     find_directives(&mut table, &builder.other_lines, source);
     find_worksharing(&mut table, tables, &barriers, source);
     name_inits(&mut table, tables, source);
-    digest_sources(&mut table, source);
     table.lock_names.sort_unstable_by_key(|row| row.0);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use experiment::tables::Module;
 use rustc_hash::FxHashMap;
-use unwinder::BuildId;
 
 use crate::kallsyms::{self, KernelFunction};
 use crate::symbols::Symbols;
@@ -52,7 +51,7 @@ impl SymbolSource for Files {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
             Symbols::from_bytes(path, bytes)
         } else {
-            Symbols::open(path, BuildId::from_hex(&module.build_id).as_ref())
+            Symbols::open_recorded(path, &module.build_id)
         };
         opened.map_err(|miss| miss.to_string())
     }

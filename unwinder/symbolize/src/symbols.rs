@@ -93,10 +93,33 @@ impl Symbols {
                 .as_ref()
                 .is_some_and(|found| found.same_file(expected))
         {
-            let (expected, found) = (expected.clone(), object.build_id);
-            return Err(unusable(ElfError::Replaced { expected, found }));
+            return Err(unusable(ElfError::Replaced {
+                expected: Some(expected.clone()),
+                found: object.build_id,
+            }));
         }
         Ok(Self::of(&elf, object))
+    }
+
+    /// Opens the symbols of the file at `path` if it is a recorded load object by its build id in
+    /// hexadecimal: anybody may have made the recording, which may name any file. One that had no build id
+    /// has none now.
+    ///
+    /// # Errors
+    /// As [`Symbols::open`].
+    pub fn open_recorded(path: &Path, build_id: &str) -> Result<Self, SymbolsMiss> {
+        let expected = BuildId::from_hex(build_id);
+        let symbols = Self::open(path, expected.as_ref())?;
+        match (expected, symbols.build_id()) {
+            (None, Some(found)) => Err(SymbolsMiss::File {
+                path: path.to_owned(),
+                error: ElfError::Replaced {
+                    expected: None,
+                    found: Some(found.clone()),
+                },
+            }),
+            _ => Ok(symbols),
+        }
     }
 
     /// The symbols of an ELF file held in memory, such as the vDSO.

@@ -72,7 +72,9 @@ fn resolved(
 ) -> Vec<(Option<u32>, Barrier)> {
     let mut tables = Tables::default();
     let path = program.to_string_lossy().into_owned();
-    let build_id = String::new();
+    let symbols = Symbols::open(program, None).unwrap();
+    let build_id = symbols.build_id();
+    let build_id = build_id.map_or_else(String::new, ToString::to_string);
     let module = Module {
         path,
         build_id,

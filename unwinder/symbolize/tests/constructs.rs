@@ -21,7 +21,9 @@ fn table_of(library: &Path) -> SymbolTable {
     let mut tables = Tables::default();
     let module = tables.module(Module {
         path: library.to_str().expect("a plain path").to_owned(),
-        build_id: String::new(),
+        build_id: symbols
+            .build_id()
+            .map_or_else(String::new, ToString::to_string),
         runtime: RuntimeKind::None,
     });
     for function in symbols.functions().filter(|it| is_outlined(&it.name)) {

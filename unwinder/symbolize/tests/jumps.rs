@@ -94,9 +94,11 @@ impl Program {
     }
 
     fn module(&self, tables: &mut Tables) -> ModuleId {
+        let symbols = Symbols::open(&self.path, None).unwrap();
+        let build_id = symbols.build_id();
         tables.module(Module {
             path: self.path.to_str().unwrap().to_owned(),
-            build_id: String::new(),
+            build_id: build_id.map_or_else(String::new, ToString::to_string),
             runtime: RuntimeKind::None,
         })
     }

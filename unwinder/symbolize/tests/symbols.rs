@@ -184,7 +184,7 @@ fn another_build_at_the_same_path_is_refused() {
     let found = image.build_id().cloned();
     assert_eq!(found.as_ref().map(|id| id.as_bytes().len()), Some(20));
     let error = ElfError::Replaced {
-        expected: wrong.clone(),
+        expected: Some(wrong.clone()),
         found: found.clone(),
     };
     assert_eq!(

@@ -133,17 +133,22 @@ fn cut(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let tail_width = width / 3;
-    let mut head = String::new();
-    for letter in text.chars() {
-        if head.width() + letter.width().unwrap_or(0) + tail_width + 1 > width {
-            break;
-        }
-        head.push(letter);
-    }
-    let fits = |at: &usize| text[*at..].width() <= tail_width;
-    let starts = text.char_indices().map(|(at, _)| at);
-    let tail = starts.filter(fits).min().unwrap_or(text.len());
-    format!("{head}…{}", &text[tail..])
+    let head_width = (width - tail_width).saturating_sub(1);
+    let head: usize = fitting(text.chars(), head_width).map(char::len_utf8).sum();
+    let tail: usize = fitting(text.chars().rev(), tail_width)
+        .map(char::len_utf8)
+        .sum();
+    let (head, tail) = (&text[..head], &text[text.len() - tail..]);
+    format!("{head}…{tail}")
+}
+
+/// As many letters as fit a width.
+fn fitting(letters: impl Iterator<Item = char>, width: usize) -> impl Iterator<Item = char> {
+    let mut taken = 0;
+    letters.take_while(move |letter| {
+        taken += letter.width().unwrap_or(0);
+        taken <= width
+    })
 }
 
 /// Lines of cells that stand under each other.
@@ -169,14 +174,15 @@ impl<'a> Lines<'a> {
                 _ => gap,
             };
             let gap = " ".repeat(gap);
-            let padding = width - cell.width();
+            // A width of `format!` has 16 bits.
+            let padding = " ".repeat(width - cell.width());
             let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
             if last_name {
                 text.push_str(&format!(" {cell}"));
             } else if is_row && is_right(style) {
-                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
+                text.push_str(&format!("{padding}{cell}{gap}"));
             } else {
-                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
+                text.push_str(&format!("{cell}{padding}{gap}"));
             }
         }
         text.truncate(start + text[start..].trim_end().len());

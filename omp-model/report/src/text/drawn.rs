@@ -96,7 +96,7 @@ fn aligned(mut drawn: Drawn, table: &Table) -> Drawn {
     if table.has_sides() || table.style == Style::Right {
         let width = drawn.width();
         for cell in &mut drawn.rows {
-            *cell = format!("{:>1$}", "", width - cell.width()) + cell;
+            *cell = " ".repeat(width - cell.width()) + cell;
         }
     }
     drawn

@@ -234,10 +234,11 @@ fn words(table: &Table, at: usize) -> Cells {
     let column = &table.columns[at];
     let rows = table.rows.iter().map(|row| plain(row, at, column));
     let rows: Vec<String> = rows.collect();
-    let width = rows.iter().map(String::len).max().unwrap_or(0);
+    let width = rows.iter().map(|cell| cell.width()).max().unwrap_or(0);
+    let padded = |cell: &String| " ".repeat(width - cell.width()) + cell;
     Cells {
         heading: column.heading.clone(),
-        rows: rows.iter().map(|cell| format!("{cell:>width$}")).collect(),
+        rows: rows.iter().map(padded).collect(),
         ..Cells::default()
     }
 }
