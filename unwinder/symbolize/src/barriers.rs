@@ -64,11 +64,11 @@ fn stands_alone(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
     let Some(function) = symbols.code(address) else {
         return false;
     };
-    if is_on(symbols, address + 1, line) {
+    if is_on(symbols, address.saturating_add(1), line) {
         return false;
     }
     let mut run = 0;
-    for at in function.start..function.start + function.size.min(LARGEST) {
+    for at in function.start..function.start.saturating_add(function.size.min(LARGEST)) {
         run = if is_on(symbols, at, line) { run + 1 } else { 0 };
         if run >= STATEMENT {
             return false;

@@ -52,7 +52,7 @@ impl Symbols {
             for (at, word) in words.skip(3) {
                 let word: &[u8; 4] = word.first_chunk().expect("windows of four bytes");
                 let value = i32::from_le_bytes(*word);
-                let end = start + at as u64 + 4;
+                let end = start.wrapping_add(at as u64 + 4);
                 let lea =
                     matches!(bytes[at - 3..at], [0x48 | 0x4c, 0x8d, mode] if mode & 0xc7 == 5);
                 let target = if lea {

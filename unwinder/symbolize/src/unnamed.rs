@@ -118,7 +118,7 @@ impl Unnamed {
             let length = rest.len().min(usize::try_from(stubs.entry).ok()?);
             let svma = stubs.svma + start;
             let target = self.target(svma, &rest[..length]);
-            Some((svma..svma + length as u64, target))
+            Some((svma..svma.checked_add(length as u64)?, target))
         })
     }
 
