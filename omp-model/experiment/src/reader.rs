@@ -223,10 +223,10 @@ const MOST_LISTED: usize = 1 << 20;
 const MOST_STACKS: usize = 1 << 21;
 
 /// Bytes that the rows kept in memory may take beyond as many as the file has.
-const KEPT_BEYOND: u64 = 64 << 20;
+const KEPT_BEYOND: u64 = 128 << 20;
 
 /// Bytes in memory for a byte of symbols, names or paths, at most.
-const KEPT_OF_TEXT: u64 = 4;
+const KEPT_OF_TEXT: u64 = 2;
 
 /// What has been read so far.
 #[derive(Clone)]

@@ -92,13 +92,13 @@ fn stacks_beyond_those_that_are_kept_are_unknown() {
 fn a_short_file_cannot_fill_the_memory_with_names() {
     let folder = TempExperiment::new("names");
     let (mut tables, mut writer) = recording(&folder);
-    let name = |at: u32| format!("{at:0>2000}");
-    for at in 0..20_000 {
+    let name = |at: u32| format!("{at:0>4000}");
+    for at in 0..40_000 {
         tables.names.intern(name(at));
     }
     writer.append(&tables, &Batch::default()).unwrap();
     let read = Experiment::open(&folder.path).unwrap();
-    assert!(read.tables.names.len() < 20_000);
+    assert!(read.tables.names.len() < 40_000);
     assert_eq!(read.tables.names.get(NameId(1).0), Some(&name(0)));
     let is_told = |warning: &Warning| matches!(warning, Warning::Damaged { what, .. } if what.contains("more rows than"));
     assert!(read.warnings.iter().any(is_told), "{:?}", read.warnings);
