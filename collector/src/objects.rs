@@ -27,7 +27,7 @@ pub struct LoadObjects {
     /// `libcollector.so`, where it is loaded into programs.
     collector: Option<PathBuf>,
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
-    /// Where the files are whose paths in the tables do not lead to them, by path and build id.
+    /// Files that their paths in the tables do not lead to, by path and build id: where they are.
     paths: FxHashMap<(String, String), PathBuf>,
     /// Those that only a process in a mount namespace of its own could see, kept for after its end.
     kept: Vec<File>,
@@ -62,8 +62,8 @@ impl LoadObjects {
         self.collector() == Some(path)
     }
 
-    /// Where the files are whose paths in the tables do not lead to them, by path and build id: paths that
-    /// are not UTF-8, and those of other mount namespaces.
+    /// Files that their paths in the tables do not lead to, by path and build id: where they are. Such paths
+    /// are not UTF-8, or those of other mount namespaces.
     pub(crate) fn paths(&self) -> FxHashMap<(String, String), PathBuf> {
         self.paths.clone()
     }

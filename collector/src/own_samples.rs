@@ -323,7 +323,7 @@ impl OwnSamples {
         self.record(time, (pid, tid), Side::Fork { parent, creator });
         self.record(time, (pid, tid), Side::Wakes);
         self.record(time, (pid, tid), off_cpu(0, 0));
-        // The mappings of one that has ended are forgotten: all of the child's are told.
+        // Those of a parent that has ended are not known any more: the child's are all told as new.
         let parent = self.processes.get(&parent);
         let parent = parent.filter(|parent| !parent.threads.is_empty());
         let process = Process {

@@ -38,7 +38,7 @@ pub trait SymbolSource {
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
-    /// Where the files are whose paths in the tables do not lead to them, by path and build id.
+    /// Files that their paths in the tables do not lead to, by path and build id: where they are.
     pub paths: FxHashMap<(String, String), PathBuf>,
 }
 
