@@ -40,13 +40,17 @@ impl Sum {
         }
     }
 
-    /// Its share, of no one slice.
-    pub(super) const fn share(&self) -> Share {
+    /// Its share, of no one slice. Time at an unknown stack stands at its construct, inferred.
+    pub(super) fn share(&self) -> Share {
+        let origin = match self.stack {
+            StackId::EMPTY => Origin::Construct,
+            _ => Origin::Own,
+        };
         Share {
             count: self.count,
             nanos: self.nanos,
             blame: self.blame,
-            ..Share::none(self.group(), Origin::Own, self.stack, self.kernel)
+            ..Share::none(self.group(), origin, self.stack, self.kernel)
         }
     }
 }
@@ -224,5 +228,7 @@ mod tests {
         assert_eq!((sums[6].stack, sums[6].samples), (StackId(7), 2));
         let unknown = &sums[MOST_SUMS];
         assert_eq!((unknown.stack, unknown.samples), (StackId::EMPTY, 2));
+        assert_eq!(unknown.share().origin, Origin::Construct);
+        assert_eq!(sums[6].share().origin, Origin::Own);
     }
 }
