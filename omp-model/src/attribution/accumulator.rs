@@ -24,6 +24,8 @@ pub(super) struct Sum {
     pub(super) count: u32,
     pub(super) scheduling: Scheduling,
     pub(super) kernel: bool,
+    /// [`Origin::Construct`] where it stands for stacks that are not kept.
+    pub(super) origin: Origin,
     pub(super) role: Option<Role>,
     pub(super) nanos: u64,
     pub(super) blame: f64,
@@ -40,17 +42,13 @@ impl Sum {
         }
     }
 
-    /// Its share, of no one slice. Time at an unknown stack stands at its construct, inferred.
-    pub(super) fn share(&self) -> Share {
-        let origin = match self.stack {
-            StackId::EMPTY => Origin::Construct,
-            _ => Origin::Own,
-        };
+    /// Its share, of no one slice.
+    pub(super) const fn share(&self) -> Share {
         Share {
             count: self.count,
             nanos: self.nanos,
             blame: self.blame,
-            ..Share::none(self.group(), origin, self.stack, self.kernel)
+            ..Share::none(self.group(), self.origin, self.stack, self.kernel)
         }
     }
 }
@@ -100,6 +98,7 @@ impl Accumulator {
             count: 0,
             scheduling: group.scheduling,
             kernel,
+            origin: Origin::Own,
             role: known.role,
             nanos: 0,
             blame: 0.0,
@@ -154,7 +153,8 @@ impl Accumulators {
     }
 
     /// The sum at a group's stack, in the group's accumulator. Its `role` is asked for where it is the
-    /// first one there; beyond [`MOST_SUMS`] its stack counts as unknown.
+    /// first one there; beyond [`MOST_SUMS`] its stack counts as unknown, and its time stands at its
+    /// construct.
     pub(super) fn sum_at(
         &mut self,
         number: u32,
@@ -163,14 +163,19 @@ impl Accumulators {
         role: impl FnOnce(StackId) -> Option<Role>,
     ) -> Known {
         let accumulator = &mut self.by_number[number as usize];
-        let unknown = Sampled {
-            stack: StackId::EMPTY,
-            kernel: false,
-            ..*sampled
-        };
-        let is_kept = self.sums < MOST_SUMS || accumulator.knows(sampled);
         let before = accumulator.sums.len();
-        let known = accumulator.sum_at(group, if is_kept { sampled } else { &unknown }, role);
+        let known = if self.sums < MOST_SUMS || accumulator.knows(sampled) {
+            accumulator.sum_at(group, sampled, role)
+        } else {
+            let unknown = Sampled {
+                stack: StackId::EMPTY,
+                kernel: false,
+                ..*sampled
+            };
+            let known = accumulator.sum_at(group, &unknown, role);
+            accumulator.sums[known.number as usize].origin = Origin::Construct;
+            known
+        };
         self.sums += accumulator.sums.len() - before;
         known
     }
