@@ -127,7 +127,7 @@ pub(super) struct Account {
     /// The end of the open slice: the sums hold time up to and including it.
     pub(super) border: u64,
     pub(super) spent: KeyedSums<Spent>,
-    /// Without switch records: what is known of the time off CPUs.
+    /// Without switch records: time that counts as on a CPU, of which some may turn out to be off one.
     pub(super) untimed: Option<Box<Untimed>>,
     /// Waiting time of dependents, by thread state and scheduling state.
     pub(super) blames: KeyedSums<u64>,
@@ -178,7 +178,7 @@ pub(super) const fn key(thread_state: u32, scheduling: u8) -> u64 {
     (thread_state as u64) << 2 | scheduling as u64
 }
 
-fn scheduling_of(key: u64) -> Scheduling {
+pub(super) fn scheduling_of(key: u64) -> Scheduling {
     Scheduling::from_u8((key & 3) as u8).expect("keys are made from a scheduling")
 }
 
@@ -290,9 +290,6 @@ impl Account {
         let more = if self.paused { 0 } else { passed };
         self.accounted = time;
         self.worked += self.useful_part(more);
-        if self.phase != 0 && more > 0 {
-            *self.phases.at(self.activity.phase_key(self.phase)) += more;
-        }
         if self.dependents > 0 && self.activity.takes_blame && more > 0 {
             *self.blames.at(self.activity.key()) += more * u64::from(self.dependents);
         }
@@ -300,6 +297,10 @@ impl Account {
             && self.activity.scheduling == Scheduling::Running as u8
         {
             untimed.spend((self.activity, self.phase), more);
+            return self.spent.at(self.activity.key());
+        }
+        if self.phase != 0 && more > 0 {
+            *self.phases.at(self.activity.phase_key(self.phase)) += more;
         }
         let spent = self.spent.at(self.activity.key());
         spent.time += more;
@@ -356,17 +357,18 @@ impl Account {
             scheduling: Scheduling::Running as u8,
             ..self.activity
         };
-        let spent = self.spent.at(activity.key());
-        let moved = spent.time.min(nanos);
-        spent.time -= moved;
         let to = Activity {
             thread_state: to.0,
             state: state as u8,
             ..activity
         };
         if let Some(untimed) = &mut self.untimed {
-            untimed.move_time((activity, to), self.phase, moved);
+            self.spent.at(to.key()).intervals += count;
+            return untimed.move_time((activity, to), self.phase, nanos);
         }
+        let spent = self.spent.at(activity.key());
+        let moved = spent.time.min(nanos);
+        spent.time -= moved;
         if self.phase != 0 {
             let from = self.phases.at(activity.phase_key(self.phase));
             let in_phase = moved.min(*from);
@@ -434,15 +436,25 @@ impl Account {
         self.unlisted = end;
     }
 
+    /// The number of the open slice.
+    pub(super) const fn open_slice(&self) -> u32 {
+        (self.border / SLICE.0 - 1) as u32
+    }
+
     /// Makes the open slice's rows and opens the next slice.
     pub(super) fn next_slice(&mut self, thread: ThreadId, rows: &mut Rows) {
+        let open = self.open_slice();
+        let untimed = self.untimed.as_mut();
+        if untimed.is_some_and(|untimed| untimed.next_slice(open)) {
+            self.settle(thread, rows);
+        }
         self.make_rows(thread, rows);
         self.border += SLICE.0;
     }
 
     /// Makes the open slice's rows.
     pub(super) fn make_rows(&mut self, thread: ThreadId, rows: &mut Rows) {
-        let slice = (self.border / SLICE.0 - 1) as u32;
+        let slice = self.open_slice();
         self.spent.drain(|key, spent| {
             if spent.time == 0 && spent.intervals == 0 {
                 return;

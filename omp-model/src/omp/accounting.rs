@@ -161,6 +161,7 @@ impl TimeAccounting {
         if end != account.since {
             account.close(thread, end, &mut self.rows, &mut self.intervals);
         }
+        account.settle(thread, &mut self.rows);
         account.make_rows(thread, &mut self.rows);
         account.end();
         let alive_index = account.alive_index;
@@ -327,7 +328,7 @@ impl TimeAccounting {
     ) {
         if let Some(account) = living(&mut self.accounts, thread) {
             account.advance(thread, time.0, &mut self.rows);
-            account.off_cpu(blocked.0, preempted.0);
+            account.off_cpu(thread, (blocked.0, preempted.0), &mut self.rows);
         }
     }
 
@@ -433,12 +434,14 @@ impl TimeAccounting {
                 &mut self.rows,
                 &mut self.intervals,
             );
+            account.settle(thread, &mut self.rows);
             account.make_rows(thread, &mut self.rows);
         }
     }
 
     /// The rows made since the last call: of slices that were over at the last
-    /// [`TimeAccounting::advance`], of threads that ended, and all after
+    /// [`TimeAccounting::advance`] (where switches are not recorded, at the last call of
+    /// [`TimeAccounting::off_cpu`] of their thread), of threads that ended, and all after
     /// [`TimeAccounting::finish`].
     pub fn take(&mut self) -> Rows {
         std::mem::take(&mut self.rows)

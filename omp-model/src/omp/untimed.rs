@@ -5,17 +5,28 @@
 //! asleep from its waits first, the rest in proportion. A thread that sleeps in its waits also waits
 //! for a CPU at their ends, so then time without a CPU is taken from them first, too. That is an
 //! inference, marked as such by [`experiment::header::Sampling::off_cpu_inferred`].
+//!
+//! Time on a CPU is thus not certain until the next look, which may be slices later where collect itself
+//! gets no CPU. It is held back here until then.
 
+use experiment::ids::{Nanos, PhaseId, ThreadId, ThreadStateId};
+use experiment::rows::{PhaseSum, Sum};
 use experiment::state::{Scheduling, State};
 
-use super::account::{Account, Activity};
+use super::account::{Account, Activity, Rows, scheduling_of};
 use super::keyed_sums::KeyedSums;
+
+/// The most sums that are held back of slices that are over. Beyond, where nobody looks any more, all
+/// count as time on a CPU.
+const MOST_EARLIER: usize = 1 << 12;
 
 /// What a thread did since the last look, and what is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Untimed {
-    /// By phase and thread state: time that counts as on a CPU.
+    /// Of the open slice, by phase and thread state.
     recent: KeyedSums<Recent>,
+    /// The same of slices that are over.
+    earlier: Vec<(u32, Recent)>,
     /// Time asleep that is not in the sums yet, in nanoseconds.
     blocked: u64,
     /// The same of time preempted.
@@ -25,8 +36,8 @@ pub(super) struct Untimed {
 /// Time in one thread state and phase.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
-    /// Nanoseconds.
-    time: u64,
+    /// Nanoseconds by [`Scheduling`].
+    time: [u64; Scheduling::ALL.len()],
     activity: Activity,
     phase: u32,
 }
@@ -34,6 +45,10 @@ struct Recent {
 impl Recent {
     fn is_wait(&self) -> bool {
         State::from_u8(self.activity.state).is_some_and(State::is_wait)
+    }
+
+    const fn on_cpu(&mut self) -> &mut u64 {
+        &mut self.time[Scheduling::Running as usize]
     }
 }
 
@@ -45,81 +60,145 @@ impl Untimed {
     /// The thread counts as on a CPU for `nanos` more, in a thread state and a phase.
     pub(super) fn spend(&mut self, (activity, phase): (Activity, u32), nanos: u64) {
         let recent = self.recent.at(recent_key(activity, phase));
-        recent.time += nanos;
+        *recent.on_cpu() += nanos;
         (recent.activity, recent.phase) = (activity, phase);
     }
 
-    /// So much of the time in one thread state was in another one.
-    pub(super) fn move_time(&mut self, (from, to): (Activity, Activity), phase: u32, nanos: u64) {
+    /// So much of the time in one thread state was in another one. Returns how much was moved: no more
+    /// than is there.
+    pub(super) fn move_time(
+        &mut self,
+        (from, to): (Activity, Activity),
+        phase: u32,
+        nanos: u64,
+    ) -> u64 {
         let recent = self.recent.at(recent_key(from, phase));
-        recent.time = recent.time.saturating_sub(nanos);
-        self.spend((to, phase), nanos);
+        (recent.activity, recent.phase) = (from, phase);
+        let moved = nanos.min(*recent.on_cpu());
+        *recent.on_cpu() -= moved;
+        self.spend((to, phase), moved);
+        moved
     }
+
+    /// The open slice, of this number, is over. Returns whether too much is held back.
+    pub(super) fn next_slice(&mut self, slice: u32) -> bool {
+        let earlier = &mut self.earlier;
+        self.recent.drain(|_, recent| earlier.push((slice, recent)));
+        self.earlier.len() > MOST_EARLIER
+    }
+
+    /// Takes time asleep and time preempted from what is held back.
+    fn take_off_cpu(&mut self, recent: &mut [(u32, Recent)]) {
+        let asleep = Scheduling::Blocked;
+        let slept = take_off(recent, Recent::is_wait, self.blocked, asleep);
+        self.blocked -= slept;
+        self.blocked -= take_off(recent, |_| true, self.blocked, asleep);
+        let ready = Scheduling::Preempted;
+        if slept > 0 {
+            self.preempted -= take_off(recent, Recent::is_wait, self.preempted, ready);
+        }
+        self.preempted -= take_off(recent, |_| true, self.preempted, ready);
+    }
+}
+
+/// Takes up to `nanos` from the time on a CPU in some thread states, in proportion, as time in another
+/// scheduling state. Returns how much.
+fn take_off(
+    recent: &mut [(u32, Recent)],
+    is_meant: impl Fn(&Recent) -> bool,
+    nanos: u64,
+    scheduling: Scheduling,
+) -> u64 {
+    let meant = recent.iter_mut().map(|(_, recent)| recent);
+    let mut meant: Vec<&mut Recent> = meant.filter(|recent| is_meant(recent)).collect();
+    let total: u64 = meant.iter_mut().map(|recent| *recent.on_cpu()).sum();
+    let due = nanos.min(total);
+    if due == 0 {
+        return 0;
+    }
+    let mut taken = 0;
+    for recent in meant {
+        let product = u128::from(*recent.on_cpu()) * u128::from(due);
+        let share = (product / u128::from(total)) as u64;
+        *recent.on_cpu() -= share;
+        recent.time[scheduling as usize] += share;
+        taken += share;
+    }
+    taken
 }
 
 impl Account {
     /// The thread was asleep and preempted for so long since the last call, in nanoseconds.
-    pub(super) fn off_cpu(&mut self, blocked: u64, preempted: u64) {
-        let mut untimed = self.untimed.take().unwrap_or_default();
+    pub(super) fn off_cpu(
+        &mut self,
+        thread: ThreadId,
+        (blocked, preempted): (u64, u64),
+        rows: &mut Rows,
+    ) {
+        let untimed = self.untimed.get_or_insert_default();
         untimed.blocked += blocked;
         untimed.preempted += preempted;
-        let mut recent = Vec::new();
-        untimed.recent.drain(|_, time| recent.push(time));
-        let asleep = Scheduling::Blocked;
-        let slept = self.take_off(&mut recent, Recent::is_wait, untimed.blocked, asleep);
-        untimed.blocked -= slept;
-        untimed.blocked -= self.take_off(&mut recent, |_| true, untimed.blocked, asleep);
-        let ready = Scheduling::Preempted;
-        if slept > 0 {
-            let in_waits = self.take_off(&mut recent, Recent::is_wait, untimed.preempted, ready);
-            untimed.preempted -= in_waits;
-        }
-        untimed.preempted -= self.take_off(&mut recent, |_| true, untimed.preempted, ready);
-        self.untimed = Some(untimed);
+        self.settle(thread, rows);
     }
 
-    /// Moves up to `nanos` from the time on a CPU in some thread states, in proportion, to time in
-    /// another scheduling state. Returns how much.
-    fn take_off(
-        &mut self,
-        recent: &mut [Recent],
-        is_meant: impl Fn(&Recent) -> bool,
-        nanos: u64,
-        scheduling: Scheduling,
-    ) -> u64 {
-        let meant = recent.iter_mut().filter(|recent| is_meant(recent));
-        let meant: Vec<_> = meant.collect();
-        let total: u64 = meant.iter().map(|recent| recent.time).sum();
-        let due = nanos.min(total);
-        let mut moved = 0;
-        for recent in meant {
-            if due == 0 {
-                break;
+    /// Adds to the sums what is held back: it was on a CPU, except for what is known of time off one.
+    pub(super) fn settle(&mut self, thread: ThreadId, rows: &mut Rows) {
+        let open = self.open_slice();
+        let Some(untimed) = &mut self.untimed else {
+            return;
+        };
+        untimed.next_slice(open);
+        let mut recent = std::mem::take(&mut untimed.earlier);
+        untimed.take_off_cpu(&mut recent);
+        for (slice, recent) in recent {
+            for (scheduling, time) in Scheduling::ALL.into_iter().zip(recent.time) {
+                if time == 0 {
+                    continue;
+                }
+                if scheduling != Scheduling::Running && recent.activity.useful {
+                    self.worked = self.worked.saturating_sub(time);
+                }
+                let activity = Activity {
+                    scheduling: scheduling as u8,
+                    ..recent.activity
+                };
+                self.add_time((thread, slice), (activity, recent.phase), time, rows);
             }
-            let product = u128::from(recent.time) * u128::from(due);
-            let share = (product / u128::from(total)) as u64;
-            let running = recent.activity;
-            let off_cpu = Activity {
-                scheduling: scheduling as u8,
-                ..running
-            };
-            let on_cpu = self.spent.at(running.key());
-            // The rest is in the slice before.
-            let share = share.min(on_cpu.time);
-            on_cpu.time -= share;
-            self.spent.at(off_cpu.key()).time += share;
-            if recent.phase != 0 {
-                let in_phase = self.phases.at(running.phase_key(recent.phase));
-                let part = share.min(*in_phase);
-                *in_phase -= part;
-                *self.phases.at(off_cpu.phase_key(recent.phase)) += part;
-            }
-            if running.useful {
-                self.worked = self.worked.saturating_sub(share);
-            }
-            recent.time -= share;
-            moved += share;
         }
-        moved
+    }
+
+    /// Adds time to the sums of the open slice, or makes rows for one that is over.
+    fn add_time(
+        &mut self,
+        (thread, slice): (ThreadId, u32),
+        (activity, phase): (Activity, u32),
+        nanos: u64,
+        rows: &mut Rows,
+    ) {
+        if slice == self.open_slice() {
+            self.spent.at(activity.key()).time += nanos;
+            if phase != 0 {
+                *self.phases.at(activity.phase_key(phase)) += nanos;
+            }
+            return;
+        }
+        rows.sums.push(Sum {
+            slice,
+            thread,
+            thread_state: ThreadStateId(activity.thread_state),
+            scheduling: scheduling_of(activity.key()),
+            time: Nanos(nanos),
+            count: 0,
+        });
+        if phase != 0 {
+            rows.phase_sums.push(PhaseSum {
+                slice,
+                thread,
+                phase: PhaseId(phase),
+                state: State::from_u8(activity.state).expect("it was one"),
+                scheduling: scheduling_of(activity.key()),
+                time: Nanos(nanos),
+            });
+        }
     }
 }

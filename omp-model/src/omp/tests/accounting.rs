@@ -430,3 +430,50 @@ fn time_off_cpus_without_switches_is_taken_from_waits_first() {
     assert_eq!(of(6), [0, 0, 100, 0]);
     assert_eq!(of(7).iter().sum::<u64>(), 300);
 }
+
+#[test]
+fn time_off_cpus_without_switches_is_taken_from_slices_that_are_over_too() {
+    let mut accounting = accounting();
+    let off_cpu = |accounting: &mut TimeAccounting, time, blocked, preempted| {
+        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)));
+    };
+    off_cpu(&mut accounting, 0, 0, 0);
+    set_state(&mut accounting, 0, 5, State::Work);
+    accounting.advance(Nanos(SECOND));
+    accounting.advance(Nanos(2 * SECOND));
+    assert_eq!(accounting.take().sums, [], "nothing is certain yet");
+    // For a tenth of three seconds and a half it was on a CPU.
+    let (end, ran) = (3 * SECOND + SECOND / 2, SECOND / 10 * 7 / 2);
+    off_cpu(&mut accounting, end, 0, end - ran);
+    assert_eq!(accounting.worked(T, Nanos(end)), Nanos(ran));
+    accounting.exit(T, Nanos(end));
+    let (on, ready) = (Scheduling::Running, Scheduling::Preempted);
+    let of_slice = |slice, time: u64, count| {
+        [
+            sum(slice, 5, on, time / 10, count),
+            sum(slice, 5, ready, time / 10 * 9, 0),
+        ]
+    };
+    let expected = [
+        of_slice(0, SECOND, 0),
+        of_slice(1, SECOND, 0),
+        of_slice(2, SECOND, 0),
+        of_slice(3, SECOND / 2, 1),
+    ];
+    assert_eq!(sorted(accounting.take().sums), expected.concat());
+}
+
+#[test]
+fn time_that_nobody_looks_at_is_not_held_back_for_ever() {
+    let mut accounting = accounting();
+    accounting.off_cpu(T, Nanos(0), (Nanos(0), Nanos(0)));
+    let mut slices = 0;
+    for slice in 1..10_000 {
+        accounting.advance(Nanos(slice * SECOND));
+        slices += accounting.take().sums.len();
+    }
+    assert!(slices > 5_000, "{slices}");
+    accounting.finish(Nanos(10_000 * SECOND));
+    let last = accounting.take();
+    assert_eq!((slices + last.sums.len()) as u64, 10_000);
+}
