@@ -7,7 +7,7 @@
 //! in it, or where it lives from one look to another; the first one always is.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use omp_ring::samples::{SampleReader, SampledThread, TakenSample};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,7 +41,7 @@ pub struct OwnSamples {
     ended_cpu: u64,
     /// Periods of the timers without a sample.
     missed: u64,
-    /// How long the last look took.
+    /// The CPU time that the last look took.
     look_took: Duration,
 }
 
@@ -84,7 +84,8 @@ struct Thread {
     /// Time off CPUs that records have told, preempted or asleep.
     told: u64,
     preempted: u64,
-    is_asleep: bool,
+    /// Since when it is known to be off CPUs.
+    stopped: Option<u64>,
     /// When it closed its slot, and its CPU time by then.
     until: Option<(u64, u64)>,
 }
@@ -110,7 +111,7 @@ impl OwnSamples {
 
     /// Looks at all processes. Returns what happened since the last look, in no order.
     pub fn look(&mut self) -> Vec<SideRecord> {
-        let begun = Instant::now();
+        let begun = sys::own_cpu_seconds();
         if !self.processes.contains_key(&self.first) {
             self.begin_process(self.first, 0);
         }
@@ -125,7 +126,7 @@ impl OwnSamples {
             self.look_at(pid, tids, (listed, now));
         }
         self.looked = now;
-        self.look_took = begun.elapsed();
+        self.look_took = Duration::from_secs_f64((sys::own_cpu_seconds() - begun).max(0.0));
         std::mem::take(&mut self.records)
     }
 
@@ -310,7 +311,7 @@ impl OwnSamples {
                     creator: pid,
                 },
             );
-            self.record(since, ids, Side::Wakes);
+            self.record(since, ids, Side::Goes);
             self.record(since, ids, off_cpu(0, 0));
         }
     }
@@ -321,7 +322,7 @@ impl OwnSamples {
         let parent = parent.unwrap_or(self.first);
         let creator = parent;
         self.record(time, (pid, tid), Side::Fork { parent, creator });
-        self.record(time, (pid, tid), Side::Wakes);
+        self.record(time, (pid, tid), Side::Goes);
         self.record(time, (pid, tid), off_cpu(0, 0));
         // Those of a parent that has ended are not known any more: the child's are all told as new.
         let parent = self.processes.get(&parent);
@@ -369,7 +370,9 @@ impl OwnSamples {
         };
         let (mut told, mut children) = (Vec::new(), Vec::new());
         for (&tid, thread) in &mut process.threads {
-            let has_run = thread.look((looked, now), |time, what| told.push((time, tid, what)));
+            let has_run = thread.look((pid, tid), (looked, now), |time, what| {
+                told.push((time, tid, what))
+            });
             if has_run && self.follow {
                 children.extend(proc::children((pid, tid)));
             }
@@ -493,14 +496,19 @@ impl Thread {
             counts: counts.unwrap_or_default(),
             told: 0,
             preempted: 0,
-            is_asleep: false,
+            stopped: None,
             until: None,
         }
     }
 
     /// Compares the kernel's counts with those of the last look, at `looked`. Returns whether it has run
     /// since.
-    fn look(&mut self, (looked, now): (u64, u64), mut tell: impl FnMut(u64, Side)) -> bool {
+    fn look(
+        &mut self,
+        ids: (i32, i32),
+        (looked, now): (u64, u64),
+        mut tell: impl FnMut(u64, Side),
+    ) -> bool {
         let looked = looked.max(self.since);
         let Some(counts) = self.cpu_times.as_ref().and_then(CpuTimes::read) else {
             return false;
@@ -511,20 +519,28 @@ impl Thread {
             // Too short to tell.
             return false;
         }
-        if self.is_asleep {
-            if !has_run {
+        match self.stopped {
+            Some(_) if !has_run => {
                 self.told += now - looked;
                 return false;
             }
-            self.is_asleep = false;
-            tell(looked, Side::Wakes);
-        } else if !has_run {
-            self.is_asleep = true;
-            // Up to the last look it ran for as long as the counts say.
-            self.tell_off_cpu(looked, 0, &mut tell);
-            tell(looked, Side::Sleeps);
-            self.told += now - looked;
-            return false;
+            Some(since) => {
+                self.stopped = None;
+                tell(looked, Side::Goes);
+                // What it waited for a CPU meanwhile is told already.
+                let waited = counts.preempted.saturating_sub(before.preempted);
+                self.preempted += waited.min(looked.saturating_sub(since));
+            }
+            None if !has_run => {
+                self.stopped = Some(looked);
+                // Up to the last look it ran for as long as the counts say.
+                self.tell_off_cpu(looked, 0, &mut tell);
+                let ready = proc::is_ready(ids);
+                tell(looked, Side::Stops { ready });
+                self.told += now - looked;
+                return false;
+            }
+            None => {}
         }
         self.tell_off_cpu(now, TICK, &mut tell);
         true
@@ -535,10 +551,10 @@ impl Thread {
     fn end(&mut self, (until, cpu_time): (u64, u64), mut tell: impl FnMut(u64, Side)) -> u64 {
         let ran = cpu_time.saturating_sub(self.counts.on_cpu);
         self.counts.on_cpu += ran;
-        if !self.is_asleep {
+        if self.stopped.is_none() {
             self.tell_off_cpu(until, 0, &mut tell);
         } else if ran > 0 {
-            tell(until.saturating_sub(ran), Side::Wakes);
+            tell(until.saturating_sub(ran), Side::Goes);
         }
         until
     }
@@ -570,7 +586,7 @@ mod tests {
             counts: proc::Counts::default(),
             told: 0,
             preempted: 0,
-            is_asleep: false,
+            stopped: None,
             until: None,
         }
     }

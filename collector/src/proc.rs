@@ -22,9 +22,20 @@ pub(crate) fn name((pid, tid): (i32, i32)) -> Option<Box<str>> {
 
 /// The parent of a process.
 pub(crate) fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat(&format!("/proc/{pid}/stat"), 1)?.parse().ok()
+}
+
+/// Whether a thread runs, or would if it had a CPU.
+pub(crate) fn is_ready((pid, tid): (i32, i32)) -> bool {
+    stat(&format!("/proc/{pid}/task/{tid}/stat"), 0).is_some_and(|state| state == "R")
+}
+
+/// A field of a `stat` file, counted from the state. The name before it may hold anything.
+fn stat(path: &str, field: usize) -> Option<String> {
+    let stat = fs::read_to_string(path).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+    let field = fields.split_ascii_whitespace().nth(field)?;
+    Some(field.to_owned())
 }
 
 /// The processes that a thread has created and that have not been reaped. None where the kernel does not
@@ -158,6 +169,8 @@ mod tests {
         let pid = std::process::id() as i32;
         assert!(threads(pid).expect("it lives").contains(&pid));
         assert!(parent(pid).is_some_and(|parent| parent > 0));
+        let tids = threads(pid).expect("it lives");
+        assert!(tids.iter().any(|tid| is_ready((pid, *tid))), "this one");
         assert!(name((pid, pid)).is_some_and(|name| !name.is_empty()));
         let (executable, mappings) = mappings(pid);
         let own = std::env::current_exe().expect("it has one");

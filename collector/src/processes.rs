@@ -298,7 +298,7 @@ impl Processes {
                 }
                 emit_event(thread, switch_event(&what));
             }
-            Side::Sleeps | Side::Wakes | Side::OffCpu { .. } => {
+            Side::Stops { .. } | Side::Goes | Side::OffCpu { .. } => {
                 if let Some(thread) = self.thread_at(tid, time) {
                     emit_event(thread, switch_event(&what));
                 }
@@ -646,8 +646,10 @@ impl Processes {
 /// The event of a context switch, or of what is known without.
 fn switch_event(switch: &Side) -> What {
     match switch {
-        Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
-        Side::SwitchOut { .. } | Side::Sleeps => What::SwitchOut(Scheduling::Blocked),
+        Side::SwitchOut { preempted: true } | Side::Stops { ready: true } => {
+            What::SwitchOut(Scheduling::Preempted)
+        }
+        Side::SwitchOut { .. } | Side::Stops { .. } => What::SwitchOut(Scheduling::Blocked),
         Side::OffCpu { blocked, preempted } => What::OffCpu {
             blocked: Nanos(*blocked),
             preempted: Nanos(*preempted),

@@ -279,12 +279,15 @@ pub enum Side {
         /// It was still runnable.
         preempted: bool,
     },
-    /// Without switch records: the thread slept from then on.
-    Sleeps,
-    /// Without switch records: the thread sleeps no more.
-    Wakes,
+    /// Without switch records: the thread was off a CPU from then on.
+    Stops {
+        /// It was ready to run.
+        ready: bool,
+    },
+    /// Without switch records: the thread may be on a CPU again.
+    Goes,
     /// Without switch records: since its last such record the thread was off a CPU for so long while
-    /// it was not known to sleep, in nanoseconds.
+    /// it was not known to be, in nanoseconds.
     OffCpu {
         /// Time asleep.
         blocked: u64,
