@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) shown: report::Settings,
     /// Text or JSON.
     pub(crate) print: PrintMode,
+    /// What pages for browsers hold.
+    pub(crate) page: report::page::Choice,
     /// The layout of tables in text.
     pub(crate) layout: Layout,
     /// The filter of `filters`.
@@ -221,6 +223,11 @@ impl<'a> Session<'a> {
         let cuts_names = self.settings.style.form == NameForm::Short;
         let width = self.output.width()?;
         Some(Screen { width, cuts_names })
+    }
+
+    /// Prints a text as it is.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
+        self.output.print(text)
     }
 
     /// Prints a document in the current format.

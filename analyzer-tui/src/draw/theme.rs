@@ -175,17 +175,3 @@ pub const fn web_change(change: Change) -> &'static str {
         Change::MuchMore => "#e69f00",
     }
 }
-
-/// The colour of a family in a picture, as `#rrggbb`: Okabe and Ito's own.
-pub const fn web_colour(family: Family) -> &'static str {
-    match family {
-        Family::Serial => "#56b4e9",
-        Family::Work => "#009e73",
-        Family::Runtime => "#cc79a7",
-        Family::Barrier => "#d55e00",
-        Family::Exclusion => "#f0e442",
-        Family::Task => "#0072b2",
-        Family::Idle => "#999999",
-        Family::Unknown => "#dddddd",
-    }
-}

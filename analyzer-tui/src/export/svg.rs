@@ -8,7 +8,7 @@ use report::json::mode_name;
 use report::timeline::{Activity, Slot};
 
 use crate::axis::{Tick, ticks};
-use crate::draw::theme::{web_change, web_colour};
+use crate::draw::theme::web_change;
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
 use crate::text_fit::fit_name;
@@ -64,7 +64,7 @@ pub(super) fn flame(app: &App) -> String {
         let name = &tree.label(flame.row);
         let colour = match (is_compared, Activity::of_name(tree.name(flame.row))) {
             (true, _) => web_change(change(tree, flame.row, at)),
-            (false, Some(activity)) => web_colour(activity.family()),
+            (false, Some(activity)) => activity.family().colour(),
             (false, None) => "#eed9a0",
         };
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
@@ -167,7 +167,7 @@ fn draw_slots(slots: &[Slot], y: f64, inside: &mut String) {
         if let Some(activity) = same[0].main() {
             let x = LABEL + start as f64;
             let size = (same.len() as f64, LINE - 6.0);
-            let colour = web_colour(activity.family());
+            let colour = activity.family().colour();
             inside.push_str(&rectangle((x, y), size, colour, activity.words()));
         }
         start += same.len();
@@ -187,7 +187,7 @@ fn draw_slots(slots: &[Slot], y: f64, inside: &mut String) {
 fn legend(top: f64, inside: &mut String) -> f64 {
     let (mut x, mut y) = (LABEL, top);
     for activity in Activity::ALL {
-        let colour = web_colour(activity.family());
+        let colour = activity.family().colour();
         let words = activity.words();
         inside.push_str(&rectangle((x, y), (10.0, 10.0), colour, words));
         inside.push_str(&format!(

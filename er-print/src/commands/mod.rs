@@ -7,6 +7,7 @@ pub(crate) mod experiments;
 mod filters;
 mod fragment;
 mod index;
+mod page;
 mod program;
 mod settings;
 mod table;

@@ -6,7 +6,7 @@ use report::reports::{self, Build, REPORTS, Report};
 
 use super::{
     Action, Command, Group, annotation, check, defaults, experiments, filters, fragment, index,
-    program, settings,
+    page, program, settings,
 };
 use crate::session::Session;
 use crate::stop::Stop;
@@ -150,6 +150,9 @@ const OTHERS: &[Command] = &[
     on_session(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     on_session(Group::Output, "printmode", "MODE", "print text, json, html, markdown, or a sign such as , between cells", settings::printmode),
 
+    on_experiments(RUN, "report", "FILE", "write a page for a browser with every view, in one file; - is standard output", page::report),
+    on_session(RUN, "no_source", "", "leave source text out of report's page", page::no_source),
+    on_session(RUN, "redact", "", "leave the folders of paths out of report's page", page::redact),
     on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),
     on_session(RUN, "procstats", "", "show what er_print itself has used", program::procstats),

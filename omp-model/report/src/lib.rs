@@ -33,6 +33,7 @@ pub mod objects;
 mod openmp;
 mod origin;
 pub mod overview;
+pub mod page;
 mod phases;
 pub mod prune;
 pub mod query;

@@ -63,6 +63,23 @@ pub enum Family {
     Unknown,
 }
 
+impl Family {
+    /// Its colour in a picture or on a page, as `#rrggbb`: Okabe and Ito's (Color Universal Design, 2008),
+    /// made for all kinds of colour vision.
+    pub const fn colour(self) -> &'static str {
+        match self {
+            Family::Serial => "#56b4e9",
+            Family::Work => "#009e73",
+            Family::Runtime => "#cc79a7",
+            Family::Barrier => "#d55e00",
+            Family::Exclusion => "#f0e442",
+            Family::Task => "#0072b2",
+            Family::Idle => "#999999",
+            Family::Unknown => "#dddddd",
+        }
+    }
+}
+
 impl Activity {
     /// The number of activities.
     pub const COUNT: usize = 15;

@@ -125,6 +125,11 @@ impl Timeline {
         self.lives.get(thread.index()).cloned().unwrap_or(0..0)
     }
 
+    /// The listed intervals of a thread, by time.
+    pub fn intervals(&self, thread: ThreadId) -> &[Interval] {
+        self.intervals.of(thread)
+    }
+
     /// The listed interval that a thread is in at a moment.
     pub fn interval(&self, thread: ThreadId, time: Nanos) -> Option<&Interval> {
         let rows = self.intervals.of(thread);

@@ -1,0 +1,240 @@
+//! Documents as the page's script reads them.
+//!
+//! JSON for scripts has each row by itself; here columns are lists, which are half as long and packed
+//! together a third. A block whose text has a layout of its own is written as that text.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{
+    Block, Column, Document, Line, Mark, Role, Row, Style, Table, Target, Value,
+};
+use crate::text::{self, Layout, address};
+
+/// A document.
+pub(super) fn document(document: &Document) -> Json {
+    let blocks: Vec<Json> = document.blocks.iter().map(block).collect();
+    let numbers = document.about.as_ref().map(|about| &about.numbers);
+    json!({
+        "view": document.view,
+        "title": document.title,
+        "sides": numbers,
+        "blocks": blocks,
+        "warnings": document.warnings,
+        "notices": document.notices,
+    })
+}
+
+fn block(block: &Block) -> Json {
+    match block {
+        Block::Lines(lines) => json!({"lines": lines_of(lines)}),
+        Block::Table(table) if has_own_layout(table) => json!({"text": text_of(block)}),
+        Block::Table(table) => table_of(table),
+    }
+}
+
+/// Whether rows are no rows of cells as a text shows them.
+fn has_own_layout(table: &Table) -> bool {
+    table.is_facts() || table.style == Style::Records || table.parts.len() > 1
+}
+
+fn text_of(block: &Block) -> String {
+    let document = Document {
+        blocks: vec![block.clone()],
+        is_bare: true,
+        ..Document::default()
+    };
+    text::render(&document, Layout::Aligned)
+}
+
+/// Each line as its text and its mark.
+fn lines_of(lines: &[Line]) -> Vec<Json> {
+    let line = |line: &Line| match mark(line.mark) {
+        "" => json!(line.text),
+        mark => json!([line.text, mark]),
+    };
+    lines.iter().map(line).collect()
+}
+
+const fn mark(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Plain => "",
+        Mark::Strong => "strong",
+        Mark::Warning => "warning",
+    }
+}
+
+fn table_of(table: &Table) -> Json {
+    let part = table.parts.first();
+    let is_shown = |column: &Column| match part {
+        Some(part) => part.columns.contains(&column.id),
+        None => column.is_visible(),
+    };
+    let shown: Vec<usize> = (0..table.columns.len())
+        .filter(|&at| is_shown(&table.columns[at]) && !table.columns[at].is_name())
+        .collect();
+    let columns: Vec<Json> = shown.iter().map(|&at| column(&table.columns[at])).collect();
+    let sides = table.rows.iter().map(|row| row.values.len()).max();
+    let values: Vec<Vec<Vec<Json>>> = (0..sides.unwrap_or(0))
+        .map(|side| {
+            let of = |&at: &usize| table.rows.iter().map(|row| cell(row, side, at)).collect();
+            shown.iter().map(of).collect()
+        })
+        .collect();
+    let whole: Vec<Vec<f64>> = table
+        .whole
+        .iter()
+        .map(|side| {
+            let of = |&at: &usize| rounded(side.get(at).copied().unwrap_or(0.0));
+            shown.iter().map(of).collect()
+        })
+        .collect();
+    let mut fields = Map::new();
+    fields.insert("columns".to_owned(), json!(columns));
+    fields.insert("heading".to_owned(), json!(heading_of_names(table)));
+    let names: Vec<&str> = table.rows.iter().map(|row| name(table, row)).collect();
+    fields.insert("names".to_owned(), json!(names));
+    fields.insert("values".to_owned(), json!(values));
+    fields.insert("whole".to_owned(), json!(whole));
+    if table.rows.iter().any(|row| row.node.is_some()) {
+        let depth = |row: &Row| row.node.map_or(0, |node| node.depth);
+        let depths: Vec<u32> = table.rows.iter().map(depth).collect();
+        fields.insert("depths".to_owned(), json!(depths));
+    }
+    let foot = lines_of(&table.foot);
+    let sparse = [
+        ("roles", by_row(table, |row| text_or_none(role(row.role)))),
+        ("marks", by_row(table, |row| text_or_none(mark(row.mark)))),
+        (
+            "tails",
+            by_row(table, |row| text_or_none(&row.tail(&table.columns))),
+        ),
+        (
+            "decimals",
+            by_row(table, |row| row.decimals.map(|it| json!(it))),
+        ),
+        ("notes", by_row(table, notes)),
+        ("targets", by_row(table, target)),
+    ];
+    for (key, rows) in sparse {
+        if !rows.is_empty() {
+            fields.insert(key.to_owned(), Json::Object(rows));
+        }
+    }
+    let flags = [
+        ("annotated", table.style == Style::Annotated),
+        ("sides", table.has_sides()),
+    ];
+    for (key, _) in flags.into_iter().filter(|(_, is)| *is) {
+        fields.insert(key.to_owned(), json!(true));
+    }
+    let words = [("empty", json!(table.empty)), ("foot", json!(foot))];
+    fields.extend(words.map(|(key, value)| (key.to_owned(), value)));
+    if table.has_sides() {
+        fields.insert("compare".to_owned(), json!(table.compare.word()));
+    }
+    json!({ "table": fields })
+}
+
+/// The heading of the names.
+fn heading_of_names(table: &Table) -> String {
+    let name = table.columns.iter().find(|column| column.is_name());
+    name.map_or_else(String::new, |column| column.heading.join(" "))
+}
+
+/// What a row is called: the value of the column of names, where it has one.
+fn name<'a>(table: &Table, row: &'a Row) -> &'a str {
+    let at = table.columns.iter().position(Column::is_name);
+    let value = at.and_then(|at| row.values.first()?.get(at));
+    match value {
+        Some(Value::Text(text)) => text,
+        _ => &row.name,
+    }
+}
+
+fn column(column: &Column) -> Json {
+    json!({
+        "id": column.id,
+        "label": column.label,
+        "unit": column.unit.word(),
+        "heading": column.heading.join(" "),
+        "value": column.value,
+        "percent": column.percent,
+        "decimals": column.decimals,
+        "metric": column.quantity.is_some(),
+    })
+}
+
+/// What some rows have, by the number of the row.
+fn by_row(table: &Table, of: impl Fn(&Row) -> Option<Json>) -> Map<String, Json> {
+    let rows = table.rows.iter().enumerate();
+    rows.filter_map(|(at, row)| Some((at.to_string(), of(row)?)))
+        .collect()
+}
+
+fn text_or_none(text: &str) -> Option<Json> {
+    (!text.is_empty()).then(|| json!(text))
+}
+
+const fn role(role: Role) -> &'static str {
+    match role {
+        Role::Any => "",
+        Role::Total | Role::Sum => "total",
+        Role::Centre => "centre",
+        Role::Caller => "caller",
+        Role::Callee => "callee",
+    }
+}
+
+fn notes(row: &Row) -> Option<Json> {
+    let notes: Vec<&str> = row.notes.iter().map(|note| note.text.as_str()).collect();
+    (!notes.is_empty()).then(|| json!(notes))
+}
+
+/// What a row is about, where its name does not tell.
+fn target(row: &Row) -> Option<Json> {
+    match row.target.as_ref()? {
+        Target::Function(name) if *name == row.name => None,
+        Target::Function(name) => Some(json!({ "function": name })),
+        Target::Line(place) => Some(json!({"file": place.file, "line": place.line})),
+        Target::Construct(construct) => {
+            Some(json!({ "place": construct.location.short(), "detail": construct.detail }))
+        }
+        Target::Instruction { .. } | Target::Thread(_) | Target::Metric(_) => None,
+    }
+}
+
+/// A value: a number, a text, `null` where there is none, or nothing (`""`) where the column is not of
+/// this row. A list is a number of which a part is inferred; an object's `clock` a moment.
+fn cell(row: &Row, side: usize, at: usize) -> Json {
+    let value = row.values.get(side).and_then(|values| values.get(at));
+    match value {
+        None | Some(Value::Omitted) => json!(""),
+        Some(Value::Absent) => Json::Null,
+        Some(Value::Number(number)) => number_of(*number),
+        Some(Value::Placed { seconds, inferred }) => {
+            json!([rounded(*seconds), rounded(*inferred)])
+        }
+        Some(Value::Count(count)) => json!(count),
+        Some(Value::Clock(seconds)) => json!({"clock": rounded(*seconds)}),
+        Some(Value::Text(text)) => json!(text),
+        Some(Value::Address(code)) => json!(address(*code)),
+        Some(Value::Json(value)) => match value {
+            Json::Bool(_) | Json::Number(_) | Json::String(_) => value.clone(),
+            _ => json!(""),
+        },
+    }
+}
+
+fn number_of(number: f64) -> Json {
+    let number = rounded(number);
+    if number == number.trunc() && number.abs() < 1e15 {
+        json!(number as i64)
+    } else {
+        json!(number)
+    }
+}
+
+/// A number to nine decimals: times are measured in nanoseconds.
+fn rounded(number: f64) -> f64 {
+    (number * 1e9).round() / 1e9
+}
