@@ -173,8 +173,8 @@ impl View {
     /// The file formats that it can be written in.
     pub const fn forms(self) -> &'static [Form] {
         match self {
-            View::Flame | View::Timeline => &[Form::Svg, Form::Text, Form::Json],
-            _ => &[Form::Text, Form::Json],
+            View::Flame | View::Timeline => &[Form::Svg, Form::Text, Form::Json, Form::Page],
+            _ => &[Form::Text, Form::Json, Form::Page],
         }
     }
 }
@@ -197,6 +197,8 @@ pub enum Form {
     Json,
     /// A picture.
     Svg,
+    /// Every view, for a browser.
+    Page,
 }
 
 impl Form {
@@ -206,6 +208,7 @@ impl Form {
             Form::Text => "text",
             Form::Json => "JSON",
             Form::Svg => "a picture (SVG)",
+            Form::Page => "a page of every view (HTML)",
         }
     }
 
@@ -215,6 +218,7 @@ impl Form {
             Form::Text => "txt",
             Form::Json => "json",
             Form::Svg => "svg",
+            Form::Page => "html",
         }
     }
 }

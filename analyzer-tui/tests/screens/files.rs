@@ -52,7 +52,7 @@ fn a_tree_nests_in_json() {
 fn every_view_is_written_in_every_form() {
     for view in ["1", "2", "3", "4", "5", "6", "7", "w", "8", "9", "0"] {
         let pictures = matches!(view, "5" | "9");
-        let forms = if pictures { 3 } else { 2 };
+        let forms = if pictures { 4 } else { 3 };
         for form in 0..forms {
             let (_, ending, contents) = written(view, form);
             match ending {

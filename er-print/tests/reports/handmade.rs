@@ -581,8 +581,13 @@ pub(crate) const OBEYED: &str =
 
 /// Writes an experiment and its source. A terminal would obey all of their names.
 pub(crate) fn hostile(path: &Path, source: &Path) {
-    let name = |name: &str| format!("{name}{OBEYED}");
-    let mut make = Builder::new(&[&name("./app"), OBEYED], &source.to_string_lossy());
+    named(path, source, OBEYED);
+}
+
+/// The same with another text in each name.
+pub(crate) fn named(path: &Path, source: &Path, text: &str) {
+    let name = |name: &str| format!("{name}{text}");
+    let mut make = Builder::new(&[&name("./app"), text], &source.to_string_lossy());
     make.process(100, &name("app"), &name("/home/ann/app"));
     make.header.notes = vec![name("a note")];
     make.header.environment = vec![("OMP_SCHEDULE".to_owned(), name("static"))];

@@ -6,6 +6,7 @@ mod constructs;
 mod golden;
 mod handmade;
 mod hostile;
+mod page;
 mod program;
 mod random;
 mod words;

@@ -1,4 +1,4 @@
-//! What a page holds: the documents of every view, in each mode and kind of comparison.
+//! What a page holds: the documents of every view, in each mode.
 
 use std::collections::BTreeMap;
 
@@ -61,23 +61,23 @@ const VIEWS: [(&str, &str); 11] = [
 
 /// All that the page's script reads.
 pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
-    let compares: &[Compare] = match query.each.as_slice() {
-        [_, _, ..] => &[Compare::On, Compare::Delta, Compare::Ratio],
+    let compares = match query.each.as_slice() {
+        [_, _, ..] => &data::COMPARED[..],
         _ => &[Compare::Off],
     };
     let modes = [ViewMode::User, ViewMode::Machine];
-    let mut variants = Map::new();
-    for mode in modes {
-        for &compare in compares {
+    let variants: Map<String, Json> = modes
+        .into_iter()
+        .map(|mode| {
             let settings = Settings {
                 mode,
-                compare,
+                compare: compares[0],
                 ..query.settings.clone()
             };
-            let key = format!("{} {}", mode_name(mode), compare.word());
-            variants.insert(key, variant(&under(query, &settings), choice));
-        }
-    }
+            let variant = variant(&under(query, &settings), choice);
+            (mode_name(mode).to_owned(), variant)
+        })
+        .collect();
     let shown = query.columns.iter().filter_map(|it| match it.quantity {
         Quantity::Time(_, metric) if it.value || it.percent => Some(metric.id()),
         _ => None,
@@ -136,7 +136,7 @@ fn under<'a>(query: &Query<'a>, settings: &'a Settings) -> Query<'a> {
     )
 }
 
-/// The documents of one mode and kind of comparison.
+/// The documents of one mode.
 fn variant(query: &Query<'_>, choice: Choice) -> Json {
     let mut documents = Map::new();
     for (_, view) in VIEWS {

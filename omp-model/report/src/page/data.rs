@@ -6,13 +6,17 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{
-    Block, Column, Document, Line, Mark, Role, Row, Style, Table, Target, Value,
+    Block, Column, Document, Line, Mark, Role, Row, Style, Table, TablePart, Target, Value,
 };
+use crate::settings::Compare;
 use crate::text::{self, Layout, address};
+
+/// How the values of compared experiments can be shown: one table of them serves all.
+pub(super) const COMPARED: [Compare; 3] = [Compare::On, Compare::Delta, Compare::Ratio];
 
 /// A document.
 pub(super) fn document(document: &Document) -> Json {
-    let blocks: Vec<Json> = document.blocks.iter().map(block).collect();
+    let blocks: Vec<Json> = document.blocks.iter().flat_map(block).collect();
     let numbers = document.about.as_ref().map(|about| &about.numbers);
     json!({
         "view": document.view,
@@ -24,26 +28,51 @@ pub(super) fn document(document: &Document) -> Json {
     })
 }
 
-fn block(block: &Block) -> Json {
+fn block(block: &Block) -> Vec<Json> {
     match block {
-        Block::Lines(lines) => json!({"lines": lines_of(lines)}),
-        Block::Table(table) if has_own_layout(table) => json!({"text": text_of(block)}),
-        Block::Table(table) => table_of(table),
+        Block::Lines(lines) => vec![json!({"lines": lines_of(lines)})],
+        Block::Table(table) if has_own_layout(table) => vec![json!({"texts": texts_of(table)})],
+        Block::Table(table) if table.parts.is_empty() => {
+            let is_shown = |column: &&Column| column.is_visible();
+            let columns = table
+                .columns
+                .iter()
+                .filter(is_shown)
+                .map(|it| it.id.clone());
+            vec![table_of(table, &TablePart::new("", columns))]
+        }
+        Block::Table(table) => {
+            let parts = table.parts.iter();
+            parts.map(|part| table_of(table, part)).collect()
+        }
     }
 }
 
-/// Whether rows are no rows of cells as a text shows them.
+/// Whether a text does not show it as rows of cells.
 fn has_own_layout(table: &Table) -> bool {
-    table.is_facts() || table.style == Style::Records || table.parts.len() > 1
+    table.is_facts() || table.style == Style::Records
 }
 
-fn text_of(block: &Block) -> String {
-    let document = Document {
-        blocks: vec![block.clone()],
-        is_bare: true,
-        ..Document::default()
+/// A table as text; of compared experiments in each kind of comparison.
+fn texts_of(table: &Table) -> Map<String, Json> {
+    let kinds = match table.has_sides() {
+        true => &COMPARED[..],
+        false => &[Compare::Off],
     };
-    text::render(&document, Layout::Aligned)
+    let text = |&compare: &Compare| {
+        let table = Table {
+            compare,
+            ..table.clone()
+        };
+        let document = Document {
+            blocks: vec![Block::Table(table)],
+            is_bare: true,
+            ..Document::default()
+        };
+        let text = text::render(&document, Layout::Aligned);
+        (compare.word().to_owned(), json!(text))
+    };
+    kinds.iter().map(text).collect()
 }
 
 /// Each line as its text and its mark.
@@ -63,15 +92,11 @@ const fn mark(mark: Mark) -> &'static str {
     }
 }
 
-fn table_of(table: &Table) -> Json {
-    let part = table.parts.first();
-    let is_shown = |column: &Column| match part {
-        Some(part) => part.columns.contains(&column.id),
-        None => column.is_visible(),
-    };
-    let shown: Vec<usize> = (0..table.columns.len())
-        .filter(|&at| is_shown(&table.columns[at]) && !table.columns[at].is_name())
-        .collect();
+/// A part of a table.
+fn table_of(table: &Table, part: &TablePart) -> Json {
+    let at = |id: &String| table.columns.iter().position(|column| column.id == *id);
+    let shown = part.columns.iter().filter_map(at);
+    let shown: Vec<usize> = shown.filter(|&at| !table.columns[at].is_name()).collect();
     let columns: Vec<Json> = shown.iter().map(|&at| column(&table.columns[at])).collect();
     let sides = table.rows.iter().map(|row| row.values.len()).max();
     let values: Vec<Vec<Vec<Json>>> = (0..sides.unwrap_or(0))
@@ -127,11 +152,12 @@ fn table_of(table: &Table) -> Json {
     for (key, _) in flags.into_iter().filter(|(_, is)| *is) {
         fields.insert(key.to_owned(), json!(true));
     }
-    let words = [("empty", json!(table.empty)), ("foot", json!(foot))];
+    let words = [
+        ("caption", json!(part.caption)),
+        ("empty", json!(table.empty)),
+        ("foot", json!(foot)),
+    ];
     fields.extend(words.map(|(key, value)| (key.to_owned(), value)));
-    if table.has_sides() {
-        fields.insert("compare".to_owned(), json!(table.compare.word()));
-    }
     json!({ "table": fields })
 }
 

@@ -111,7 +111,11 @@ fn thread_name(source: &Source<'_>, thread: ThreadId) -> String {
     let name = tables.names.get(row.name.0).map_or("", String::as_str);
     let own = format!("{} {} {name}", row.tid, kind_name(row.kind));
     let own = own.trim_end();
+    let origin = source.analysis.origins.get(thread.index());
     match tables.processes.get(row.process.index()) {
+        _ if source.analysis.names.len() > 1 => {
+            format!("({}) {own}", origin.copied().unwrap_or(1))
+        }
         Some(process) if tables.processes.len() > 1 => format!("{}/{own}", process.pid),
         _ => own.to_owned(),
     }

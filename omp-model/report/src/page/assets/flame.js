@@ -81,7 +81,7 @@ function drawFlame() {
       return Number.isFinite(part) ? numberText(100 * part, 2) : "-";
     };
     const other = table.sides
-      ? `, ${comparedText(table.compare === "on" ? "delta" : table.compare, table.values[0][at][row], table.values[1]?.[at]?.[row], 3)}` : "";
+      ? `, ${comparedText(state.compare === "on" ? "delta" : state.compare, table.values[0][at][row], table.values[1]?.[at]?.[row], 3)}` : "";
     return `${table.names[row]}${table.tails?.[row] ?? ""}: ${time} ${chosen.column.unit}${other}, ` +
       `${of(0)} % of all${root > 0 ? `, ${of(root)} % of what is shown` : ""}`;
   };

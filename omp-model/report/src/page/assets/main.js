@@ -7,9 +7,9 @@ const state = {
   file: 0, line: 0, sorts: new Map(), open: new Map(), repaint: undefined,
 };
 
-/** The documents of the mode and comparison in force. */
+/** The documents of the mode in force. */
 function current() {
-  return data.variants[`${state.mode} ${state.compare}`];
+  return data.variants[state.mode];
 }
 
 /** The views: those of the data, and what the page draws of them. */
@@ -21,7 +21,7 @@ function views() {
   return all.filter(([, view]) => {
     const blocks = current().documents[view]?.blocks;
     const always = ["overview", "header", "functions"].includes(view) || !blocks;
-    return always || blocks.some((block) => block.table?.names.length || block.text || (block.lines && !block.table));
+    return always || blocks.some((block) => block.table?.names.length || block.texts || (block.lines && !block.table));
   });
 }
 

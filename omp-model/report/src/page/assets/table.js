@@ -25,14 +25,14 @@ function cellsOf(table) {
 function headingOf(table, { column, side }) {
   const unit = column.unit === "s" ? "sec." : column.unit;
   if (!table.sides) return { words: column.heading, unit };
-  const how = side > 0 && table.compare !== "on" ? table.compare : unit;
+  const how = side > 0 && state.compare !== "on" ? state.compare : unit;
   return { words: column.heading, unit: `(${side + 1}) ${how}` };
 }
 
 function textOf(table, { column, at, side }, row) {
   const cell = (from) => table.values[from]?.[at]?.[row];
   const decimals = table.decimals?.[row] ?? column.decimals;
-  if (side > 0) return comparedText(table.compare, cell(0), cell(side), decimals);
+  if (side > 0) return comparedText(state.compare, cell(0), cell(side), decimals);
   return cellText(cell(side), decimals);
 }
 
@@ -40,9 +40,9 @@ function textOf(table, { column, at, side }, row) {
 function sortValue(table, { at, side }, row) {
   const cell = table.values[side]?.[at]?.[row];
   const number = numberOf(cell);
-  if (side > 0 && table.compare !== "on") {
+  if (side > 0 && state.compare !== "on") {
     const first = numberOf(table.values[0]?.[at]?.[row]) || 0;
-    return table.compare === "ratio" ? (first ? (number || 0) / first : Infinity) : (number || 0) - first;
+    return state.compare === "ratio" ? (first ? (number || 0) / first : Infinity) : (number || 0) - first;
   }
   return number ?? cell ?? "";
 }
@@ -52,7 +52,8 @@ function bodyCell(table, cell, row) {
   const whole = table.whole[cell.side]?.[cell.at];
   const value = numberOf(table.values[cell.side]?.[cell.at]?.[row]);
   const made = el("td", { class: "number" }, text);
-  if (cell.column.percent && whole > 0 && cell.side === 0 && value !== undefined) {
+  if (table.sides) return made;
+  if (cell.column.percent && whole > 0 && value !== undefined) {
     const percent = (100 * value) / whole;
     made.append(el("span", { class: "percent" }, numberText(percent, 2)));
     const bar = el("span", { class: "bar" });
@@ -123,7 +124,7 @@ function sortedRows(table, cells, key) {
   const rows = table.names.map((_, row) => row);
   const order = state.sorts.get(key);
   const cell = order && cells[order.at];
-  if (!cell) return rows;
+  if (!cell) return state.compare === "delta" || state.compare === "ratio" ? byChange(table, cells, rows) : rows;
   const compare = (one, two) => {
     const [a, b] = [sortValue(table, cell, one), sortValue(table, cell, two)];
     if (typeof a !== typeof b) return typeof a === "number" ? 1 : -1;
@@ -132,6 +133,18 @@ function sortedRows(table, cells, key) {
   const isTotal = (row) => table.roles?.[row] === "total";
   return rows.sort((one, two) =>
     isTotal(two) - isTotal(one) || (order.isUp ? compare(one, two) : compare(two, one)) || one - two);
+}
+
+/** Rows whose first time changed most, first. */
+function byChange(table, cells, rows) {
+  const cell = cells.find(({ side, column }) => side > 0 && column.metric);
+  if (!cell || table.annotated || Object.values(table.roles ?? {}).includes("centre")) return rows;
+  const change = (row) => {
+    const [first, other] = [0, cell.side].map((side) => numberOf(table.values[side]?.[cell.at]?.[row]) || 0);
+    return Math.abs(other - first);
+  };
+  const isTotal = (row) => table.roles?.[row] === "total";
+  return rows.sort((one, two) => isTotal(two) - isTotal(one) || change(two) - change(one) || one - two);
 }
 
 /** A list of rows. */
@@ -240,11 +253,11 @@ function lines(all) {
 /** A block of a document. */
 function drawBlock(block, key) {
   if (block.lines) return lines(block.lines);
-  if (block.text !== undefined) return el("pre", {}, block.text);
+  if (block.texts) return el("pre", {}, block.texts[state.compare] ?? Object.values(block.texts)[0]);
   const place = el("div");
   if (block.table.depths) drawTree(place, block.table, key);
   else drawList(place, block.table, key);
-  return place;
+  return block.table.caption ? el("div", {}, el("h3", {}, block.table.caption), place) : place;
 }
 
 /** The warnings and notices of a document. */

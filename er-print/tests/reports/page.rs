@@ -1,0 +1,209 @@
+//! The page for browsers holds what the reports say, and nothing that a browser would obey.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tempfile::tempdir;
+
+use crate::handmade;
+use crate::program::{Ended, er_print, folder};
+
+/// The text between the first of two marks and the next of the other.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap();
+    rest.split_once(after).unwrap().0
+}
+
+/// What the page's script reads.
+fn data(page: &str) -> Value {
+    let packed = STANDARD.decode(between(page, "id=\"data\">", "</script>"));
+    let mut text = String::new();
+    let mut unpacked = GzDecoder::new(packed.as_deref().unwrap());
+    unpacked.read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The page of experiments, by a command line before their names.
+fn page(folder: &Path, words: &[&str], experiments: &[&str]) -> String {
+    let mut words = words.to_vec();
+    words.extend(["-report", "out.html"]);
+    words.extend(experiments);
+    let Ended {
+        code,
+        stdout,
+        stderr,
+    } = er_print(folder, &words);
+    assert_eq!((code, stdout.as_str()), (Some(0), ""), "{stderr}");
+    assert!(!folder.join("out.html.part").exists());
+    fs::read_to_string(folder.join("out.html")).unwrap()
+}
+
+/// The first table of a view.
+fn table<'a>(data: &'a Value, mode: &str, view: &str) -> &'a Value {
+    let blocks = &data["variants"][mode]["documents"][view]["blocks"];
+    let mut tables = blocks.as_array().unwrap().iter();
+    tables.find_map(|block| block.get("table")).unwrap()
+}
+
+/// A cell's number, of which a part may be inferred.
+fn number(cell: &Value) -> f64 {
+    let cell = cell.get(0).unwrap_or(cell);
+    cell.as_f64().unwrap_or(0.0)
+}
+
+#[test]
+fn its_numbers_are_those_of_json() {
+    let folder = folder();
+    let data = data(&page(folder.path(), &[], &["omp.er"]));
+    for mode in ["user", "machine"] {
+        let table = table(&data, mode, "functions");
+        let ids = table["columns"].as_array().unwrap().iter();
+        let ids: Vec<&str> = ids.map(|column| column["id"].as_str().unwrap()).collect();
+        assert!(
+            ids.contains(&"i.ompwait") && ids.contains(&"e.ompctwt"),
+            "{ids:?}"
+        );
+        let metrics = format!("{}:name", ids.join(":"));
+        let words = [
+            "-viewmode",
+            mode,
+            "-printmode",
+            "json",
+            "-metrics",
+            &metrics,
+            "-functions",
+            "omp.er",
+        ];
+        let said = er_print(folder.path(), &words).stdout;
+        let report: Value = serde_json::from_str(&said).unwrap();
+        let rows = report["rows"].as_array().unwrap();
+        // Sorted by another metric.
+        assert_eq!(rows.len(), table["names"].as_array().unwrap().len());
+        for (row, name) in table["names"].as_array().unwrap().iter().enumerate() {
+            let other = rows.iter().find(|row| row["name"] == *name).unwrap();
+            for (at, id) in ids.iter().enumerate() {
+                let found = number(&table["values"][0][at][row]);
+                let expected = other["values"][id].as_f64().unwrap();
+                assert!(
+                    (found - expected).abs() < 1e-9,
+                    "{mode} {name} {id}: {found}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn it_has_every_view_and_the_timeline() {
+    let folder = folder();
+    let data = data(&page(folder.path(), &[], &["omp.er"]));
+    for mode in ["user", "machine"] {
+        let documents = data["variants"][mode]["documents"].as_object().unwrap();
+        for (_, view) in data["views"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (&it[0], &it[1]))
+        {
+            let document = &documents[view.as_str().unwrap()];
+            assert!(!document["blocks"].as_array().unwrap().is_empty(), "{view}");
+        }
+    }
+    let timeline = &data["timeline"];
+    let threads = timeline["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 2);
+    for thread in 0..threads.len() {
+        let runs = timeline["slots"][thread].as_array().unwrap();
+        let columns: u64 = runs
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .filter_map(Value::as_u64)
+            .sum();
+        assert_eq!(Some(columns), timeline["columns"].as_u64());
+    }
+    assert_eq!(timeline["shortest"], 0, "all intervals have room");
+}
+
+#[test]
+fn compared_experiments_have_values_of_each() {
+    let folder = folder();
+    let data = data(&page(folder.path(), &[], &["omp.er", "cnt.er"]));
+    assert_eq!(data["compares"], json!(["on", "delta", "ratio"]));
+    let table = table(&data, "user", "functions");
+    assert_eq!(table["values"].as_array().unwrap().len(), 2);
+    let overview = &data["variants"]["user"]["documents"]["overview"]["blocks"];
+    let texts = overview
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it.get("texts"));
+    for texts in texts {
+        assert!(
+            texts["on"].is_string() && texts["ratio"].is_string(),
+            "{texts}"
+        );
+    }
+}
+
+/// A browser runs the page's own script and style, and nothing that a name says.
+#[test]
+fn names_are_no_markup() {
+    let folder = tempdir().unwrap();
+    let markup = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
+    let experiment = format!("{}.er", markup.replace('/', ""));
+    let source = folder.path().join("app.c");
+    handmade::named(&folder.path().join(&experiment), &source, markup);
+    let page = page(folder.path(), &[], &[&experiment]);
+    assert_eq!(
+        page.matches("<script").count(),
+        2,
+        "the data and the script"
+    );
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img"));
+    let policy = between(&page, "Content-Security-Policy\" content=\"", "\"");
+    let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
+    let script = digest(between(&page, "</script>\n<script>", "</script>"));
+    let style = digest(between(&page, "<style>", "</style>"));
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    assert!(policy.contains(&format!("script-src 'sha256-{script}';")));
+    assert!(policy.contains(&format!("style-src 'sha256-{style}';")));
+    // Nothing is lost either.
+    let names = data(&page)["variants"]["user"]["documents"]["functions"].to_string();
+    assert!(names.contains("onerror=alert(2)"), "{names}");
+}
+
+#[test]
+fn sources_and_folders_can_be_left_out() {
+    let folder = folder();
+    handmade::source(folder.path());
+    let whole = data(&page(folder.path(), &["-addpath", "."], &["omp.er"]));
+    let sources = whole["variants"]["user"]["sources"].as_array().unwrap();
+    assert!(!sources.is_empty());
+    assert!(whole.to_string().contains("/home/"), "there are folders");
+    let words = ["-addpath", ".", "-no_source", "-redact"];
+    let short = data(&page(folder.path(), &words, &["omp.er"]));
+    assert_eq!(short["variants"]["user"]["sources"], json!([]));
+    assert!(!short.to_string().contains("/home/"), "{short}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_leaves_nothing() {
+    let folder = folder();
+    let ended = er_print(folder.path(), &["-report", "none/out.html", "omp.er"]);
+    assert_ne!(ended.code, Some(0));
+    assert!(
+        ended.stderr.contains("cannot write none/out.html"),
+        "{}",
+        ended.stderr
+    );
+    let ended = er_print(folder.path(), &["-report", "-", "omp.er"]);
+    assert!(ended.stdout.starts_with("<!doctype html>"));
+}
