@@ -19,15 +19,19 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 ];
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,
-/// the runtime that the newest of them links to and the older ones run on, and the client of the
-/// Python package index, which has more runtimes.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 6] = [
+/// the runtime that the newest of them links to and the older ones run on, the client of the
+/// Python package index, which has more runtimes, and browsers with what drives them.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 10] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
     ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
     ("ld.lld-22", "lld-22", LONG),
     ("flang-22", "flang-22", LONG),
     ("pip3", "python3-pip", LONG),
+    ("chromium", "chromium", LONG),
+    ("firefox-esr", "firefox-esr", LONG),
+    ("node", "nodejs", LONG),
+    ("npm", "npm", LONG),
 ];
 const LONG: &str = "`cargo xtask test --all`";
 
