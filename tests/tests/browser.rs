@@ -51,9 +51,10 @@ fn record(place: &Path) -> PathBuf {
 /// A row of functions as the page writes it.
 fn row(row: &Value) -> Value {
     let work = row["values"]["e.ompwork"].as_f64().unwrap();
-    let work = match work.abs() < 5e-10 {
-        true => "0.".to_owned(),
-        false => format!("{work:.3}"),
+    let work = if work.abs() < 5e-10 {
+        "0.".to_owned()
+    } else {
+        format!("{work:.3}")
     };
     json!({"name": row["name"], "work": work})
 }

@@ -144,12 +144,11 @@ fn variant(query: &Query<'_>, choice: Choice) -> Json {
             continue;
         };
         let alone;
-        let query = match report.is_compared {
-            true => query,
-            false => {
-                alone = query.added_up();
-                &alone
-            }
+        let query = if report.is_compared {
+            query
+        } else {
+            alone = query.added_up();
+            &alone
         };
         let document = match report.document(query, None) {
             Ok(document) => document,

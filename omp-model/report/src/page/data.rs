@@ -55,9 +55,10 @@ fn has_own_layout(table: &Table) -> bool {
 
 /// A table as text; of compared experiments in each kind of comparison.
 fn texts_of(table: &Table) -> Map<String, Json> {
-    let kinds = match table.has_sides() {
-        true => &COMPARED[..],
-        false => &[Compare::Off],
+    let kinds = if table.has_sides() {
+        &COMPARED[..]
+    } else {
+        &[Compare::Off]
     };
     let text = |&compare: &Compare| {
         let table = Table {
