@@ -55,7 +55,7 @@ pub fn page(query: &Query<'_>, choice: Choice) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <noscript>This report is drawn by a script of its own: permit scripts to see it.</noscript>\n\
-         <main id=\"page\" aria-busy=\"true\"></main>\n\
+         <main id=\"page\" aria-busy=\"true\"><h1>{title}</h1></main>\n\
          <script type=\"text/plain\" id=\"data\">{data}</script>\n\
          <script>{script}</script>\n</body>\n</html>\n",
         title = escaped(&title),

@@ -82,8 +82,6 @@ function ticksOf(from, to, width) {
 }
 
 const LABEL = 190;
-/** Rows of pixels of a thread in the image: three of its state, one of whether it was on a CPU. */
-const LINES = 4;
 const SCHEDULING = ["on a CPU", "waiting for a CPU", "asleep", "its virtual CPU taken away"];
 
 function drawTimeline() {
@@ -103,20 +101,19 @@ function drawTimeline() {
   const rowHeight = Math.max(4, Math.min(22, Math.floor(560 / threads.length)));
   const image = document.createElement("canvas");
 
-  /** The states of all threads by pixel. */
+  /** Two lines of pixels for each thread: its states, and where it was on a CPU. */
   const states = (width) => {
     image.width = width;
-    image.height = threads.length * LINES;
-    const pixels = image.getContext("2d").createImageData(width, threads.length * LINES);
+    image.height = threads.length * 2;
+    const pixels = image.getContext("2d").createImageData(width, threads.length * 2);
     const words = new Uint32Array(pixels.data.buffer);
     const span = (view.to - view.from) / width;
     const onCpu = pixel(isDark() ? "#dddddd" : "#333333");
     threads.forEach((thread, row) => {
-      const base = row * LINES * width;
+      const base = row * 2 * width;
       const put = (x, activity, runs) => {
-        const colour = colours[activity];
-        for (let line = 0; line < LINES - 1; line++) words[base + line * width + x] = colour;
-        words[base + (LINES - 1) * width + x] = runs ? onCpu : 0;
+        words[base + x] = colours[activity];
+        words[base + width + x] = runs ? onCpu : 0;
       };
       const counts = new Uint16Array(colours.length);
       for (let x = 0; x < width; x++) {
@@ -190,8 +187,14 @@ function drawTimeline() {
       for (const [start, end] of data.timeline.losses) band(start, Math.max(end, start + 1), 10, "#d55e00", "?");
     }
     context.imageSmoothingEnabled = false;
-    states(Math.round(plot));
-    context.drawImage(image, LABEL, head, plot, threads.length * rowHeight);
+    const wide = Math.round(plot);
+    states(wide);
+    const thin = Math.max(1, Math.round(rowHeight / 5));
+    threads.forEach((_, row) => {
+      const y = head + row * rowHeight;
+      context.drawImage(image, 0, 2 * row, wide, 1, LABEL, y, plot, rowHeight - thin);
+      context.drawImage(image, 0, 2 * row + 1, wide, 1, LABEL, y + rowHeight - thin, plot, thin);
+    });
     context.restore();
     context.fillStyle = colour("text");
     threads.forEach((thread, row) => {
