@@ -1,9 +1,17 @@
 //! The functions of stacks, with the names that `er_print` gives them.
 
+use experiment::ids::{FrameId, ModuleId};
 use experiment::symbols::{FileId, SourceLine};
-use omp_model::profile::{Callee, DisplayFrame, Pseudo};
+use omp_model::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
 use omp_model::views::names::{Canonical, NameForm, Names};
 use rustc_hash::FxHashMap;
+
+/// What stands for a stack that is not known.
+pub(crate) const UNKNOWN: DisplayFrame = DisplayFrame {
+    callee: Callee::Pseudo(Pseudo::Unknown),
+    frame: FrameId::NONE,
+    kind: FrameKind::Called,
+};
 
 /// A row of [`Functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +24,8 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// The symbol's name; empty if it has none.
     pub(crate) linkage: String,
+    /// The load object that holds it.
+    pub(crate) module: Option<ModuleId>,
     /// The path of its source file.
     pub(crate) file: Option<FileId>,
     /// Its first line; 0 if unknown.
@@ -55,7 +65,7 @@ impl<'a> Functions<'a> {
 
     /// The number of what has no stack.
     pub(crate) fn unknown(&mut self) -> FunctionNumber {
-        self.number(Callee::Pseudo(Pseudo::Unknown))
+        self.number(UNKNOWN.callee)
     }
 
     pub(crate) fn rows(&self) -> &[Function] {
@@ -95,6 +105,15 @@ impl<'a> Functions<'a> {
             linkage: match (symbol, self.names.style.form) {
                 (None, _) | (_, NameForm::Mangled) => String::new(),
                 (Some(symbol), _) => symbol.linkage.clone(),
+            },
+            module: match callee {
+                Callee::Inlined(frame, _) => {
+                    let frame = self.names.tables.frames.get(frame.0);
+                    frame.map(|frame| frame.module)
+                }
+                Callee::Object(module) => Some(module),
+                Callee::Kernel(_) => Some(ModuleId::KERNEL),
+                other => self.names.code(other).map(|code| code.module),
             },
             file: source.map(|it| it.file).or(inlined),
             line: source.map_or(0, |it| it.line),

@@ -8,9 +8,11 @@
 //!
 //! `docs/export.md` says what each format holds, and what it cannot.
 
+mod firefox;
 mod folded;
 mod functions;
 mod hatchet;
+mod places;
 mod pprof;
 mod rounding;
 mod speedscope;
@@ -57,5 +59,9 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "hatchet",
         write: hatchet::write,
+    },
+    Format {
+        name: "firefox",
+        write: firefox::write,
     },
 ];

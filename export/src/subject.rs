@@ -1,5 +1,7 @@
 //! What is exported: an experiment, or several added up, with what is said about it.
 
+use std::ops::Range;
+
 use experiment::ids::{ContextId, ThreadId};
 use experiment::tables::ThreadKind;
 use omp_model::analysis::Analysis;
@@ -120,6 +122,37 @@ impl<'a> Subject<'a> {
         let process = process.filter(|_| tables.processes.len() > 1);
         let process = process.map_or(String::new(), |it| format!("Process {}, ", it.pid));
         printable(&format!("{process}Thread {}{about}", row.tid)).into_owned()
+    }
+
+    /// When a thread lived, in nanoseconds.
+    pub(crate) fn life(&self, thread: ThreadId) -> Range<u64> {
+        let experiment = &self.analysis().experiment;
+        let end = experiment.duration().max(experiment.last);
+        let row = experiment.tables.threads.get(thread.index());
+        row.map_or(0..0, |row| {
+            row.birth.0..row.death.unwrap_or(end).0.max(row.birth.0)
+        })
+    }
+
+    /// Whether a filter leaves out all that happened from one time to another, in nanoseconds.
+    pub(crate) fn leaves_out(&self, range: &Range<u64>) -> bool {
+        let filter = self.source.settings.filter.as_ref();
+        filter.is_some_and(|filter| filter.leaves_out(range.start, range.end))
+    }
+
+    /// The threads that have any of the time that is kept, in the order of processes.
+    pub(crate) fn threads(&self, profile: &Profile) -> Vec<ThreadId> {
+        let table = &self.names.tables.threads;
+        let mut kept = vec![false; table.len()];
+        for item in profile.items.iter().filter(|item| item.is_some()) {
+            if let Some(kept) = kept.get_mut(item.thread.index()) {
+                *kept = true;
+            }
+        }
+        let ids = (0..table.len() as u32).map(ThreadId);
+        let mut threads: Vec<ThreadId> = ids.filter(|id| kept[id.index()]).collect();
+        threads.sort_by_key(|id| table[id.index()].process);
+        threads
     }
 
     /// The name of each construct.
