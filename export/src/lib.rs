@@ -12,6 +12,7 @@ mod firefox;
 mod folded;
 mod functions;
 mod hatchet;
+mod perfetto;
 mod places;
 mod pprof;
 mod rounding;
@@ -63,5 +64,9 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "firefox",
         write: firefox::write,
+    },
+    Format {
+        name: "perfetto",
+        write: perfetto::write,
     },
 ];

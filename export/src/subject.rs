@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use experiment::ids::{ContextId, ThreadId};
+use experiment::state::Scheduling;
 use experiment::tables::ThreadKind;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::{Metric, Quantity};
@@ -176,6 +177,16 @@ impl Constructs {
             Some(name) => Some(name),
             None => Some("<Unknown>"),
         }
+    }
+}
+
+/// Where a thread was, for people.
+pub(crate) const fn scheduling(scheduling: Scheduling) -> &'static str {
+    match scheduling {
+        Scheduling::Running => "on a CPU",
+        Scheduling::Preempted => "preempted",
+        Scheduling::Blocked => "asleep",
+        Scheduling::Stolen => "its CPU taken by the hypervisor",
     }
 }
 

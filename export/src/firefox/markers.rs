@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use untrusted::printable;
 
 use super::meta::{OTHER, category};
-use crate::subject::Subject;
+use crate::subject::{Subject, scheduling};
 
 /// A marker of a thread.
 pub(super) struct Marker {
@@ -222,14 +222,5 @@ fn constructs(subject: &Subject<'_>, add: &mut impl FnMut(Option<ThreadId>, Mark
         let wait = marker("OMP wait", row.start.0..row.end().0, data);
         let category = category(activity);
         add(Some(row.thread), Marker { category, ..wait });
-    }
-}
-
-const fn scheduling(scheduling: Scheduling) -> &'static str {
-    match scheduling {
-        Scheduling::Running => "on a CPU",
-        Scheduling::Preempted => "preempted",
-        Scheduling::Blocked => "asleep",
-        Scheduling::Stolen => "its CPU taken by the hypervisor",
     }
 }
