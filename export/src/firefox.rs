@@ -43,7 +43,10 @@ pub(crate) fn write(query: &Query<'_>, out: &mut dyn Write) -> io::Result<()> {
         let markers: Vec<Marker> = markers.remove(&id).unwrap_or_default();
         thread::write(&mut out, &mut context, id, &track, &markers)?;
     }
-    write!(out, "],\"pages\":[],\"profilerOverhead\":[],\"counters\":[]}}")?;
+    write!(
+        out,
+        "],\"pages\":[],\"profilerOverhead\":[],\"counters\":[]}}"
+    )?;
     out.into_inner()?.finish().map(drop)
 }
 

@@ -20,6 +20,9 @@ mod speedscope;
 mod subject;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Write};
 
 use report::Query;

@@ -4,7 +4,7 @@
 //! Clock samples are `PerfSample`s with their stacks, so that a selection has a flame graph; those at switches
 //! are not among them, since the trace gives all samples the same weight.
 
-mod messages;
+pub(crate) mod messages;
 mod spans;
 mod stacks;
 mod states;
@@ -136,7 +136,11 @@ fn marks(
         ];
         let range = row.start.0..row.start.0 + row.length.0;
         let name = name(row.context);
-        regions.entry(row.thread).or_default().push(Span { range, name, fields });
+        regions.entry(row.thread).or_default().push(Span {
+            range,
+            name,
+            fields,
+        });
     }
     let mut tasks = BTreeMap::<ThreadId, Vec<Span<'_>>>::new();
     for row in &rows.task_spans {
@@ -146,15 +150,25 @@ fn marks(
         ];
         let range = row.start.0..row.start.0 + row.length.0;
         let name = name(row.context);
-        tasks.entry(row.thread).or_default().push(Span { range, name, fields });
+        tasks.entry(row.thread).or_default().push(Span {
+            range,
+            name,
+            fields,
+        });
     }
-    for (kind, title, mut of_threads) in
-        [(Kind::Regions, "Regions", regions), (Kind::Tasks, "Tasks", tasks)]
-    {
+    for (kind, title, mut of_threads) in [
+        (Kind::Regions, "Regions", regions),
+        (Kind::Tasks, "Tasks", tasks),
+    ] {
         for &thread in threads {
             if let Some(spans) = of_threads.remove(&thread) {
                 let above = uuid(Kind::States, thread.0);
-                below(subject, packets, (uuid(kind, thread.0), above, title), spans)?;
+                below(
+                    subject,
+                    packets,
+                    (uuid(kind, thread.0), above, title),
+                    spans,
+                )?;
             }
         }
     }
@@ -175,7 +189,12 @@ fn marks(
         let of_process = |id: &ThreadId| tables.threads[id.index()].process == process;
         if threads.iter().any(of_process) {
             let above = uuid(Kind::Process, process.0);
-            below(subject, packets, (uuid(Kind::Phases, process.0), above, "Phases"), spans)?;
+            below(
+                subject,
+                packets,
+                (uuid(Kind::Phases, process.0), above, "Phases"),
+                spans,
+            )?;
         }
     }
     Ok(())
@@ -248,8 +267,16 @@ fn samples(
         }
     };
     let mut take = |seen: &[Seen], packets: &mut PacketWriter<'_>| -> io::Result<()> {
-        for Seen { sample, activity, path } in seen {
-            let Some(states) = states.get_mut(sample.thread.index()).and_then(Option::as_mut) else {
+        for Seen {
+            sample,
+            activity,
+            path,
+        } in seen
+        {
+            let Some(states) = states
+                .get_mut(sample.thread.index())
+                .and_then(Option::as_mut)
+            else {
                 continue;
             };
             states.sample(sample.time.0, *activity, &mut |piece| pieces.push(piece));
@@ -278,7 +305,13 @@ fn samples(
         if let Some(states) = states[id.index()].take() {
             states.finish(&mut |piece| pieces.push(piece));
             for piece in pieces.drain(..) {
-                state(subject, constructs, packets, uuid(Kind::States, id.0), &piece)?;
+                state(
+                    subject,
+                    constructs,
+                    packets,
+                    uuid(Kind::States, id.0),
+                    &piece,
+                )?;
             }
         }
     }
@@ -335,7 +368,10 @@ fn state(
         Shown::Sampled(activity) => (activity.words(), vec![Field::Text("known by", "samples")]),
         Shown::NotListed => (
             "not listed",
-            vec![Field::Text("known by", "nothing: states too short to be listed")],
+            vec![Field::Text(
+                "known by",
+                "nothing: states too short to be listed",
+            )],
         ),
     };
     packets.begin(track, piece.start, name, &fields)?;

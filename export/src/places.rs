@@ -69,7 +69,10 @@ impl<'a> Places<'a> {
                 false => analysis.filtered(mode, inline, filter),
             };
             let facts = analysis.facts(&subject.names);
-            (SampleFilter::new(filter, &seen.profile, &facts), seen.profile.items)
+            (
+                SampleFilter::new(filter, &seen.profile, &facts),
+                seen.profile.items,
+            )
         });
         let mut places = Places {
             rows: Vec::new(),

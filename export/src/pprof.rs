@@ -5,7 +5,7 @@
 //! an instruction, with the functions that are inlined there as several lines; its address is that in the
 //! file of its load object.
 
-mod messages;
+pub(crate) mod messages;
 mod tables;
 
 use std::collections::BTreeMap;

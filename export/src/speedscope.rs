@@ -29,7 +29,12 @@ pub(crate) fn write(query: &Query<'_>, out: &mut dyn Write) -> io::Result<()> {
         notes => format!("{} ({})", subject.title(), notes.join("; ")),
     };
     write!(out, "{{\"$schema\":{},", json!(SCHEMA))?;
-    write!(out, "\"exporter\":{},\"name\":{},", json!(EXPORTER), json!(name))?;
+    write!(
+        out,
+        "\"exporter\":{},\"name\":{},",
+        json!(EXPORTER),
+        json!(name)
+    )?;
     write!(out, "\"activeProfileIndex\":0,\"shared\":{{\"frames\":[")?;
     for (at, function) in functions.rows().iter().enumerate() {
         let mut frame = json!({"name": function.name});

@@ -86,7 +86,9 @@ impl<'a> Subject<'a> {
         };
         if let Some(columns) = &self.query.settings.columns {
             let columns = columns.iter();
-            columns.filter_map(|it| time_of(it.quantity)).for_each(&mut add);
+            columns
+                .filter_map(|it| time_of(it.quantity))
+                .for_each(&mut add);
         }
         if metrics.is_empty() {
             let parts = if available.openmp() {

@@ -19,15 +19,18 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 ];
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,
-/// the runtime that the newest of them links to and the older ones run on, and the client of the
-/// Python package index, which has more runtimes.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 6] = [
+/// the runtime that the newest of them links to and the older ones run on, the client of the
+/// Python package index, which has more runtimes, and that of npm's registry: both have readers of
+/// exported profiles, as Go has.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 8] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
     ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
     ("ld.lld-22", "lld-22", LONG),
     ("flang-22", "flang-22", LONG),
     ("pip3", "python3-pip", LONG),
+    ("npm", "npm", LONG),
+    ("go", "golang-go", LONG),
 ];
 const LONG: &str = "`cargo xtask test --all`";
 

@@ -14,7 +14,9 @@ use crate::stop::Stop;
 /// Writes the profile to a file, or to standard output.
 pub(crate) fn export(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let [word, file] = arguments else {
-        return Err(Stop::usage("export needs two arguments: write export FORMAT FILE"));
+        return Err(Stop::usage(
+            "export needs two arguments: write export FORMAT FILE",
+        ));
     };
     let choices: Vec<_> = FORMATS.iter().map(|format| (format.name, format)).collect();
     let format = choose("export", word, &choices)?;
@@ -52,10 +54,7 @@ fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io
     Ok(fresh.persist(place)?)
 }
 
-fn fill_file(
-    file: File,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<File> {
+fn fill_file(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
     Ok(out.into_inner()?)

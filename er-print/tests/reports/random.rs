@@ -411,7 +411,7 @@ fn check_random(ended: &Ended, broken: bool, what: &str) {
 /// name.
 #[test]
 fn random_lines_have_every_command() {
-    const APART: [&str; 3] = ["outfile", "appendfile", "script"];
+    const APART: [&str; 4] = ["outfile", "appendfile", "export", "script"];
     let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
     let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();

@@ -128,7 +128,10 @@ pub(super) fn by_thread(
             _ => "Phase",
         };
         let data = json!({"type": "Phase", "phase": phase});
-        add(primary(span.process), marker(name, span.start.0..span.end().0, data));
+        add(
+            primary(span.process),
+            marker(name, span.start.0..span.end().0, data),
+        );
     }
     for point in &rows.sample_points {
         let name = match point.name {
@@ -189,7 +192,13 @@ fn constructs(subject: &Subject<'_>, add: &mut impl FnMut(Option<ThreadId>, Mark
         });
         let range = span.start.0..span.start.0 + span.length.0;
         let region = marker("OMP region", range, data);
-        add(Some(span.thread), Marker { category: work, ..region });
+        add(
+            Some(span.thread),
+            Marker {
+                category: work,
+                ..region
+            },
+        );
     }
     for span in &rows.task_spans {
         let data = json!({
@@ -200,7 +209,13 @@ fn constructs(subject: &Subject<'_>, add: &mut impl FnMut(Option<ThreadId>, Mark
         });
         let range = span.start.0..span.start.0 + span.length.0;
         let task = marker("OMP task", range, data);
-        add(Some(span.thread), Marker { category: work, ..task });
+        add(
+            Some(span.thread),
+            Marker {
+                category: work,
+                ..task
+            },
+        );
     }
     for row in &rows.intervals {
         let Some(state) = rows.tables.thread_states.get(row.thread_state.0) else {

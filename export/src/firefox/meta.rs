@@ -60,9 +60,7 @@ pub(super) fn meta(subject: &Subject<'_>, merged: bool) -> Json {
 }
 
 fn categories() -> Json {
-    let one = |name: &str, color: &str| {
-        json!({"name": name, "color": color, "subcategories": ["Other", "inferred stack"]})
-    };
+    let one = |name: &str, color: &str| json!({"name": name, "color": color, "subcategories": ["Other", "inferred stack"]});
     let states = Activity::ALL.map(|it| one(&capitalized(it.words()), color(it.family())));
     let other = std::iter::once(one("Other", "grey"));
     other.chain(states).collect()

@@ -48,8 +48,9 @@ impl Track {
             return;
         }
         let rows = self.times.iter().zip(&self.places).zip(&self.counts);
-        let mut rows: Vec<(u64, PlaceNumber, u32)> =
-            rows.map(|((time, place), count)| (*time, *place, *count)).collect();
+        let mut rows: Vec<(u64, PlaceNumber, u32)> = rows
+            .map(|((time, place), count)| (*time, *place, *count))
+            .collect();
         rows.sort_by_key(|row| row.0);
         self.times.clear();
         self.places.clear();
@@ -211,7 +212,10 @@ pub(super) fn write(
     let thread = &rows.threads[id.index()];
     let process = rows.processes.get(thread.process.index());
     let name = process.map_or("", |process| process.name.as_str());
-    let is_first = rows.threads.iter().position(|it| it.process == thread.process);
+    let is_first = rows
+        .threads
+        .iter()
+        .position(|it| it.process == thread.process);
     let end = thread.death.map(|death| death.0 as f64 / 1e6);
     let head = json!({
         "name": subject.thread_name(id),
@@ -243,7 +247,10 @@ fn samples(
 ) -> io::Result<()> {
     let places = context.places;
     let length = track.times.len();
-    write!(out, "\"samples\":{{\"length\":{length},\"weightType\":\"tracing-ms\",")?;
+    write!(
+        out,
+        "\"samples\":{{\"length\":{length},\"weightType\":\"tracing-ms\","
+    )?;
     column(out, "stack", &track.places, |text, &place| {
         optional(text, tables.place(places, place));
     })?;
@@ -254,9 +261,8 @@ fn samples(
         before = time;
     })?;
     let rows = || track.places.iter().zip(&track.counts);
-    let weight = |place: PlaceNumber, count: u32| {
-        context.weights[place as usize] * f64::from(count)
-    };
+    let weight =
+        |place: PlaceNumber, count: u32| context.weights[place as usize] * f64::from(count);
     write!(out, ",")?;
     let mut rounding = crate::rounding::Rounding::default();
     column(out, "weight", rows(), |text, (&place, &count)| {
@@ -274,15 +280,13 @@ fn samples(
     write!(out, "}},")
 }
 
-fn write_markers(
-    out: &mut impl Write,
-    tables: &mut Tables,
-    markers: &[Marker],
-) -> io::Result<()> {
+fn write_markers(out: &mut impl Write, tables: &mut Tables, markers: &[Marker]) -> io::Result<()> {
     const INSTANT: u64 = 0;
     const INTERVAL: u64 = 1;
     write!(out, "\"markers\":{{\"length\":{},", markers.len())?;
-    column(out, "category", markers, |text, it| number(text, it.category))?;
+    column(out, "category", markers, |text, it| {
+        number(text, it.category)
+    })?;
     write!(out, ",")?;
     column(out, "data", markers, |text, it| {
         text.extend_from_slice(it.data.to_string().as_bytes());
@@ -296,7 +300,9 @@ fn write_markers(
         number(text, if it.is_point { INSTANT } else { INTERVAL });
     })?;
     write!(out, ",")?;
-    column(out, "startTime", markers, |text, it| milliseconds(text, it.range.start))?;
+    column(out, "startTime", markers, |text, it| {
+        milliseconds(text, it.range.start)
+    })?;
     write!(out, ",")?;
     column(out, "endTime", markers, |text, it| match it.is_point {
         true => optional(text, None),
@@ -349,9 +355,13 @@ fn write_tables(
         number(text, interned(&mut tables.functions, known, function));
     })?;
     write!(out, ",")?;
-    column(out, "nativeSymbol", &frames, |text, frame| null(text, frame))?;
+    column(out, "nativeSymbol", &frames, |text, frame| {
+        null(text, frame)
+    })?;
     write!(out, ",")?;
-    column(out, "innerWindowID", &frames, |text, frame| zero(text, frame))?;
+    column(out, "innerWindowID", &frames, |text, frame| {
+        zero(text, frame)
+    })?;
     write!(out, ",")?;
     column(out, "line", &frames, |text, frame| {
         let source = context.functions.source_of(frame.at);
@@ -375,13 +385,18 @@ fn write_tables(
     write!(out, ",")?;
     column(out, "relevantForJS", &rows, no)?;
     write!(out, ",")?;
-    column(out, "resource", &rows, |text, row| match functions.get(*row).module {
-        Some(module) => number(text, interned(&mut resources, &mut known_resources, module)),
-        None => text.extend_from_slice(b"-1"),
+    column(out, "resource", &rows, |text, row| {
+        match functions.get(*row).module {
+            Some(module) => number(text, interned(&mut resources, &mut known_resources, module)),
+            None => text.extend_from_slice(b"-1"),
+        }
     })?;
     write!(out, ",")?;
     column(out, "fileName", &rows, |text, row| {
-        let path = functions.get(*row).file.and_then(|file| functions.path(file));
+        let path = functions
+            .get(*row)
+            .file
+            .and_then(|file| functions.path(file));
         optional(text, path.map(|path| tables.string(path)));
     })?;
     write!(out, ",")?;
@@ -393,8 +408,14 @@ fn write_tables(
     column(out, "columnNumber", &rows, |text, _| optional(text, None))?;
 
     const LIBRARY: u64 = 1;
-    write!(out, "}},\"resourceTable\":{{\"length\":{},", resources.len())?;
-    column(out, "lib", &resources, |text, row| number(text, row.0.into()))?;
+    write!(
+        out,
+        "}},\"resourceTable\":{{\"length\":{},",
+        resources.len()
+    )?;
+    column(out, "lib", &resources, |text, row| {
+        number(text, row.0.into())
+    })?;
     write!(out, ",")?;
     column(out, "name", &resources, |text, row| {
         number(text, tables.string(names.object_name(*row)));

@@ -107,7 +107,9 @@ impl<'a> Stacks<'a> {
             let row = module.and_then(|module| modules.get(module.0));
             let path = row.map(|row| printable(&row.path));
             let path = path.as_deref().filter(|path| !path.is_empty());
-            pending.mapping_paths.push(bytes(iid, path.unwrap_or(NOWHERE)));
+            pending
+                .mapping_paths
+                .push(bytes(iid, path.unwrap_or(NOWHERE)));
             pending.build_ids.push(InternedBytes {
                 iid,
                 str: row.map_or_else(Vec::new, |row| from_hexadecimal(&row.build_id)),

@@ -55,7 +55,12 @@ impl<'a> States<'a> {
     }
 
     /// Takes the next sample.
-    pub(super) fn sample(&mut self, time: u64, activity: Activity, give: &mut impl FnMut(Piece<'a>)) {
+    pub(super) fn sample(
+        &mut self,
+        time: u64,
+        activity: Activity,
+        give: &mut impl FnMut(Piece<'a>),
+    ) {
         self.intervals_until(time, give);
         if time < self.at || time >= self.end {
             return;
@@ -101,7 +106,11 @@ impl<'a> States<'a> {
             let start = row.start.0.max(self.at).min(self.end);
             let end = row.end().0.min(self.end);
             self.close_run(start, give);
-            let start = if start - self.at < ROUNDING { self.at } else { start };
+            let start = if start - self.at < ROUNDING {
+                self.at
+            } else {
+                start
+            };
             self.not_listed(start, give);
             self.give(end, Shown::Listed(row), give);
         }
@@ -176,7 +185,8 @@ mod tests {
         }
         assert_eq!(at, life.end);
         let told = told.iter();
-        let told = told.map(|(letter, range)| format!("{letter}{}", (range.end - range.start) / US));
+        let told =
+            told.map(|(letter, range)| format!("{letter}{}", (range.end - range.start) / US));
         told.collect::<Vec<_>>().join(" ")
     }
 

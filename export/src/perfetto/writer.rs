@@ -130,7 +130,9 @@ impl<'o> PacketWriter<'o> {
         let pending = &mut self.pending;
         let name_iid = *self.field_names.entry(name).or_insert_with(|| {
             let name = name.to_owned();
-            pending.debug_annotation_names.push(Named { iid: next, name });
+            pending
+                .debug_annotation_names
+                .push(Named { iid: next, name });
             next
         });
         let (number, text) = match *field {

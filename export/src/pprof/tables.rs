@@ -55,7 +55,7 @@ impl Locations {
         strings: &mut Strings,
     ) -> Locations {
         let mut functions = Functions::new(subject.names);
-        let mut mappings = Mappings::default();
+        let mut mappings = Mappings::new(subject);
         let mut known = FxHashMap::<(FrameId, Vec<Line>), u64>::default();
         let mut rows: Vec<Location> = Vec::new();
         let mut of_path = Vec::with_capacity(paths.len());
@@ -143,13 +143,26 @@ fn functions(known: &Functions<'_>, strings: &mut Strings) -> Vec<Function> {
 }
 
 /// Load objects by number, from 1, with the highest address that was seen in each.
-#[derive(Default)]
 struct Mappings {
     known: FxHashMap<ModuleId, u64>,
     rows: Vec<(ModuleId, u64)>,
 }
 
 impl Mappings {
+    /// pprof takes the first load object for the program.
+    fn new(subject: &Subject<'_>) -> Mappings {
+        let tables = subject.names.tables;
+        let program = tables.processes.first().map(|process| &process.executable);
+        let modules = (0..).map(ModuleId).zip(tables.modules.rows());
+        let mut first =
+            modules.filter(|(_, row)| Some(&row.path) == program && !row.path.is_empty());
+        let rows: Vec<(ModuleId, u64)> = first.next().map(|(id, _)| (id, 0)).into_iter().collect();
+        Mappings {
+            known: rows.iter().map(|(id, _)| (*id, 1)).collect(),
+            rows,
+        }
+    }
+
     fn number(&mut self, code: Frame) -> u64 {
         let number = *self.known.entry(code.module).or_insert_with(|| {
             self.rows.push((code.module, 0));
