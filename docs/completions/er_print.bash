@@ -5,6 +5,7 @@ _er_print() {
         -scc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
         -dcc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
         -cc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
+        -export) COMPREPLY=($(compgen -W "folded speedscope pprof hatchet firefox perfetto" -- "$word")); return ;;
         -name) COMPREPLY=($(compgen -W "long short mangled" -- "$word")); return ;;
         -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
         -inline) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
@@ -13,7 +14,7 @@ _er_print() {
         -en_desc) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
     esac
     case $word in
-        -*) COMPREPLY=($(compgen -W "-functions -fsummary -fsingle -metrics -sort -callers-callees -gprof -calltree -ctree -csingle -cprepend -cappend -crmfirst -crmlast -lines -lsummary -pcs -psummary -source -disasm -sthresh -dthresh -setpath -addpath -pathmap -scc -dcc -cc -Threads -CPUs -Samples -Phases -Seconds -Processes -Experiment_IDs -OMP_preg -OMP_task -OMP_loop -OMP_lock -indxobj -indxobj_list -indxobj_define -experiment_list -exp_list -sample_list -thread_list -lwp_list -cpu_list -object_list -filters -describe -thread_select -lwp_select -cpu_select -sample_select -object_select -object_show -object_hide -object_api -objects_default -metric_list -cmetric_list -gmetric_list -indx_metric_list -outfile -appendfile -limit -name -viewmode -inline -compare -printmode -header -overview -statistics -objects -sample_detail -check -procstats -script -version -help -quit -exit -open_exp -add_exp -drop_exp -dmetrics -dsort -en_desc -tabs -tlmode -tldata" -- "$word")) ;;
+        -*) COMPREPLY=($(compgen -W "-functions -fsummary -fsingle -metrics -sort -callers-callees -gprof -calltree -ctree -csingle -cprepend -cappend -crmfirst -crmlast -lines -lsummary -pcs -psummary -source -disasm -sthresh -dthresh -setpath -addpath -pathmap -scc -dcc -cc -Threads -CPUs -Samples -Phases -Seconds -Processes -Experiment_IDs -OMP_preg -OMP_task -OMP_loop -OMP_lock -indxobj -indxobj_list -indxobj_define -experiment_list -exp_list -sample_list -thread_list -lwp_list -cpu_list -object_list -filters -describe -thread_select -lwp_select -cpu_select -sample_select -object_select -object_show -object_hide -object_api -objects_default -metric_list -cmetric_list -gmetric_list -indx_metric_list -outfile -appendfile -export -limit -name -viewmode -inline -compare -printmode -header -overview -statistics -objects -sample_detail -check -procstats -script -version -help -quit -exit -open_exp -add_exp -drop_exp -dmetrics -dsort -en_desc -tabs -tlmode -tldata" -- "$word")) ;;
         *) COMPREPLY=($(compgen -f -- "$word")) ;;
     esac
 }
