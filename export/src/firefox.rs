@@ -10,6 +10,7 @@ mod columns;
 mod markers;
 mod meta;
 mod thread;
+mod track;
 
 use std::io::{self, BufWriter, Write};
 
@@ -20,7 +21,8 @@ use report::Query;
 use crate::places::{PlaceNumber, Places};
 use crate::subject::Subject;
 use markers::Marker;
-use thread::{Context, Track};
+use thread::Context;
+use track::Track;
 
 pub(crate) fn write(query: &Query<'_>, out: &mut dyn Write) -> io::Result<()> {
     let subject = Subject::new(query);

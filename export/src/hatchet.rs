@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 
 use omp_model::metrics::Metric;
+use omp_model::profile::Item;
 use omp_model::views::TOTAL;
 use report::Query;
 use serde_json::{Value as Json, json};
@@ -46,10 +47,8 @@ pub(crate) fn write(query: &Query<'_>, out: &mut dyn Write) -> io::Result<()> {
             column(name, tree.sums(profile, |item| metric.value(item)))
         })
         .collect();
-    let inferred = tree.sums(profile, |item| match item.inferred {
-        true => item.seconds,
-        false => 0.0,
-    });
+    let inferred = |item: &Item| if item.inferred { item.seconds } else { 0.0 };
+    let inferred = tree.sums(profile, inferred);
     columns.push(column("inferred", inferred));
     // Nodes without anything at them or below are left out; so are those of the filter's other stacks.
     let is_shown = |node: u32| columns.iter().any(|it| it.below[node as usize] > 0.0);

@@ -2,9 +2,8 @@
 //!
 //! A format is a function that writes what a [`Query`] asks for to a sink: its view mode, filter and load
 //! objects are obeyed. Two kinds of format are told apart: those of sums, which are made of the attributed
-//! profile ([`folded`], [`speedscope`], [`pprof`], [`hatchet`]), and those of time, to which the samples are
-//! passed as they are unpacked ([`firefox`], [`perfetto`]). The sums of the first kind and of [`firefox`]
-//! are `er_print`'s.
+//! profile (folded, speedscope, pprof, Hatchet), and those of time, to which the samples are passed as they
+//! are unpacked (Firefox, Perfetto). The sums of the first kind and of Firefox's are `er_print`'s.
 //!
 //! `docs/export.md` says what each format holds, and what it cannot.
 

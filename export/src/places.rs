@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use experiment::ids::{StackId, ThreadId, ThreadStateId};
+use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Scheduling;
 use omp_model::filter::SampleFilter;
@@ -56,17 +56,19 @@ impl<'a> Places<'a> {
         let analysis = subject.analysis();
         let settings = subject.source.settings;
         let by_second = analysis.experiment.samples.len() <= MOST_BY_SECOND;
-        let profile = match by_second {
-            true => subject.source.by_second(),
-            false => subject.source.profile(),
+        let profile = if by_second {
+            subject.source.by_second()
+        } else {
+            subject.source.profile()
         };
         let divides = settings.filter.as_ref().filter(|it| it.divides());
         // Load objects are hidden after the filter: it is asked about the stacks before.
         let seen = divides.map(|filter| {
             let (mode, inline) = (settings.mode, settings.inline);
-            let seen = match by_second {
-                true => analysis.filtered_by_second(mode, inline, filter),
-                false => analysis.filtered(mode, inline, filter),
+            let seen = if by_second {
+                analysis.filtered_by_second(mode, inline, filter)
+            } else {
+                analysis.filtered(mode, inline, filter)
             };
             let facts = analysis.facts(&subject.names);
             (
@@ -99,10 +101,7 @@ impl<'a> Places<'a> {
 
     /// What a sample shows; `None` if it stands for no time that is kept.
     pub(crate) fn of(&self, sample: &Sample) -> Option<PlaceNumber> {
-        let slice = match self.by_second {
-            true => (sample.time.0 / SLICE.0) as u32,
-            false => 0,
-        };
+        let slice = self.slice(sample.time);
         let own = (
             sample.thread,
             slice,
@@ -118,6 +117,15 @@ impl<'a> Places<'a> {
                 keeps.then_some(number)
             }
             None => Some(number),
+        }
+    }
+
+    /// The slice of a time, as the keys of places have it.
+    fn slice(&self, time: Nanos) -> u32 {
+        if self.by_second {
+            (time.0 / SLICE.0) as u32
+        } else {
+            0
         }
     }
 
@@ -138,10 +146,7 @@ impl<'a> Places<'a> {
         let wanted = alone.iter().map(|(row, _)| (key(row), (0, None)));
         let mut longest: FxHashMap<_, (u64, Option<u64>)> = wanted.collect();
         for row in &experiment.intervals {
-            let slice = match self.by_second {
-                true => (row.start.0 / SLICE.0) as u32,
-                false => 0,
-            };
+            let slice = self.slice(row.start);
             let key = (row.thread, row.thread_state, row.scheduling, slice);
             if let Some(known) = longest.get_mut(&key)
                 && row.length.0 > known.0
@@ -158,14 +163,12 @@ impl<'a> Places<'a> {
 
     /// The middle of a place's second, or of its thread's life.
     fn middle(&self, subject: &Subject<'_>, row: &Place) -> u64 {
-        let life = subject.life(row.thread);
-        let Range { start, end } = match self.by_second {
-            true => {
-                let start = u64::from(row.slice) * SLICE.0;
-                start.max(life.start)..(start + SLICE.0).min(life.end)
-            }
-            false => life,
-        };
+        let Range { mut start, mut end } = subject.life(row.thread);
+        if self.by_second {
+            let second = u64::from(row.slice) * SLICE.0;
+            start = start.max(second);
+            end = end.min(second + SLICE.0);
+        }
         start + end.saturating_sub(start) / 2
     }
 }

@@ -1,4 +1,4 @@
-//! A thread of the profile: its samples, and the tables that they point to.
+//! A thread of the profile: the columns of its samples and markers, and the tables that they point to.
 
 use std::io::{self, Write};
 
@@ -13,55 +13,10 @@ use untrusted::printable;
 use super::columns::{column, milliseconds, number, optional};
 use super::markers::Marker;
 use super::meta::{INFERRED, category};
+use super::track::Track;
 use crate::functions::{FunctionNumber, Functions};
 use crate::places::{PlaceNumber, Places};
 use crate::subject::Subject;
-
-/// The samples of a thread: column by column, to take little memory.
-#[derive(Debug, Default)]
-pub(super) struct Track {
-    times: Vec<u64>,
-    places: Vec<PlaceNumber>,
-    /// How many samples each row stands for; empty if each stands for one.
-    counts: Vec<u32>,
-}
-
-impl Track {
-    /// Adds a sample, to the last one if that is alike and neighbours are to be merged.
-    pub(super) fn push(&mut self, time: u64, place: PlaceNumber, merge: bool) {
-        if merge
-            && self.places.last() == Some(&place)
-            && let (Some(last), Some(count)) = (self.times.last_mut(), self.counts.last_mut())
-        {
-            *last = time.max(*last);
-            *count += 1;
-            return;
-        }
-        self.times.push(time);
-        self.places.push(place);
-        self.counts.push(1);
-    }
-
-    /// Sorts the samples by time.
-    pub(super) fn sort(&mut self) {
-        if self.times.is_sorted() {
-            return;
-        }
-        let rows = self.times.iter().zip(&self.places).zip(&self.counts);
-        let mut rows: Vec<(u64, PlaceNumber, u32)> = rows
-            .map(|((time, place), count)| (*time, *place, *count))
-            .collect();
-        rows.sort_by_key(|row| row.0);
-        self.times.clear();
-        self.places.clear();
-        self.counts.clear();
-        for (time, place, count) in rows {
-            self.times.push(time);
-            self.places.push(place);
-            self.counts.push(count);
-        }
-    }
-}
 
 /// What all threads share.
 pub(super) struct Context<'a> {
@@ -70,6 +25,8 @@ pub(super) struct Context<'a> {
     subject: &'a Subject<'a>,
     places: &'a Places<'a>,
     functions: Functions<'a>,
+    /// How many threads of a number were written: the kernel gives a number again.
+    numbers: FxHashMap<i32, u32>,
     /// By place: the nanoseconds of one of its samples.
     weights: Vec<f64>,
 }
@@ -96,6 +53,7 @@ impl<'a> Context<'a> {
         Context {
             libs: libs.collect(),
             functions: Functions::new(subject.names),
+            numbers: FxHashMap::default(),
             weights: rows.map(weight).collect(),
             subject,
             places,
@@ -216,6 +174,12 @@ pub(super) fn write(
         .threads
         .iter()
         .position(|it| it.process == thread.process);
+    let before = context.numbers.entry(thread.tid).or_default();
+    let tid = match *before {
+        0 => thread.tid.to_string(),
+        before => format!("{} ({})", thread.tid, before + 1),
+    };
+    *before += 1;
     let end = thread.death.map(|death| death.0 as f64 / 1e6);
     let head = json!({
         "name": subject.thread_name(id),
@@ -228,7 +192,7 @@ pub(super) fn write(
         "unregisterTime": end,
         "pausedRanges": [],
         "pid": process.map_or(0, |process| process.pid).to_string(),
-        "tid": thread.tid,
+        "tid": tid,
         "showMarkersInTimeline": true,
     });
     let head = head.to_string();
@@ -304,9 +268,12 @@ fn write_markers(out: &mut impl Write, tables: &mut Tables, markers: &[Marker]) 
         milliseconds(text, it.range.start)
     })?;
     write!(out, ",")?;
-    column(out, "endTime", markers, |text, it| match it.is_point {
-        true => optional(text, None),
-        false => milliseconds(text, it.range.end),
+    column(out, "endTime", markers, |text, it| {
+        if it.is_point {
+            optional(text, None);
+        } else {
+            milliseconds(text, it.range.end);
+        }
     })?;
     write!(out, "}},")
 }

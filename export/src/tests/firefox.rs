@@ -25,13 +25,17 @@ pub(super) fn sum(rows: &[Json]) -> f64 {
     rows.iter().map(|it| it.as_f64().unwrap()).sum()
 }
 
-/// The functions of a thread's stack, leaf first, and the category of the leaf.
-fn stack(thread: &Json, number: &Json) -> (Vec<String>, u64) {
+/// The functions of a thread's stack, leaf first, and category and subcategory of the leaf.
+fn stack(thread: &Json, number: &Json) -> (Vec<String>, u64, u64) {
     let (stacks, frames) = (&thread["stackTable"], &thread["frameTable"]);
     let mut names = Vec::new();
     let mut at = number.as_u64();
     let leaf = &list(stacks, "frame")[at.unwrap() as usize];
-    let category = &list(frames, "category")[leaf.as_u64().unwrap() as usize];
+    let of_leaf = |name: &str| {
+        list(frames, name)[leaf.as_u64().unwrap() as usize]
+            .as_u64()
+            .unwrap()
+    };
     while let Some(number) = at {
         let frame = list(stacks, "frame")[number as usize].as_u64().unwrap();
         let function = list(frames, "func")[frame as usize].as_u64().unwrap();
@@ -50,7 +54,7 @@ fn stack(thread: &Json, number: &Json) -> (Vec<String>, u64) {
             "callers come first"
         );
     }
-    (names, category.as_u64().unwrap())
+    (names, of_leaf("category"), of_leaf("subcategory"))
 }
 
 #[test]
@@ -121,19 +125,31 @@ fn states_are_categories_and_inferred_stacks_are_marked() {
     assert_eq!(thread["isMainThread"], true);
     let samples = &thread["samples"];
     let rows = list(samples, "stack").iter().zip(list(samples, "weight"));
+    let mut inferred = 0.0;
     let mut by_state = std::collections::BTreeMap::<(String, String), f64>::new();
     for (number, weight) in rows {
-        let (names, category) = stack(thread, number);
-        let state = categories[category as usize]["name"].as_str().unwrap();
+        let (names, category, subcategory) = stack(thread, number);
+        let category = &categories[category as usize];
+        let state = category["name"].as_str().unwrap();
+        let weight = weight.as_f64().unwrap();
+        match category["subcategories"][subcategory as usize]
+            .as_str()
+            .unwrap()
+        {
+            "Other" => {}
+            "inferred stack" => inferred += weight,
+            other => panic!("{other}"),
+        }
         *by_state
             .entry((state.to_owned(), names[0].clone()))
-            .or_default() += weight.as_f64().unwrap();
+            .or_default() += weight;
     }
+    assert_close(inferred, 100.0, "inferred");
     let region = "foo -- OMP parallel region from line 9 [foo.omp_outlined]";
     let expected = [
         ("Critical", "<OMP critical section wait>", 200.0),
-        ("Implicit barrier", "<OMP implicit barrier>", 500.0),
-        ("Serial", "main", 500.0),
+        ("Implicit barrier", "<OMP implicit barrier>", 400.0),
+        ("Serial", "main", 600.0),
         ("Work", region, 200.0),
         ("Work", "tiny", 600.0),
     ];

@@ -7,7 +7,8 @@
 //! | initial | serial, in `main` | 0 | 500 | on the CPU | 5 |
 //! | initial | work, 3/4 in `bar` | 500 | 800 | on the CPU | 8 |
 //! | initial | critical section | 1300 | 200 | asleep | 1 |
-//! | initial | implicit barrier | 1500 | 500 | on the CPU | none: it is inferred |
+//! | initial | implicit barrier | 1500 | 400 | on the CPU | none, and needs none |
+//! | initial | serial | 1900 | 100 | preempted | none: its stack is inferred |
 //! | worker | idle | 0 | 500 | asleep | none, and needs none |
 //! | worker | work in `bar`, a task from 600 to 900 | 500 | 1000 | on the CPU | 10 |
 //! | worker | implicit barrier | 1500 | 500 | asleep | 1 |
@@ -176,7 +177,8 @@ pub(super) fn builder(given: Given) -> Builder {
         &[(in_critical, SampleKind::Blocked)],
     );
     time.list((section, Blocked), 1300, 200);
-    time.add((barrier, Running), (1500, 500), &[]);
+    time.add((barrier, Running), (1500, 400), &[]);
+    time.add((serial, Scheduling::Preempted), (1900, 100), &[]);
     time.thread = worker;
     time.add((idle, Blocked), (0, 500), &[]);
     time.list((idle, Blocked), 0, 500);
@@ -215,6 +217,7 @@ pub(super) fn builder(given: Given) -> Builder {
         start: Nanos(100 * MS),
         length: Nanos(1_000 * MS),
     });
+    make.header.losses.omp_taken = 1_000;
     let lost = &mut make.header.losses.lost;
     lost.add(LossKind::Samples, (210 * MS, 220 * MS), 2);
     lost.add(LossKind::OmpWaits, (900 * MS, 950 * MS), 1);
