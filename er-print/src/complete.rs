@@ -1,6 +1,9 @@
 //! Completion of commands and arguments, for the prompt and for shells.
 
+use std::sync::LazyLock;
+
 use experiment::symbols::FunctionId;
+use export::FORMATS;
 use omp_model::filter::Word;
 use omp_model::metrics::Metric;
 use omp_model::profile::Callee;
@@ -11,7 +14,10 @@ use crate::session::Session;
 
 /// The possible words of a command's first argument, if there are few.
 pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
+    static FORMAT_NAMES: LazyLock<Vec<&str>> =
+        LazyLock::new(|| FORMATS.iter().map(|format| format.name).collect());
     match command.name {
+        "export" => &FORMAT_NAMES,
         "inline" => &["on", "off"],
         "viewmode" => &["user", "expert", "machine"],
         "printmode" => &["text", "json", "html", "markdown"],
@@ -47,7 +53,7 @@ fn kind(command: &Command) -> ArgumentKind {
         "filters" | "indxobj_define" => Kind::Filter,
         "indxobj" => Kind::Index,
         "outfile" | "appendfile" | "script" | "setpath" | "addpath" | "pathmap" | "open_exp"
-        | "add_exp" => Kind::File,
+        | "add_exp" | "export" => Kind::File,
         _ => Kind::Other,
     }
 }
@@ -114,7 +120,8 @@ impl Known {
             return Some((typed.len(), Vec::new()));
         };
         let fixed = choices(command);
-        if !fixed.is_empty() {
+        let is_first = command.arity().1 == 1 || !rest.trim_start().contains(char::is_whitespace);
+        if !fixed.is_empty() && is_first {
             return Some(beginning(typed, &[' ', ':'], fixed.iter().copied()));
         }
         let rest = rest.trim_start();
@@ -295,12 +302,15 @@ mod tests {
         assert_eq!(candidates("indxobj t"), found(8, &["Threads"]));
         assert_eq!(candidates("xyzzy f").1, [""; 0]);
         assert_eq!(known().candidates("script x"), None);
+        assert_eq!(candidates("export fo"), found(7, &["folded"]));
+        assert_eq!(known().candidates("export folded x"), None);
     }
 
     /// Every word of a list that is offered is one that the command takes.
     #[test]
     fn the_choices_are_those_of_the_commands() {
-        for command in COMMANDS.iter() {
+        // Those that need an experiment have tests of their own.
+        for command in COMMANDS.iter().filter(|it| !it.needs_experiment) {
             for &word in choices(command) {
                 let mut output = crate::output::Output::to(std::io::sink());
                 let mut session = Session::new(Vec::new(), &mut output);

@@ -1,8 +1,10 @@
-//! The destination of reports: standard output, or the file of `outfile`.
+//! The destination of reports: standard output, or the file of `outfile`; and files written whole.
 
 use std::fmt::Display;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use crate::stop::Stop;
 
@@ -86,4 +88,45 @@ impl Output {
         }
         self.sink.flush()
     }
+}
+
+/// Writes a file whole or not at all; `-` is standard output. An error names it.
+pub(crate) fn write_whole(
+    file: &str,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Stop> {
+    if file == "-" {
+        let mut out = BufWriter::new(io::stdout().lock());
+        fill(&mut out)?;
+        return Ok(out.flush()?);
+    }
+    replace(Path::new(file), fill).map_err(|error| {
+        Stop::Data(format!(
+            "cannot write {file}: {error}; name a file elsewhere"
+        ))
+    })
+}
+
+/// Writes a file beside its place and puts it there when it is whole. What is no regular file, such as a
+/// pipe, is written in place.
+fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        return fill_file(OpenOptions::new().write(true).open(path)?, fill).map(drop);
+    }
+    // A symbolic link stays one.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = place.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let fresh = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    let (file, fresh) = fresh.into_parts();
+    fill_file(file, fill)?;
+    Ok(fresh.persist(place)?)
+}
+
+fn fill_file(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    fill(&mut out)?;
+    Ok(out.into_inner()?)
 }

@@ -225,11 +225,6 @@ impl<'a> Session<'a> {
         Some(Screen { width, cuts_names })
     }
 
-    /// Prints a text as it is.
-    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
-        self.output.print(text)
-    }
-
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
         let mut pruned;

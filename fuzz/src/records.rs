@@ -1,23 +1,28 @@
 //! Experiments.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use experiment::{Experiment, RECORDS};
+use export::FORMATS;
 use omp_model::analysis::Analysis;
+use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::{Inline, ViewMode};
 use omp_model::views::names::NameStyle;
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::regions::regions;
+use report::query::{Source, Subset};
+use report::{Query, Settings};
 
 /// The bytes of a frame's contents are longer than this only by several frames.
 const LONGEST: usize = 1 << 16;
 
 /// The input is a list of frames. Each has four bytes before its contents: its kind, 1 if the contents
 /// are to be packed as the writer does it, and their length in two bytes. The checksums are added. The
-/// recording is read and attributed in both modes, and its regions are judged.
+/// recording is read and attributed in both modes, its regions are judged, and it is exported.
 pub(crate) fn records(input: &[u8]) {
     let folder = folder();
     fs::write(folder.join(RECORDS), file_of(input)).expect("a file in memory");
@@ -33,6 +38,24 @@ pub(crate) fn records(input: &[u8]) {
     let profile = analysis.profile(ViewMode::User, Inline::Off);
     let regions = regions(profile, &names, &measured);
     First::of(profile, &names, &measured, &regions, true);
+    exports(&analysis);
+}
+
+/// Writes it in every format.
+fn exports(analysis: &Analysis) {
+    let settings = Settings::default();
+    let all = Source {
+        analysis,
+        subset: &Subset::default(),
+        settings: &settings,
+    };
+    let columns = Column::parse_list("e.total:name", analysis.available());
+    let columns = columns.expect("every experiment has thread time");
+    let sort = SortKey::of_list(&columns);
+    let query = Query::new(&settings, all, &[all], columns, sort);
+    for format in FORMATS {
+        (format.write)(&query, &mut io::sink()).expect("a sink takes everything");
+    }
 }
 
 /// A folder in memory for this process.

@@ -20,8 +20,9 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,
 /// the runtime that the newest of them links to and the older ones run on, the client of the
-/// Python package index, which has more runtimes, and browsers with what drives them.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 10] = [
+/// Python package index, which has more runtimes, browsers with what drives them, and readers of exported
+/// profiles.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 11] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
     ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
@@ -32,6 +33,7 @@ const PROGRAMS_OF_ALL: [(&str, &str, &str); 10] = [
     ("firefox-esr", "firefox-esr", LONG),
     ("node", "nodejs", LONG),
     ("npm", "npm", LONG),
+    ("go", "golang-go", LONG),
 ];
 const LONG: &str = "`cargo xtask test --all`";
 

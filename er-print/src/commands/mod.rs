@@ -4,6 +4,7 @@ mod annotation;
 mod check;
 mod defaults;
 pub(crate) mod experiments;
+mod export;
 mod filters;
 mod fragment;
 mod index;

@@ -1,34 +1,17 @@
 //! `report`: a page for a browser.
 
-use std::fs;
-use std::path::Path;
-
 use report::page::{Choice, page};
 
+use crate::output::write_whole;
 use crate::session::Session;
 use crate::stop::Stop;
 
 /// Writes a page of every view.
 pub(crate) fn report(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    // What was printed before comes first.
+    session.flush()?;
     let page = page(&session.query()?, session.settings.page);
-    match arguments[0].as_str() {
-        "-" => session.print(&page),
-        name => write(Path::new(name), &page),
-    }
-}
-
-/// Writes a file whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(".part");
-    let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&fresh);
-        Stop::Data(format!(
-            "cannot write {}: {error}; name a file elsewhere",
-            path.display()
-        ))
-    })
+    write_whole(&arguments[0], |out| out.write_all(page.as_bytes()))
 }
 
 /// Leaves source text out of later pages.

@@ -413,7 +413,7 @@ fn check_random(ended: &Ended, broken: bool, what: &str) {
 /// name.
 #[test]
 fn random_lines_have_every_command() {
-    const APART: [&str; 4] = ["outfile", "appendfile", "report", "script"];
+    const APART: [&str; 5] = ["outfile", "appendfile", "export", "report", "script"];
     let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
     let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();

@@ -16,6 +16,7 @@ mod item_cpus;
 mod listed;
 mod parse;
 mod path;
+mod sample_filter;
 #[cfg(test)]
 mod tests;
 mod time_point;
@@ -28,6 +29,7 @@ mod words;
 pub use cpus::AnySample;
 pub use expression::Filter;
 pub use item_cpus::{ItemCpu, on_cpus};
+pub use sample_filter::SampleFilter;
 pub use tokens::FilterError;
 pub use values::{Parts, values};
 pub use weigh::{Filtered, Source, apply};
