@@ -44,21 +44,21 @@ pub fn find() -> Result<PathBuf, String> {
     }
     let executable = std::fs::canonicalize("/proc/self/exe")
         .map_err(|error| format!("collect cannot find itself: {error}"))?;
-    let paths = candidates(&executable);
-    paths
-        .iter()
-        .find_map(|path| usable(path))
-        .ok_or_else(|| {
-            let listed: Vec<String> = paths
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            format!(
-                "{NAME} is not at {}; set {VARIABLE} to its path",
-                listed.join(" nor at ")
-            )
-        })
-        .and_then(nameable)
+    first(&candidates(&executable)).and_then(nameable)
+}
+
+/// The first of the paths that is a file.
+fn first(paths: &[PathBuf]) -> Result<PathBuf, String> {
+    paths.iter().find_map(|path| usable(path)).ok_or_else(|| {
+        let listed: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        format!(
+            "{NAME} is not at {}; set {VARIABLE} to its path",
+            listed.join(" nor at ")
+        )
+    })
 }
 
 fn usable(path: &Path) -> Option<PathBuf> {
@@ -145,6 +145,25 @@ mod tests {
                 "/opt/p/lib/parallax/libcollector.so".into()
             ]
         );
+    }
+
+    #[test]
+    fn where_it_was_looked_for_is_said() {
+        let prefix = tempfile::tempdir().expect("there is room");
+        let paths = candidates(&prefix.path().join("bin/collect"));
+        let [beside, installed] = &paths[..] else {
+            panic!("{paths:?}")
+        };
+        let (beside, installed) = (beside.display(), installed.display());
+        assert_eq!(
+            first(&paths),
+            Err(format!(
+                "libcollector.so is not at {beside} nor at {installed}; set PARALLAX_LIBRARY to its path"
+            ))
+        );
+        std::fs::create_dir_all(prefix.path().join("lib/parallax")).expect("a folder");
+        std::fs::write(&paths[1], "").expect("a file");
+        assert!(first(&paths).is_ok_and(|found| found.ends_with("lib/parallax/libcollector.so")));
     }
 
     #[test]

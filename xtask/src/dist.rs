@@ -7,6 +7,7 @@
 //! with old C libraries (the crate `glibc-floor`).
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -180,17 +181,31 @@ fn emptied(folder: PathBuf) -> Outcome<PathBuf> {
     }
 }
 
+/// Lets everybody read a folder and those in it, whatever the umask.
+fn open_folders(folder: &Path) -> Outcome {
+    let open = || {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
+        std::fs::read_dir(folder)?
+            .map(|entry| entry.map(|e| e.path()))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let entries = open().map_err(|e| format!("{} cannot be opened: {e}", folder.display()))?;
+    let mut folders = entries.iter().filter(|path| path.is_dir());
+    folders.try_for_each(|folder| open_folders(folder))
+}
+
 /// The tarball: one folder that can be unpacked anywhere.
 fn tarball(folder: &Path, items: &[Item], seconds: &str) -> Outcome<PathBuf> {
     let name = format!("parallax-{VERSION}-x86_64-linux");
     let stage = emptied(folder.join("tarball"))?;
     install::lay_out(items, &stage.join(&name), false)?;
+    open_folders(&stage)?;
     let package = folder.join(format!("{name}.tar.xz"));
     let file = std::fs::File::create(&package)
         .map_err(|e| format!("{} cannot be written: {e}", package.display()))?;
     let mut tar = Command::new("tar");
     tar.args(["--create", "--format=gnu", "--sort=name", "--numeric-owner"])
-        .args(["--owner=0", "--group=0", "--mode=u+rw,go+r,go-w,a+X"])
+        .args(["--owner=0", "--group=0"])
         .arg(format!("--mtime=@{seconds}"))
         .arg("--directory")
         .args([stage.as_os_str(), OsString::from(&name).as_os_str()])
@@ -219,12 +234,20 @@ fn deb(folder: &Path, items: &[Item], seconds: &str) -> Outcome<PathBuf> {
     let bytes = install::lay_out(items, &stage.join("usr"), false)?;
     let control = stage.join("DEBIAN");
     let copyright = stage.join("usr").join(DOCUMENTS).join("copyright");
+    let control_file = control_file(bytes);
     let write = || {
         std::fs::create_dir(&control)?;
-        std::fs::write(control.join("control"), control_file(bytes))?;
-        std::fs::write(copyright, COPYRIGHT)
+        for (file, text) in [
+            (control.join("control"), control_file.as_str()),
+            (copyright, COPYRIGHT),
+        ] {
+            std::fs::write(&file, text)?;
+            std::fs::set_permissions(file, PermissionsExt::from_mode(0o644))?;
+        }
+        Ok::<_, std::io::Error>(())
     };
     write().map_err(|e| format!("{} cannot be written: {e}", control.display()))?;
+    open_folders(&stage)?;
     let package = folder.join(format!("parallax_{VERSION}_amd64.deb"));
     run(Command::new("dpkg-deb")
         .args([

@@ -59,6 +59,9 @@ pub(crate) fn install(prefix: &Path, debug_files: bool) -> Outcome {
     println!();
     let items = items(root(), &target().join("release"))?;
     let bytes = lay_out(&items, prefix, debug_files)?;
+    for item in items {
+        println!("{}", prefix.join(item.to).display());
+    }
     println!("{:.1} MB", bytes as f64 / 1e6);
     Ok(())
 }
@@ -73,7 +76,6 @@ pub(crate) fn lay_out(items: &[Item], prefix: &Path, debug_files: bool) -> Outco
             Kind::Program | Kind::Library => install_stripped(item, &to, debug_files),
         };
         bytes += made.map_err(|e| format!("{} cannot be installed: {e}", to.display()))?;
-        println!("{}", to.display());
     }
     Ok(bytes)
 }
