@@ -4,41 +4,6 @@
 
 #include <stddef.h>
 
-/* A function as a jump to its old version, so that arguments and return address are the caller's: `dlsym`
-   with RTLD_NEXT and `dlopen` look at the latter. */
-#define OLD(name, version)                                             \
-    __asm__(".text\n"                                                  \
-            ".globl " #name "\n"                                       \
-            ".hidden " #name "\n"                                      \
-            ".type " #name ", @function\n" #name ":\n"                 \
-            ".cfi_startproc\n"                                         \
-            "jmp *old_" #name "@GOTPCREL(%rip)\n"                      \
-            ".cfi_endproc\n"                                           \
-            ".size " #name ", . - " #name "\n"                         \
-            ".symver old_" #name ", " #name "@GLIBC_" #version "\n")
-
-/* In libdl until glibc 2.33. */
-OLD(dlclose, 2.2.5);
-OLD(dlopen, 2.2.5);
-OLD(dlsym, 2.2.5);
-OLD(dlvsym, 2.2.5);
-
-/* In libpthread until glibc 2.33, or 2.31. */
-OLD(pthread_getspecific, 2.2.5);
-OLD(pthread_key_create, 2.2.5);
-OLD(pthread_key_delete, 2.2.5);
-OLD(pthread_setspecific, 2.2.5);
-#ifdef PROGRAM
-OLD(pthread_attr_getguardsize, 2.2.5);
-OLD(pthread_attr_getstack, 2.2.5);
-OLD(pthread_attr_setstacksize, 2.2.5);
-OLD(pthread_create, 2.2.5);
-OLD(pthread_detach, 2.2.5);
-OLD(pthread_getattr_np, 2.2.5);
-OLD(pthread_join, 2.2.5);
-OLD(pthread_setname_np, 2.12);
-#endif
-
 /* Until glibc 2.32 a static part of the C library made these of functions with the number of the
    structure's form before their arguments. On x86-64 `struct stat` and `struct stat64` are the same. */
 #define FORM 1

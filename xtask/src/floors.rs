@@ -47,7 +47,7 @@ fn check_file(path: &Path, floor: u32) -> Outcome {
         return Ok(());
     }
     Err(format!(
-        "{} needs {}; an old version of a function can be chosen in glibc-floor/src/floor.c",
+        "{} needs {}; an old version of a function can be chosen in glibc-floor",
         path.display(),
         faults.join(", ")
     ))
