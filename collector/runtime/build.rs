@@ -7,4 +7,5 @@ fn main() {
     println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");
     // One name, whether the library is preloaded, opened by its path or linked.
     println!("cargo::rustc-link-arg-cdylib=-Wl,-soname,libcollector.so");
+    glibc_floor::library();
 }

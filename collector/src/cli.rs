@@ -136,7 +136,9 @@ pub fn command() -> Command {
         .after_help(
             "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
              rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
-             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.",
+             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.\n\n\
+             OpenMP: libcollector.so, which is loaded into the program, lies beside collect or in \
+             ../lib/parallax from there; PARALLAX_LIBRARY=FILE names another.",
         )
         .arg(
             path("output", 'o')

@@ -23,18 +23,12 @@ pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// In a checkout and a copied directory it lies beside `collect`. In an installation `collect` lies
 /// in `PREFIX/bin`, and the library in `PREFIX/lib/parallax`.
 pub fn candidates(executable: &Path) -> Vec<PathBuf> {
-    let Some(folder) = executable.parent() else {
-        return Vec::new();
-    };
-    let mut paths = vec![folder.join(NAME)];
-    if folder.file_name() == Some(OsStr::new("bin")) {
-        paths.extend(
-            folder
-                .parent()
-                .map(|prefix| prefix.join("lib/parallax").join(NAME)),
-        );
-    }
-    paths
+    let beside = executable.parent();
+    let installed = beside
+        .and_then(Path::parent)
+        .map(|prefix| prefix.join("lib/parallax"));
+    let folders = beside.map(Path::to_owned).into_iter().chain(installed);
+    folders.map(|folder| folder.join(NAME)).collect()
 }
 
 /// Returns the absolute path of the library.
@@ -50,21 +44,21 @@ pub fn find() -> Result<PathBuf, String> {
     }
     let executable = std::fs::canonicalize("/proc/self/exe")
         .map_err(|error| format!("collect cannot find itself: {error}"))?;
-    let paths = candidates(&executable);
-    paths
-        .iter()
-        .find_map(|path| usable(path))
-        .ok_or_else(|| {
-            let listed: Vec<String> = paths
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            format!(
-                "{NAME} is not at {}; set {VARIABLE} to its path",
-                listed.join(" nor at ")
-            )
-        })
-        .and_then(nameable)
+    first(&candidates(&executable)).and_then(nameable)
+}
+
+/// The first of the paths that is a file.
+fn first(paths: &[PathBuf]) -> Result<PathBuf, String> {
+    paths.iter().find_map(|path| usable(path)).ok_or_else(|| {
+        let listed: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        format!(
+            "{NAME} is not at {}; set {VARIABLE} to its path",
+            listed.join(" nor at ")
+        )
+    })
 }
 
 fn usable(path: &Path) -> Option<PathBuf> {
@@ -143,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_has_it_under_lib() {
+    fn it_is_beside_collect_or_under_lib_of_the_prefix() {
         assert_eq!(
             candidates(Path::new("/opt/p/bin/collect")),
             [
@@ -154,11 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn a_checkout_and_a_copied_folder_have_it_beside_collect() {
+    fn where_it_was_looked_for_is_said() {
+        let prefix = tempfile::tempdir().expect("there is room");
+        let paths = candidates(&prefix.path().join("bin/collect"));
+        let [beside, installed] = &paths[..] else {
+            panic!("{paths:?}")
+        };
+        let (beside, installed) = (beside.display(), installed.display());
         assert_eq!(
-            candidates(Path::new("/src/target/release/collect")),
-            [PathBuf::from("/src/target/release/libcollector.so")]
+            first(&paths),
+            Err(format!(
+                "libcollector.so is not at {beside} nor at {installed}; set PARALLAX_LIBRARY to its path"
+            ))
         );
+        std::fs::create_dir_all(prefix.path().join("lib/parallax")).expect("a folder");
+        std::fs::write(&paths[1], "").expect("a file");
+        assert!(first(&paths).is_ok_and(|found| found.ends_with("lib/parallax/libcollector.so")));
     }
 
     #[test]

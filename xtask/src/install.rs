@@ -1,4 +1,4 @@
-//! `cargo xtask install --prefix DIR`.
+//! `cargo xtask install --prefix DIR`, and the layout below a prefix.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::{Outcome, packages, root, target};
 
 /// The kind of a file, which decides how it is stripped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// Stripped of all symbols that the dynamic linker does not need.
     Program,
     /// Stripped of debug information only: the library's frames are in users' stacks and need
@@ -20,20 +20,31 @@ enum Kind {
 
 /// A file to install: its path, and its destination below the prefix.
 #[derive(Debug, PartialEq, Eq)]
-struct Item {
-    from: PathBuf,
-    to: PathBuf,
-    kind: Kind,
+pub(crate) struct Item {
+    pub(crate) from: PathBuf,
+    pub(crate) to: PathBuf,
+    pub(crate) kind: Kind,
 }
 
-/// Builds everything in release mode, except what only this repository's tests and tasks need.
+/// The packages of the programs and of the library.
+pub(crate) const PACKAGES: [&str; 4] =
+    ["collector", "collector-runtime", "er-print", "analyzer-tui"];
+
+/// The programs and the library below cargo's folder of a profile.
+pub(crate) const PROGRAMS: [&str; 3] = ["collect", "er_print", "analyzer"];
+pub(crate) const LIBRARY: &str = "libcollector.so";
+
+/// Builds the programs and the library in release mode.
 pub(crate) fn build_release() -> Outcome {
-    run(cargo().args(["build", "--release", "--workspace"]).args([
-        "--exclude",
-        "xtask",
-        "--exclude",
-        "fixtures",
-    ]))
+    run(&mut release_build())
+}
+
+/// The command that builds the programs and the library in release mode.
+pub(crate) fn release_build() -> Command {
+    let mut build = cargo();
+    build.args(["build", "--release"]);
+    build.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    build
 }
 
 /// Builds in release mode and installs what users need below `prefix`. `collect` finds the library
@@ -46,71 +57,92 @@ pub(crate) fn install(prefix: &Path, debug_files: bool) -> Outcome {
     packages::program("objcopy", "binutils", "stripping what is installed")?;
     build_release()?;
     println!();
-    let mut bytes = 0;
-    for item in items(root(), &target().join("release"))? {
-        let to = prefix.join(&item.to);
-        let made = match item.kind {
-            Kind::Text => copy(&item.from, &to),
-            Kind::Program | Kind::Library => install_stripped(&item, &to, debug_files),
-        };
-        bytes += made.map_err(|e| format!("{} cannot be installed: {e}", to.display()))?;
-        println!("{}", to.display());
+    let items = items(root(), &target().join("release"))?;
+    let bytes = lay_out(&items, prefix, debug_files)?;
+    for item in items {
+        println!("{}", prefix.join(item.to).display());
     }
     println!("{:.1} MB", bytes as f64 / 1e6);
     Ok(())
 }
 
-/// The files to install.
-fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
-    let item = |from: PathBuf, to: &str, kind| Item {
-        from,
-        to: to.into(),
-        kind,
-    };
-    let mut items = vec![
-        item(release.join("collect"), "bin/collect", Kind::Program),
-        item(release.join("er_print"), "bin/er_print", Kind::Program),
-        item(release.join("analyzer"), "bin/analyzer", Kind::Program),
-        item(
-            release.join("libcollector.so"),
-            "lib/parallax/libcollector.so",
-            Kind::Library,
-        ),
-    ];
-    for page in files(&root.join("docs/man"))? {
-        if page.extension().is_some_and(|e| e == "1") {
-            let name = page.file_name().unwrap_or_default().to_owned();
-            let to = Path::new("share/man/man1").join(name);
-            items.push(Item {
-                from: page,
-                to,
-                kind: Kind::Text,
-            });
+/// Copies the files below `prefix`, stripped, and returns the sum of their lengths.
+pub(crate) fn lay_out(items: &[Item], prefix: &Path, debug_files: bool) -> Outcome<u64> {
+    let mut bytes = 0;
+    for item in items {
+        let to = prefix.join(&item.to);
+        let made = match item.kind {
+            Kind::Text => copy(&item.from, &to),
+            Kind::Program | Kind::Library => install_stripped(item, &to, debug_files),
+        };
+        bytes += made.map_err(|e| format!("{} cannot be installed: {e}", to.display()))?;
+    }
+    Ok(bytes)
+}
+
+/// Where the documents lie below a prefix. They keep their places relative to README.md, which links
+/// to them.
+pub(crate) const DOCUMENTS: &str = "share/doc/parallax";
+
+/// Folders of the repository whose files are installed: those with this ending, and where.
+const FOLDERS: [(&str, &str, &str); 7] = [
+    ("docs/man", ".1", "share/man/man1"),
+    (
+        "docs/completions",
+        ".bash",
+        "share/bash-completion/completions",
+    ),
+    (
+        "docs/completions",
+        ".fish",
+        "share/fish/vendor_completions.d",
+    ),
+    ("docs/completions", "_er_print", "share/zsh/site-functions"),
+    ("collector/runtime/include", "", "include/parallax"),
+    ("docs", ".md", "share/doc/parallax/docs"),
+    ("docs/pictures", ".svg", "share/doc/parallax/docs/pictures"),
+];
+
+/// The files to install, of a checkout and of cargo's folder `release`.
+pub(crate) fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
+    let item = |from: PathBuf, to: PathBuf, kind| Item { from, to, kind };
+    let mut items: Vec<Item> = PROGRAMS
+        .iter()
+        .map(|name| {
+            item(
+                release.join(name),
+                Path::new("bin").join(name),
+                Kind::Program,
+            )
+        })
+        .collect();
+    items.push(item(
+        release.join(LIBRARY),
+        Path::new("lib/parallax").join(LIBRARY),
+        Kind::Library,
+    ));
+    for (folder, ending, to) in FOLDERS {
+        for from in files(&root.join(folder))? {
+            let name = from.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with(ending) {
+                // bash-completion looks for a file that has the command's name.
+                let name = name.strip_suffix(".bash").unwrap_or(&name);
+                let to = Path::new(to).join(name);
+                items.push(item(from, to, Kind::Text));
+            }
         }
     }
-    for header in files(&root.join("collector/runtime/include"))? {
-        let name = header.file_name().unwrap_or_default().to_owned();
-        let to = Path::new("include/parallax").join(name);
-        items.push(Item {
-            from: header,
-            to,
-            kind: Kind::Text,
-        });
-    }
-    for name in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-        let from = root.join(name);
-        if from.is_file() {
-            items.push(item(
-                from,
-                &format!("share/doc/parallax/{name}"),
-                Kind::Text,
-            ));
+    for from in files(root)? {
+        let name = from.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".md") || name.starts_with("LICENSE-") {
+            let to = Path::new(DOCUMENTS).join(&*name);
+            items.push(item(from, to, Kind::Text));
         }
     }
     Ok(items)
 }
 
-/// The files of a folder by name; none if it does not exist.
+/// The files of a folder by name, without its folders; none if it does not exist.
 fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -119,6 +151,7 @@ fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(read)?;
     let paths = entries.map(|entry| entry.map(|e| e.path()));
     let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(read)?;
+    paths.retain(|path| path.is_file());
     paths.sort();
     Ok(paths)
 }
@@ -198,20 +231,25 @@ mod tests {
     fn the_layout_is_that_of_a_prefix() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        std::fs::create_dir_all(root.join("docs/man")).unwrap();
-        std::fs::create_dir_all(root.join("collector/runtime/include")).unwrap();
         for name in [
             "docs/man/collect.1",
-            "collector/runtime/include/collectorAPI.h",
             "docs/man/notes.txt",
+            "docs/completions/_er_print",
+            "docs/completions/er_print.bash",
+            "docs/completions/er_print.fish",
+            "docs/metrics.md",
+            "docs/pictures/regions.svg",
+            "collector/runtime/include/collectorAPI.h",
+            "Cargo.toml",
             "README.md",
             "LICENSE-MIT",
         ] {
+            std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             std::fs::write(root.join(name), "x").unwrap();
         }
         let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        assert_eq!(copy(&items[6].from, &copied), Ok(1));
+        assert_eq!(copy(&items[12].from, &copied), Ok(1));
         assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
         let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
@@ -220,9 +258,14 @@ mod tests {
             ("bin/analyzer", Kind::Program),
             ("lib/parallax/libcollector.so", Kind::Library),
             ("share/man/man1/collect.1", Kind::Text),
+            ("share/bash-completion/completions/er_print", Kind::Text),
+            ("share/fish/vendor_completions.d/er_print.fish", Kind::Text),
+            ("share/zsh/site-functions/_er_print", Kind::Text),
             ("include/parallax/collectorAPI.h", Kind::Text),
-            ("share/doc/parallax/README.md", Kind::Text),
+            ("share/doc/parallax/docs/metrics.md", Kind::Text),
+            ("share/doc/parallax/docs/pictures/regions.svg", Kind::Text),
             ("share/doc/parallax/LICENSE-MIT", Kind::Text),
+            ("share/doc/parallax/README.md", Kind::Text),
         ];
         assert_eq!(to, expected.map(|(path, kind)| (PathBuf::from(path), kind)));
     }

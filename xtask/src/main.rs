@@ -1,4 +1,4 @@
-//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | bench | pictures | ci`.
+//! The tasks of this repository: `cargo xtask demo | test | install | dist | fixtures | bench | pictures | ci`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,10 +10,13 @@ mod checks;
 mod command;
 mod counts;
 mod demo;
+mod dist;
+mod floors;
 mod install;
 mod measure;
 mod packages;
 mod pictures;
+mod third_party;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
@@ -25,6 +28,7 @@ usage: cargo xtask TASK
   install --prefix DIR [--debug-files]
                          build in release mode and install under DIR, stripped; debug information
                          beside the programs if it is asked for
+  dist                   build target/dist/*.tar.xz and *.deb, for this and older systems
   fixtures [NAME...]     build and run the fixtures and print what they measured
   bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
   pictures [EXPERIMENT]  make docs/pictures from analyzer in a terminal, of the demo's run or another";
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
             Some((prefix, debug_files)) => install::install(prefix, debug_files),
             None => return usage(),
         },
+        ["dist"] => dist::dist(),
         ["fixtures", ref names @ ..] => measure::fixtures(names),
         ["bench", ref words @ ..] => bench::bench(words),
         ["pictures"] => pictures::pictures(None),

@@ -139,11 +139,16 @@ pub(super) fn html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A text in Markdown.
+/// A text in Markdown, in which no name makes a link (`operator[](int)`), emphasis (`__main__`), a formula
+/// or a tag.
 pub(super) fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
-        if matches!(letter, '\\' | '|' | '<' | '*' | '`' | '&') {
+        let is_mark = matches!(
+            letter,
+            '\\' | '|' | '<' | '*' | '`' | '&' | '_' | '[' | ']' | '~' | '$'
+        );
+        if is_mark {
             escaped.push('\\');
         }
         escaped.push(letter);
@@ -151,7 +156,38 @@ pub(super) fn markdown(text: &str) -> String {
     escaped
 }
 
-/// The same in a cell, where runs of spaces indent.
+/// What encloses lines that Markdown shows as they are: more backticks than any of them begins with.
+pub(super) fn fence(lines: &[&str]) -> String {
+    let ticks = |line: &&str| {
+        let rest = line.trim_start().trim_start_matches('`');
+        line.trim_start().len() - rest.len()
+    };
+    let longest = lines.iter().map(ticks).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+/// A text of HTML or Markdown in a cell, where runs of spaces indent.
 pub(super) fn indented(text: &str) -> String {
     text.replace("  ", "&nbsp; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_make_no_markup_of_markdown() {
+        assert_eq!(markdown("operator[](int)"), r"operator\[\](int)");
+        assert_eq!(markdown("![a](http://b)"), r"!\[a\](http://b)");
+        assert_eq!(
+            markdown("__main__ a*b* `c` $d$ ~~e~~"),
+            r"\_\_main\_\_ a\*b\* \`c\` \$d\$ \~\~e\~\~"
+        );
+        assert_eq!(
+            markdown(r"<img src=x> | &lt; \"),
+            r"\<img src=x> \| \&lt; \\"
+        );
+        assert_eq!(fence(&["a ``` b"]), "```");
+        assert_eq!(fence(&["```", "  ````sh"]), "`````");
+    }
 }

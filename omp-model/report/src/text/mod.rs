@@ -18,7 +18,7 @@ mod records;
 
 use crate::document::{About, Block, Document, Style, Table};
 
-use layout::{columns, html, in_one_part, markdown, parts, style};
+use layout::{columns, fence, html, in_one_part, markdown, parts, style};
 
 pub use aligned::Screen;
 pub use cells::{compared, number, percent, rounded, seconds};
@@ -134,9 +134,14 @@ impl Page {
                 let text = lines.join("\n");
                 format!("<{tag}>{}</{tag}>\n", html(text.trim_matches('\n')))
             }
-            (Layout::Markdown, Words::Title) => format!("## {}\n\n", lines.join(" ")),
-            (Layout::Markdown, Words::Caption) => format!("### {}\n\n", lines.join(" ")),
-            (Layout::Markdown, Words::Lines) => format!("```\n{}```\n\n", each("")),
+            (Layout::Markdown, Words::Title) => format!("## {}\n\n", markdown(&lines.join(" "))),
+            (Layout::Markdown, Words::Caption) => {
+                format!("### {}\n\n", markdown(&lines.join(" ")))
+            }
+            (Layout::Markdown, Words::Lines) => {
+                let fence = fence(&lines);
+                format!("{fence}\n{}{fence}\n\n", each(""))
+            }
             (Layout::Markdown, Words::Notes) => {
                 let notes = lines.iter().map(|line| format!("{}\n\n", markdown(line)));
                 notes.collect()
