@@ -4,7 +4,7 @@
 //! add up to the profile. Items are told apart by second. Of more than [`MOST_BY_SECOND`] samples this would
 //! take too much memory: a sample then stands for the mean of its item over the whole recording. Time that
 //! has no sample of its own, such as inferred time, is put where its state's longest interval is listed, or
-//! else in the middle of its second or of its thread's life.
+//! else in the middle of its second or of its thread's life, as near as a filter on time allows.
 
 use std::ops::Range;
 
@@ -150,26 +150,35 @@ impl<'a> Places<'a> {
             let key = (row.thread, row.thread_state, row.scheduling, slice);
             if let Some(known) = longest.get_mut(&key)
                 && row.length.0 > known.0
+                && !subject.leaves_out(&(row.start.0..row.start.0))
             {
                 *known = (row.length.0, Some(row.start.0));
             }
         }
         let time = |(row, at): (&Place, PlaceNumber)| {
             let listed = longest.get(&key(row)).and_then(|known| known.1);
-            (at, listed.unwrap_or_else(|| self.middle(subject, row)))
+            (at, listed.unwrap_or_else(|| self.somewhere(subject, row)))
         };
         alone.into_iter().map(time).collect()
     }
 
-    /// The middle of a place's second, or of its thread's life.
-    fn middle(&self, subject: &Subject<'_>, row: &Place) -> u64 {
+    /// The middle of a place's second or of its thread's life, or a time nearby that a filter keeps.
+    fn somewhere(&self, subject: &Subject<'_>, row: &Place) -> u64 {
+        const STEPS: u64 = 64;
         let Range { mut start, mut end } = subject.life(row.thread);
         if self.by_second {
             let second = u64::from(row.slice) * SLICE.0;
             start = start.max(second);
             end = end.min(second + SLICE.0);
         }
-        start + end.saturating_sub(start) / 2
+        let length = end.saturating_sub(start);
+        let middle = start + length / 2;
+        let nearby = (0..STEPS / 2).flat_map(|step| {
+            let away = length / STEPS * step;
+            [middle - away, middle + away]
+        });
+        let is_kept = |time: &u64| !subject.leaves_out(&(*time..*time));
+        nearby.into_iter().find(is_kept).unwrap_or(middle)
     }
 }
 

@@ -45,8 +45,6 @@ pub(crate) struct TrackEvent {
     pub(crate) name_iid: Option<u64>,
     #[prost(uint64, tag = "11")]
     pub(crate) track_uuid: u64,
-    #[prost(string, repeated, tag = "22")]
-    pub(crate) categories: Vec<String>,
 }
 
 /// A field of an event: a number or a text.

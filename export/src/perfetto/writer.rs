@@ -107,7 +107,6 @@ impl<'o> PacketWriter<'o> {
                 r#type,
                 name_iid,
                 track_uuid,
-                categories: Vec::new(),
             }),
             ..TracePacket::default()
         })

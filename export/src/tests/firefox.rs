@@ -87,19 +87,24 @@ fn weights_and_cpu_use_add_up_to_the_reports() {
 #[test]
 fn a_filter_on_time_leaves_no_sample_outside() {
     let mut made = Made::new();
-    let settings = &settings()[4];
-    assert!(
-        settings
-            .filter
-            .as_ref()
-            .unwrap()
-            .leaves_out(700_000_000, 2_000_000_000)
-    );
-    let profile = read(&mut made, settings);
-    let threads = profile["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 2);
-    for thread in threads {
-        assert!(sum(list(&thread["samples"], "timeDeltas")) < 700.0);
+    let settings = settings();
+    for (settings, kept) in [
+        (&settings[4], 0.0..700.0),
+        (&settings[5], 1_100.0..2_000.0),
+        // Nothing was sampled then.
+        (&settings[7], 1_950.0..2_000.0),
+    ] {
+        let profile = read(&mut made, settings);
+        let threads = profile["threads"].as_array().unwrap();
+        assert_eq!(threads.len(), 2);
+        for thread in threads {
+            let mut time = 0.0;
+            for delta in list(&thread["samples"], "timeDeltas") {
+                time += delta.as_f64().unwrap();
+                assert!(kept.contains(&time), "{time} {kept:?}");
+            }
+            assert!(time > 0.0);
+        }
     }
 }
 

@@ -300,6 +300,7 @@ pub(super) fn settings() -> Vec<Settings> {
         filter("TSTAMP<700000000"),
         filter("\"bar\" IN STACK && TSTAMP>=1100000000"),
         filter("THRID==9"),
+        filter("TSTAMP>=1950000000"),
     ]
 }
 
