@@ -1,6 +1,6 @@
 //! The licences of everything that is linked into the programs and the library.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -26,60 +26,41 @@ struct Package {
 /// # Errors
 /// One sentence that names a package without the text of its licence.
 pub(crate) fn licences(target: &str) -> Outcome<String> {
-    let metadata = stdout_of(
-        cargo()
-            .args(["metadata", "--format-version", "1", "--locked"])
-            .args(["--filter-platform", target]),
-    )?;
+    let mut tree = cargo();
+    tree.args(["tree", "--locked", "--target", target, "--prefix", "none"]);
+    // Not of build scripts, tests and macros.
+    tree.args(["--edges", "normal,no-proc-macro", "--format", "{p}"]);
+    tree.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    let linked = stdout_of(&mut tree)?;
+    let linked = names(&linked);
+
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--format-version", "1", "--locked"]);
+    let metadata = stdout_of(&mut metadata)?;
     let metadata: Value = serde_json::from_str(&metadata)
         .map_err(|e| format!("the output of `cargo metadata` is no JSON: {e}"))?;
-    let packages = linked(&metadata)
-        .into_iter()
+    let all = metadata["packages"].as_array().into_iter().flatten();
+    let packages: Vec<Package> = all
+        // Members of the workspace have no source.
         .filter(|package| !package["source"].is_null())
+        .filter(|package| {
+            let text = |key: &str| package[key].as_str().unwrap_or_default();
+            linked.contains(&(text("name"), text("version")))
+        })
         .map(read)
-        .collect::<Outcome<Vec<_>>>()?;
+        .collect::<Outcome<_>>()?;
     Ok(document(packages))
 }
 
-/// The packages that are linked: those that ours need, but for build scripts, tests and macros. Features
-/// are those of the whole workspace, so a package may be listed that only a test's feature needs.
-fn linked(metadata: &Value) -> Vec<&Value> {
-    let list = |value: &'_ Value| -> Vec<Value> { value.as_array().cloned().unwrap_or_default() };
-    let by_id = |list: &'_ Value| -> BTreeMap<String, usize> {
-        let list = list.as_array().into_iter().flatten().enumerate();
-        list.filter_map(|(at, it)| Some((it["id"].as_str()?.to_owned(), at)))
-            .collect()
-    };
-    let packages = &metadata["packages"];
-    let nodes = &metadata["resolve"]["nodes"];
-    let (package_at, node_at) = (by_id(packages), by_id(nodes));
-    let is_macro = |package: &Value| {
-        let targets = list(&package["targets"]);
-        targets
-            .iter()
-            .any(|target| list(&target["kind"]).contains(&"proc-macro".into()))
-    };
-    let mut found = BTreeSet::new();
-    let mut waiting: Vec<usize> = package_at.values().copied().collect();
-    waiting.retain(|&at| PACKAGES.iter().any(|name| packages[at]["name"] == **name));
-    while let Some(at) = waiting.pop() {
-        let package = &packages[at];
-        if is_macro(package) || !found.insert(at) {
-            continue;
-        }
-        let id = package["id"].as_str().unwrap_or_default();
-        let node = node_at.get(id).map_or(&Value::Null, |&at| &nodes[at]);
-        for needed in list(&node["deps"]) {
-            let kinds = list(&needed["dep_kinds"]);
-            // A dependency of programs and libraries has no name for its kind.
-            if kinds.iter().any(|kind| kind["kind"].is_null())
-                && let Some(&at) = needed["pkg"].as_str().and_then(|id| package_at.get(id))
-            {
-                waiting.push(at);
-            }
-        }
-    }
-    found.into_iter().map(|at| &packages[at]).collect()
+/// Names and versions of packages by the output of `cargo tree`: `name v1.0 (path)`.
+fn names(tree: &str) -> BTreeSet<(&str, &str)> {
+    let lines = tree.lines();
+    lines
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?, words.next()?.strip_prefix('v')?))
+        })
+        .collect()
 }
 
 /// A package by its entry in the metadata, with the texts in its folder.
@@ -99,13 +80,7 @@ fn read(package: &Value) -> Outcome<Package> {
         collect(folder, 1, &mut texts).map_err(cannot)?;
     }
     if texts.is_empty() && licence == "MIT" {
-        let authors: Vec<&str> = package["authors"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        texts.push(mit(&authors.join(", ")));
+        texts.push(mit(&name));
     }
     if texts.is_empty() {
         return Err(format!(
@@ -121,12 +96,12 @@ fn read(package: &Value) -> Outcome<Package> {
 }
 
 /// The MIT licence for a package that names it and does not have its text.
-fn mit(authors: &str) -> String {
+fn mit(name: &str) -> String {
     let ours = include_str!("../../LICENSE-MIT");
     let terms = ours
         .split_once("Permission is")
         .map_or(ours, |(_, rest)| rest);
-    format!("MIT License\n\nCopyright (c) {authors}\n\nPermission is{terms}")
+    format!("MIT License\n\nCopyright (c) the authors of {name}\n\nPermission is{terms}")
 }
 
 /// Adds the texts of licences and notices in a folder, and in its folders down to `depth`.
@@ -212,36 +187,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_linked_is_listed_and_what_only_builds_or_tests_is_not() {
-        let library = json!([{"kind": ["lib"]}]);
-        let package = |id: &str, name: &str| json!({"id": id, "name": name, "targets": library});
-        let needs = |id: &str, kind: Value| json!({"pkg": id, "dep_kinds": [{"kind": kind}]});
-        let metadata = json!({
-            "packages": [
-                package("c", "collector"),
-                package("a", "linked"),
-                package("b", "build"),
-                package("t", "test"),
-                {"id": "m", "name": "macro", "targets": [{"kind": ["proc-macro"]}]},
-                package("s", "of-macro"),
-                package("d", "deep"),
-                package("x", "xtask"),
-            ],
-            "resolve": {"nodes": [
-                {"id": "c", "deps": [
-                    needs("a", Value::Null), needs("b", "build".into()),
-                    needs("t", "dev".into()), needs("m", Value::Null),
-                ]},
-                {"id": "a", "deps": [needs("d", Value::Null)]},
-                {"id": "m", "deps": [needs("s", Value::Null)]},
-                {"id": "d", "deps": []},
-            ]},
-        });
-        let names: Vec<_> = linked(&metadata)
-            .iter()
-            .map(|it| it["name"].as_str().unwrap())
-            .collect();
-        assert_eq!(names, ["collector", "linked", "deep"]);
+    fn packages_are_those_of_the_tree() {
+        let tree = "collector v0.1.0 (/src)\nzstd v1.5\nzstd v1.4 (*)\n\nzstd v1.5\n";
+        let expected = [("collector", "0.1.0"), ("zstd", "1.4"), ("zstd", "1.5")];
+        assert!(names(tree).iter().eq(&expected), "{:?}", names(tree));
     }
 
     #[test]
@@ -267,18 +216,16 @@ mod tests {
         let manifest = folder.path().join("Cargo.toml");
         let package = |licence: &str| {
             read(&json!({"name": "it", "version": "1.0", "license": licence,
-                         "manifest_path": manifest, "authors": ["An Author"]}))
+                         "manifest_path": manifest}))
         };
         assert_eq!(
             package("Zlib"),
             Err("it 1.0 is Zlib and has no text of its licence".into())
         );
         let text = package("MIT").unwrap().texts.remove(0);
-        assert!(
-            text.starts_with(
-                "MIT License\n\nCopyright (c) An Author\n\nPermission is hereby granted"
-            )
-        );
+        assert!(text.starts_with(
+            "MIT License\n\nCopyright (c) the authors of it\n\nPermission is hereby granted"
+        ));
         assert!(!text.contains("Parallax"), "{text}");
         std::fs::create_dir(folder.path().join("zstd")).unwrap();
         std::fs::write(folder.path().join("zstd/LICENSE"), "The text\r\nof it\n").unwrap();
