@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use end_to_end::{Cell, compiler, folder, reports, rows, tools, value};
 use fixtures::{Family, WaitPolicy, program};
@@ -12,7 +13,7 @@ use serde_json::Value;
 /// Rounding to microseconds, once.
 const CLOSE: f64 = 1e-6;
 
-/// An experiment of a program with regions, tasks and mutexes, and the seconds of all its threads.
+/// An experiment of a program whose threads wait for a mutex, and the seconds of all its threads.
 struct Recorded {
     experiment: PathBuf,
     total: f64,
@@ -20,9 +21,15 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn new(name: &'static str) -> Recorded {
+    /// The one run that all tests read.
+    fn get() -> &'static Recorded {
+        static RECORDED: OnceLock<Recorded> = OnceLock::new();
+        RECORDED.get_or_init(Recorded::new)
+    }
+
+    fn new() -> Recorded {
         let cell = Cell {
-            program: program(name).expect("it is among the fixtures"),
+            program: program("critical").expect("it is among the fixtures"),
             compiler: compiler(Family::Gcc).clone(),
             library: None,
             threads: 2,
@@ -103,7 +110,7 @@ fn npm(name: &str, packages_of: &[&str]) -> PathBuf {
 
 #[test]
 fn text_formats_have_the_totals_of_the_reports() {
-    let recorded = Recorded::new("critical");
+    let recorded = Recorded::get();
     let folded = std::fs::read_to_string(recorded.export("folded", "folded")).unwrap();
     let counts = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1);
     let sum: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
@@ -125,7 +132,7 @@ fn text_formats_have_the_totals_of_the_reports() {
 #[test]
 #[ignore = "needs Go's pprof"]
 fn go_reads_pprof() {
-    let recorded = Recorded::new("critical");
+    let recorded = Recorded::get();
     let file = recorded.export("pprof", "pprof.gz");
     let pprof = |arguments: &[&str]| {
         let mut go = Command::new("go");
@@ -157,8 +164,8 @@ import json, sys, jsonschema
 profile, schema = (json.load(open(name)) for name in sys.argv[1:])
 jsonschema.validate(profile, schema)
 print(json.dumps([len(profile['profiles'])]))";
-    let recorded = Recorded::new("critical");
-    let file = recorded.export("speedscope", "speedscope.json");
+    let recorded = Recorded::get();
+    let file = recorded.export("speedscope", "schema.json");
     let modules = npm("speedscope", &["speedscope@1.25"]);
     let schema = modules.join("speedscope/dist/release/file-format-schema.json");
     let profiles = python(&["jsonschema"], SCRIPT, &[&file, &schema]);
@@ -175,8 +182,8 @@ from hatchet import GraphFrame
 frame = GraphFrame.from_literal(json.load(open(sys.argv[1])))
 data = frame.dataframe
 print(json.dumps([float(data['time'].sum()), float(data['time (inc)'].max()), float(data['ompwork'].sum())]))";
-    let recorded = Recorded::new("critical");
-    let file = recorded.export("hatchet", "hatchet.json");
+    let recorded = Recorded::get();
+    let file = recorded.export("hatchet", "literal.json");
     let sums = python(&["llnl-hatchet"], SCRIPT, &[&file]);
     assert_close(sums[0].as_f64().unwrap(), recorded.total);
     assert_close(sums[1].as_f64().unwrap(), recorded.total);
@@ -208,7 +215,7 @@ for packet in trace.packet:
             time += packet.timestamp - begun.pop(event.track_uuid)
 assert not begun
 print(json.dumps([time / 1e9, samples]))";
-    let recorded = Recorded::new("critical");
+    let recorded = Recorded::get();
     let file = recorded.export("perfetto", "pftrace");
     let found = python(&["perfetto"], SCRIPT, &[&file]);
     assert_close(found[0].as_f64().unwrap(), recorded.total);
@@ -219,7 +226,7 @@ print(json.dumps([time / 1e9, samples]))";
 #[test]
 #[ignore = "needs the Firefox Profiler's command line of npm's registry"]
 fn the_firefox_profiler_loads_the_profile() {
-    let recorded = Recorded::new("critical");
+    let recorded = Recorded::get();
     let file = recorded.export("firefox", "firefox.json.gz");
     let modules = npm(
         "profiler-cli",
