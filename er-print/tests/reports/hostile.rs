@@ -64,8 +64,12 @@ fn names_are_printed_as_text() {
         ]);
         let ended = er_print(folder.path(), &words);
         assert_shows_text_only(&ended);
+        let name = match mode {
+            "markdown" => "main\u{241b}\\[2J",
+            _ => "main\u{241b}[2J",
+        };
         assert!(
-            ended.stdout.contains("main\u{241b}[2J"),
+            ended.stdout.contains(name),
             "{mode}: {} {}",
             ended.stdout,
             ended.stderr
