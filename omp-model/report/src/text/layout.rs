@@ -143,15 +143,22 @@ pub(super) fn html(text: &str) -> String {
 /// or a tag.
 pub(super) fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        let is_mark = matches!(
-            letter,
-            '\\' | '|' | '<' | '*' | '`' | '&' | '_' | '[' | ']' | '~' | '$'
-        );
+    let mut letters = text.chars().peekable();
+    let mut is_in_word = false;
+    while let Some(letter) = letters.next() {
+        let is_mark = match letter {
+            // Within a word it is no mark.
+            '_' => !is_in_word || !letters.peek().is_some_and(|next| next.is_alphanumeric()),
+            _ => matches!(
+                letter,
+                '\\' | '|' | '<' | '*' | '`' | '&' | '[' | ']' | '~' | '$'
+            ),
+        };
         if is_mark {
             escaped.push('\\');
         }
         escaped.push(letter);
+        is_in_word = letter.is_alphanumeric();
     }
     escaped
 }
@@ -177,6 +184,7 @@ mod tests {
 
     #[test]
     fn names_make_no_markup_of_markdown() {
+        assert_eq!(markdown("omp_get_thread_num"), "omp_get_thread_num");
         assert_eq!(markdown("operator[](int)"), r"operator\[\](int)");
         assert_eq!(markdown("![a](http://b)"), r"!\[a\](http://b)");
         assert_eq!(
