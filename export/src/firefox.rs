@@ -3,8 +3,8 @@
 //!
 //! Each OpenMP state is a category. A sample's weight is the time that it stands for ([`crate::places`]), so
 //! that the profile's totals are `er_print`'s, and its CPU use is that time if the thread was on a CPU.
-//! Regions, tasks, long waits and phases are markers. The format is version 55, the last one whose tables
-//! are by thread: the profiler upgrades it as it loads it.
+//! Regions, tasks, long waits and phases are markers. The version is 55, the last one with tables of their own
+//! for each thread. The profiler upgrades it as it loads it.
 
 mod columns;
 mod markers;

@@ -82,7 +82,7 @@ impl<'a> Functions<'a> {
         (!path.is_empty()).then_some(path)
     }
 
-    /// The line of a frame; for a construct whose wait has no address, that of its directive.
+    /// The source line of a frame. A wait without an address stands at the line of its directive.
     pub(crate) fn source_of(&self, at: DisplayFrame) -> Option<SourceLine> {
         self.names.source_of(at)
     }

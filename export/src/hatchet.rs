@@ -2,7 +2,7 @@
 //!
 //! A list with one tree below `<Total>`. A node has each metric's sum at itself, and with the callees'
 //! (`(inc)`) what is at it and below. All thread time is called `time`, as Hatchet's default metric is;
-//! `inferred` is the part of it whose stack is inferred.
+//! `inferred` is the part of the time that has an inferred stack.
 
 use std::io::{self, Write};
 

@@ -13,7 +13,7 @@ mod writer;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use experiment::ids::{ContextId, ProcessId, ThreadId};
+use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use experiment::rows::{Interval, Sample, SampleKind, SpanKind};
 use experiment::state::Scheduling;
 use omp_model::metrics::Metric;
@@ -126,7 +126,11 @@ fn marks(
 ) -> io::Result<()> {
     let rows = &subject.analysis().experiment;
     let tables = subject.names.tables;
-    let name = |context: ContextId| constructs.name(context).unwrap_or("<Unknown>").to_owned();
+    let span = |(context, start, length): (ContextId, Nanos, Nanos), fields| Span {
+        range: start.0..start.0 + length.0,
+        name: constructs.name(context).unwrap_or("<Unknown>").to_owned(),
+        fields,
+    };
     let mut regions = BTreeMap::<ThreadId, Vec<Span<'_>>>::new();
     for row in &rows.region_spans {
         let fields = vec![
@@ -134,13 +138,8 @@ fn marks(
             Field::Number("team", row.team.into()),
             Field::Number("in task", row.within.task),
         ];
-        let range = row.start.0..row.start.0 + row.length.0;
-        let name = name(row.context);
-        regions.entry(row.thread).or_default().push(Span {
-            range,
-            name,
-            fields,
-        });
+        let span = span((row.context, row.start, row.length), fields);
+        regions.entry(row.thread).or_default().push(span);
     }
     let mut tasks = BTreeMap::<ThreadId, Vec<Span<'_>>>::new();
     for row in &rows.task_spans {
@@ -148,13 +147,8 @@ fn marks(
             Field::Number("instance", row.within.task),
             Field::Number("in region", row.within.region),
         ];
-        let range = row.start.0..row.start.0 + row.length.0;
-        let name = name(row.context);
-        tasks.entry(row.thread).or_default().push(Span {
-            range,
-            name,
-            fields,
-        });
+        let span = span((row.context, row.start, row.length), fields);
+        tasks.entry(row.thread).or_default().push(span);
     }
     for (kind, title, mut of_threads) in [
         (Kind::Regions, "Regions", regions),

@@ -28,7 +28,7 @@ use tables::{Locations, Strings};
 /// So many samples are written at a time.
 const CHUNK: usize = 1 << 12;
 
-/// What samples have in common whose values are added up.
+/// The key of a pprof sample: values with equal keys are added up.
 type Key = (ThreadId, PathId, Activity, ContextId, bool);
 
 pub(crate) fn write(query: &Query<'_>, out: &mut dyn Write) -> io::Result<()> {

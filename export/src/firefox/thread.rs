@@ -80,7 +80,7 @@ struct Tables {
     /// Callers and frame.
     stacks: Vec<(Option<u64>, u64)>,
     known_stacks: FxHashMap<(Option<u64>, u64), u64>,
-    /// The stack of a path whose leaf calls others.
+    /// The stack of a path, as the caller of further frames.
     of_path: FxHashMap<PathId, Option<u64>>,
     /// The stack of a place.
     of_place: FxHashMap<PlaceNumber, Option<u64>>,

@@ -38,7 +38,7 @@ pub(super) struct States<'a> {
     at: u64,
     end: u64,
     period: u64,
-    /// A piece that samples tell, whose end may move, and the time of its last sample.
+    /// A piece that samples tell, and the time of its last sample. Further samples move its end.
     run: Option<(Range<u64>, Activity, u64)>,
 }
 

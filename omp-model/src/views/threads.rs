@@ -1,7 +1,7 @@
 //! The list of threads.
 
 use experiment::ids::{Nanos, ThreadId};
-use experiment::tables::{Tables, ThreadKind};
+use experiment::tables::{Tables, Thread, ThreadKind};
 
 use super::Seconds;
 use super::tree::add_item;
@@ -65,4 +65,11 @@ pub const fn kind_name(kind: ThreadKind) -> &'static str {
         ThreadKind::Worker => "worker",
         ThreadKind::Other => "helper",
     }
+}
+
+/// What a thread is called beside others of its process: `1234 worker name`.
+pub fn thread_name(tables: &Tables, thread: &Thread) -> String {
+    let name = tables.names.get(thread.name.0).map_or("", String::as_str);
+    let all = format!("{} {} {name}", thread.tid, kind_name(thread.kind));
+    all.trim_end().to_owned()
 }

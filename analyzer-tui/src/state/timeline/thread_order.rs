@@ -5,7 +5,7 @@ use std::ops::Range;
 use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::Within;
 use experiment::tables::{ContextKind, ThreadKind};
-use omp_model::views::threads::kind_name;
+use omp_model::views::threads::{kind_name, thread_name};
 use report::timeline::{Activity, column};
 use rustc_hash::FxHashMap;
 
@@ -25,9 +25,7 @@ impl App {
         let Some(row) = tables.threads.get(thread.index()) else {
             return String::new();
         };
-        let name = tables.names.get(row.name.0).map_or("", String::as_str);
-        let own = format!("{} {} {name}", row.tid, kind_name(row.kind));
-        let own = own.trim_end();
+        let own = thread_name(tables, row);
         match tables.processes.get(row.process.index()) {
             _ if self.experiments.parts().len() > 1 => format!("({}) {own}", self.origin(thread)),
             Some(process)
@@ -35,7 +33,7 @@ impl App {
             {
                 format!("{}/{own}", process.pid)
             }
-            _ => own.to_owned(),
+            _ => own,
         }
     }
 

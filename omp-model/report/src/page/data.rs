@@ -17,11 +17,9 @@ pub(super) const COMPARED: [Compare; 3] = [Compare::On, Compare::Delta, Compare:
 /// A document.
 pub(super) fn document(document: &Document) -> Json {
     let blocks: Vec<Json> = document.blocks.iter().flat_map(block).collect();
-    let numbers = document.about.as_ref().map(|about| &about.numbers);
     json!({
         "view": document.view,
         "title": document.title,
-        "sides": numbers,
         "blocks": blocks,
         "warnings": document.warnings,
         "notices": document.notices,
@@ -222,7 +220,7 @@ fn target(row: &Row) -> Option<Json> {
     match row.target.as_ref()? {
         Target::Function(name) if *name == row.name => None,
         Target::Function(name) => Some(json!({ "function": name })),
-        Target::Line(place) => Some(json!({"file": place.file, "line": place.line})),
+        Target::Line(place) => Some(json!({ "line": place.line })),
         Target::Construct(construct) => {
             Some(json!({ "place": construct.location.short(), "detail": construct.detail }))
         }

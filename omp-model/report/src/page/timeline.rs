@@ -12,7 +12,7 @@ use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::{Interval, SpanKind};
 use omp_model::profile::{PathId, ViewMode};
 use omp_model::views::names::Names;
-use omp_model::views::threads::kind_name;
+use omp_model::views::threads::thread_name;
 use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
 
@@ -90,7 +90,7 @@ pub(super) fn timeline(source: &Source<'_>) -> Json {
         "end": range.end,
         "columns": columns,
         "activities": Activity::ALL.map(|it| json!([it.words(), it.letter().to_string(), it.family().colour()])),
-        "threads": threads.iter().map(|&it| thread_name(source, it)).collect::<Vec<_>>(),
+        "threads": threads.iter().map(|&it| full_name(source, it)).collect::<Vec<_>>(),
         "lives": threads.iter().map(|&it| timeline.life(it)).map(|it| json!([it.start, it.end])).collect::<Vec<_>>(),
         "slots": slots.iter().map(|it| run_lengths(it.iter().map(slot))).collect::<Vec<_>>(),
         "stacks": stacks,
@@ -103,21 +103,20 @@ pub(super) fn timeline(source: &Source<'_>) -> Json {
     })
 }
 
-fn thread_name(source: &Source<'_>, thread: ThreadId) -> String {
+/// What a thread is called beside those of other processes and experiments.
+fn full_name(source: &Source<'_>, thread: ThreadId) -> String {
     let tables = &source.analysis.experiment.tables;
     let Some(row) = tables.threads.get(thread.index()) else {
         return String::new();
     };
-    let name = tables.names.get(row.name.0).map_or("", String::as_str);
-    let own = format!("{} {} {name}", row.tid, kind_name(row.kind));
-    let own = own.trim_end();
+    let own = thread_name(tables, row);
     let origin = source.analysis.origins.get(thread.index());
     match tables.processes.get(row.process.index()) {
         _ if source.analysis.names.len() > 1 => {
             format!("({}) {own}", origin.copied().unwrap_or(1))
         }
         Some(process) if tables.processes.len() > 1 => format!("{}/{own}", process.pid),
-        _ => own.to_owned(),
+        _ => own,
     }
 }
 

@@ -70,9 +70,8 @@ function drawSource(key) {
   const made = el("div", { class: "source" }, ...shown.blocks.map((block, at) => drawBlock(block, `${key} ${file} ${at}`)));
   if (state.line) {
     requestAnimationFrame(() => {
-      const rows = [...made.querySelectorAll("tbody tr")];
-      const names = rows.map((row) => Number.parseInt(row.lastElementChild.textContent, 10));
-      const row = rows[names.findIndex((line) => line >= state.line)];
+      const rows = [...made.querySelectorAll("tr[data-line]")];
+      const row = rows.find((it) => Number(it.dataset.line) >= state.line);
       row?.classList.add("found");
       row?.scrollIntoView({ block: "center" });
     });

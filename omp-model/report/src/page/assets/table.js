@@ -84,7 +84,7 @@ function nameCell(table, row, depth) {
       class: "link faint", "aria-label": `source of ${name}`, onclick: () => openSource(called),
     }, "source"));
   }
-  if (target?.place) inside.push(el("span", { class: "faint" }, target.place));
+  if (target?.place) inside.push(el("span", { class: "faint", title: target.detail }, target.place));
   const made = el("td", { class: "name" }, ...inside.flatMap((it) => [it, " "]));
   if (depth !== undefined) made.style.paddingInlineStart = `${0.4 + 1.1 * depth}em`;
   return made;
@@ -119,6 +119,11 @@ function headRow(table, cells, key, redraw, isSortable) {
   return el("tr", {}, ...heads, el("th", { scope: "col", class: "name" }, table.heading || "Name"));
 }
 
+/** Whether a table is of one function between its callers and callees. */
+function isOfNeighbours(table) {
+  return Object.values(table.roles ?? {}).includes("centre");
+}
+
 /** The rows in the order that the reader chose; those of everything stay first. */
 function sortedRows(table, cells, key) {
   const rows = table.names.map((_, row) => row);
@@ -138,7 +143,7 @@ function sortedRows(table, cells, key) {
 /** Rows whose first time changed most, first. */
 function byChange(table, cells, rows) {
   const cell = cells.find(({ side, column }) => side > 0 && column.metric);
-  if (!cell || table.annotated || Object.values(table.roles ?? {}).includes("centre")) return rows;
+  if (!cell || table.annotated || isOfNeighbours(table)) return rows;
   const change = (row) => {
     const [first, other] = [0, cell.side].map((side) => numberOf(table.values[side]?.[cell.at]?.[row]) || 0);
     return Math.abs(other - first);
@@ -152,7 +157,7 @@ function drawList(place, table, key) {
   const cells = cellsOf(table);
   let limit = PAGE_OF_ROWS;
   const draw = () => {
-    const isSortable = !table.annotated && !table.roles?.[0]?.match(/caller|centre/) && table.names.length > 2;
+    const isSortable = !table.annotated && !isOfNeighbours(table) && table.names.length > 2;
     let rows = sortedRows(table, cells, key);
     if (state.find && isSortable) {
       rows = rows.filter((row) => matches(table.names[row]) || table.roles?.[row] === "total");
@@ -163,7 +168,7 @@ function drawList(place, table, key) {
         body.append(el("tr", { class: "note" }, el("td", { colspan: cells.length }), el("td", {}, note)));
       }
       const tds = cells.map((cell) => bodyCell(table, cell, row));
-      body.append(el("tr", { class: rowClass(table, row) }, ...tds, nameCell(table, row)));
+      body.append(el("tr", { class: rowClass(table, row), "data-line": table.targets?.[row]?.line }, ...tds, nameCell(table, row)));
     };
     rows.slice(0, limit).forEach(line);
     const grid = el("table", {}, el("thead", {}, headRow(table, cells, key, draw, isSortable)), body);
