@@ -126,6 +126,14 @@ fn it_has_every_view_and_the_timeline() {
             .filter_map(Value::as_u64)
             .sum();
         assert_eq!(Some(columns), timeline["columns"].as_u64());
+        let ends = |run: &Value| {
+            let text = run.as_str().unwrap_or_default();
+            let how = text.rsplit_once('/').map_or("", |(_, running)| running);
+            how.trim_start_matches(|it: char| it.is_ascii_digit())
+                .to_owned()
+        };
+        let mut how = runs.iter().step_by(2).map(ends);
+        assert!(how.all(|how| matches!(how.as_str(), "" | "s" | "p")));
     }
     assert_eq!(timeline["shortest"], 0, "all intervals have room");
 }

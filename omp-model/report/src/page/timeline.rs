@@ -20,7 +20,9 @@ use crate::json::mode_name;
 use crate::lost;
 use crate::query::Source;
 use crate::settings::Settings;
-use crate::timeline::{Activity, Band, Slot, Stacks, Timeline, Window, column, construct_names};
+use crate::timeline::{
+    Activity, Band, Precision, Slot, Stacks, Timeline, Window, column, construct_names,
+};
 
 /// The columns of all threads together.
 const MOST_CELLS: usize = 400_000;
@@ -198,7 +200,8 @@ fn run_lengths(values: impl Iterator<Item = Json>) -> Json {
 }
 
 /// A column of a thread: the letter and percentage of each state, most first, and after `/` how much of
-/// it was on a CPU, in percent. Empty where the thread does not live.
+/// it was on a CPU, in percent. Then `s` where samples tell the parts, and `p` where the sums of a second are
+/// divided in proportion: these are inferred. Empty where the thread does not live.
 fn slot(slot: &Slot) -> Json {
     let all: f64 = slot.times.iter().sum();
     if all <= 0.0 {
@@ -215,7 +218,12 @@ fn slot(slot: &Slot) -> Json {
     let text: String = states
         .map(|(percent, letter)| format!("{letter}{percent}"))
         .collect();
-    json!(format!("{text}/{:.0}", 100.0 * slot.running()))
+    let precision = match slot.precision {
+        Precision::Exact => "",
+        Precision::Sampled => "s",
+        Precision::Shared => "p",
+    };
+    json!(format!("{text}/{:.0}{precision}", 100.0 * slot.running()))
 }
 
 /// The longest intervals of each thread: lists of starts since the last one's end, lengths, states (as

@@ -30,7 +30,7 @@ function timelineData() {
     texts.forEach((text, at) => {
       if (!text) return;
       main[at] = letters.get([...text][0]);
-      running[at] = Number(text.slice(text.lastIndexOf("/") + 1));
+      running[at] = Number.parseInt(text.slice(text.lastIndexOf("/") + 1), 10);
     });
     const [gaps, lengths, activities, scheduling, regions] = timeline.intervals[thread];
     const count = gaps.length;
@@ -307,6 +307,7 @@ function drawTimeline() {
   const { shortest } = data.timeline;
   const notes = [
     `A column is ${lengthText(known.step)} wide and has the colour of the state with most of its time; the line under it is drawn where the thread was on a CPU for at least half of it.`,
+    "What a column has is measured where all of it is listed intervals or whole seconds; else it is inferred from samples, or from the sums of its second.",
     shortest > 0 ? `Intervals up to ${lengthText(shortest)} are merged into columns at every zoom.` : undefined,
     ...[["instances of regions", data.timeline.regions], ["pieces of tasks", data.timeline.tasks]]
       .map(([what, { left_out: count }]) => count > 0 ? `${count} ${what}, the shortest, are left out.` : undefined),
@@ -342,7 +343,8 @@ function atCursor(known, { row, time }) {
       const words = data.timeline.activities.find((activity) => activity[1] === letter)?.[0];
       return `${words} ${percent} %`;
     });
-    said.push(`in this column: ${parts.join(", ")}; on a CPU ${running} %`);
+    const how = { s: "inferred from samples", p: "inferred from the sums of its second" }[running.at(-1)] ?? "measured";
+    said.push(`in this column: ${parts.join(", ")}; on a CPU ${Number.parseInt(running, 10)} % (${how})`);
   }
   const inside = (band) => band.start <= time && time < band.end;
   for (const [name, start, length] of data.timeline.spans) {
