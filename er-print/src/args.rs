@@ -12,7 +12,7 @@ use crate::script;
 use crate::session::Session;
 use crate::stop::Stop;
 
-const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT ...";
+const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT ... [-- EXPERIMENT ...]";
 
 /// A command and its arguments.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct Step {
 pub(crate) struct Invocation {
     /// Commands in their order; none: read them from standard input.
     pub(crate) steps: Vec<Step>,
-    /// Experiments in their order.
-    pub(crate) experiments: Vec<PathBuf>,
+    /// Experiments in their order, with the sides of comparisons that they are recordings of.
+    pub(crate) experiments: Vec<(PathBuf, usize)>,
 }
 
 impl Invocation {
@@ -42,11 +42,19 @@ impl Invocation {
             .map(|word| word.as_ref().to_string_lossy().into_owned())
             .collect();
         let mut rest = texts.as_slice();
+        // Marks between experiments stand for sides; without marks each is its own.
+        let mut marks = Vec::new();
         while let Some((word, after)) = rest.split_first() {
             let at = texts.len() - rest.len();
             rest = after;
+            if word == "--" {
+                marks.push(invocation.experiments.len());
+                continue;
+            }
             let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
-                invocation.experiments.push(words[at].as_ref().into());
+                let side = invocation.experiments.len();
+                let path = words[at].as_ref().into();
+                invocation.experiments.push((path, side));
                 continue;
             };
             let name = name.strip_prefix('-').unwrap_or(name);
@@ -69,7 +77,26 @@ impl Invocation {
                 arguments: arguments.to_vec(),
             });
         }
+        invocation.divide(&marks)?;
         Ok(invocation)
+    }
+
+    /// Divides the experiments into sides at marks, which stand before experiments of these numbers.
+    fn divide(&mut self, marks: &[usize]) -> Result<(), Stop> {
+        let count = self.experiments.len();
+        let ends = || std::iter::once(&0).chain(marks).chain([&count]);
+        if marks.is_empty() {
+            return Ok(());
+        }
+        if ends().zip(ends().skip(1)).any(|(from, to)| from == to) {
+            return Err(Stop::usage(
+                "-- stands between the experiments of two sides: A1 A2 -- B1 B2",
+            ));
+        }
+        for (at, (_, side)) in self.experiments.iter_mut().enumerate() {
+            *side = marks.iter().filter(|mark| **mark <= at).count();
+        }
+        Ok(())
     }
 
     fn defines(&self, name: &str) -> bool {
@@ -99,8 +126,8 @@ pub(crate) fn run(
         )));
     }
     let mut experiments = Vec::new();
-    for (path, number) in invocation.experiments.iter().zip(1..) {
-        experiments.push(experiments::open(path, number)?);
+    for ((path, side), number) in invocation.experiments.iter().zip(1..) {
+        experiments.push(experiments::open(path, number, *side)?);
     }
     let mut session = Session::new(experiments, output);
     rc::read(&mut session, home);

@@ -53,7 +53,7 @@ fn kind(command: &Command) -> ArgumentKind {
         "filters" | "indxobj_define" => Kind::Filter,
         "indxobj" => Kind::Index,
         "outfile" | "appendfile" | "script" | "setpath" | "addpath" | "pathmap" | "open_exp"
-        | "add_exp" | "export" => Kind::File,
+        | "add_exp" | "export" | "budgets" => Kind::File,
         _ => Kind::Other,
     }
 }

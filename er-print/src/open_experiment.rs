@@ -11,6 +11,8 @@ use crate::stop::Stop;
 
 /// An experiment, or several added up.
 pub(crate) struct OpenExperiment {
+    /// The side of comparisons that it is a recording of. Each side has a number of its own.
+    pub(crate) side: usize,
     whole: Analysis,
     subset: Subset,
 }
@@ -26,6 +28,7 @@ impl Deref for OpenExperiment {
 impl From<Analysis> for OpenExperiment {
     fn from(whole: Analysis) -> OpenExperiment {
         OpenExperiment {
+            side: 0,
             whole,
             subset: Subset::default(),
         }
@@ -34,10 +37,13 @@ impl From<Analysis> for OpenExperiment {
 
 impl OpenExperiment {
     /// Opens an experiment, the `number`-th of the session, from 1.
-    pub(crate) fn open(path: &Path, number: u32) -> Result<OpenExperiment, Stop> {
+    pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperiment, Stop> {
         let opened = Analysis::open(path, number, symbolize::from_files);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
-        Ok(opened.into())
+        Ok(OpenExperiment {
+            side,
+            ..opened.into()
+        })
     }
 
     /// Adds experiments up.

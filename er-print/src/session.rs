@@ -5,7 +5,9 @@ use std::ops::{Deref, DerefMut};
 
 use omp_model::filter::{Filter, Word};
 use omp_model::metrics::{Available, Column, Quantity, SortKey};
+use omp_model::views::compare::groups::Groups;
 use omp_model::views::names::NameForm;
+use report::averages::average;
 use report::find::Named;
 use report::prune::prune;
 use report::query::Source;
@@ -120,6 +122,11 @@ impl<'a> Session<'a> {
         &self.experiments
     }
 
+    /// The sides of the experiments.
+    pub(crate) fn groups(&self) -> Groups {
+        Groups::new(self.experiments.iter().map(|it| it.side))
+    }
+
     /// Replaces the experiments.
     pub(crate) fn set_experiments(&mut self, experiments: Vec<OpenExperiment>) {
         self.experiments = experiments;
@@ -215,7 +222,7 @@ impl<'a> Session<'a> {
             .collect();
         let all = self.all()?.source(settings);
         let (columns, sort) = (self.columns()?, self.sort_key()?);
-        Ok(Query::new(settings, all, &each, columns, sort))
+        Ok(Query::new(settings, all, &each, columns, sort).grouped(self.groups()))
     }
 
     /// The terminal that tables have to fit.
@@ -227,20 +234,17 @@ impl<'a> Session<'a> {
 
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
-        let mut pruned;
-        let document = if self.settings.least_percent > 0.0 {
-            pruned = document.clone();
-            prune(&mut pruned, self.settings.least_percent);
-            &pruned
-        } else {
-            document
-        };
+        let mut document = document.clone();
+        average(&mut document);
+        if self.settings.least_percent > 0.0 {
+            prune(&mut document, self.settings.least_percent);
+        }
         let report = match self.settings.print {
             PrintMode::Text => match (self.settings.layout, self.screen()) {
-                (Layout::Aligned, Some(screen)) => report::text::fitted(document, screen),
-                (layout, _) => report::text::render(document, layout),
+                (Layout::Aligned, Some(screen)) => report::text::fitted(&document, screen),
+                (layout, _) => report::text::render(&document, layout),
             },
-            PrintMode::Json => report::json::render(document),
+            PrintMode::Json => report::json::render(&document),
         };
         self.output.print(&report)
     }

@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use omp_model::defaults;
@@ -113,7 +113,7 @@ fn arguments_go_to_their_commands_and_the_rest_are_experiments() {
     assert_eq!(steps, expected);
     assert_eq!(
         invocation.experiments,
-        [Path::new("a.er"), Path::new("b.er")]
+        [(PathBuf::from("a.er"), 0), (PathBuf::from("b.er"), 1)]
     );
 }
 
@@ -121,7 +121,30 @@ fn arguments_go_to_their_commands_and_the_rest_are_experiments() {
 fn an_experiment_named_by_a_number_is_not_an_optional_argument() {
     let invocation = Invocation::parse(&words("-fsingle main 1")).unwrap();
     assert_eq!(invocation.steps[0].arguments, ["main"]);
-    assert_eq!(invocation.experiments, [Path::new("1")]);
+    assert_eq!(invocation.experiments, [(PathBuf::from("1"), 0)]);
+}
+
+#[test]
+fn a_comparison_needs_no_mode() {
+    let parsed = |line: &str| {
+        let invocation = Invocation::parse(&words(line)).unwrap();
+        let arguments = invocation.steps[0].arguments.clone();
+        let sides = invocation.experiments.iter().map(|it| it.1);
+        (arguments, sides.collect::<Vec<_>>())
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(
+        parsed("-compare A1 A2 -- B1 C"),
+        (none.map(str::to_owned).into(), vec![0, 0, 1, 1])
+    );
+    assert_eq!(
+        parsed("-compare del A1 B1"),
+        (vec!["del".to_owned()], vec![0, 1])
+    );
+    assert_eq!(
+        parsed("A1 B1 -compare on"),
+        (vec!["on".to_owned()], vec![0, 1])
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use report::functions::{self, Kind};
 use report::settings::Compare;
 
 use crate::open_experiment::OpenExperiment;
@@ -11,15 +12,16 @@ use crate::stop::Stop;
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let experiment = open(Path::new(&arguments[0]), 1)?;
+    let experiment = open(Path::new(&arguments[0]), 1, 0)?;
     session.set_experiments(vec![experiment]);
     Ok(())
 }
 
-/// Adds an experiment.
+/// Adds an experiment, a side of its own.
 pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let number = session.experiments().len() as u32 + 1;
-    let experiment = open(Path::new(&arguments[0]), number)?;
+    let side = session.experiments().iter().map(|it| it.side + 1).max();
+    let experiment = open(Path::new(&arguments[0]), number, side.unwrap_or(0))?;
     let mut experiments = session.take_experiments();
     experiments.push(experiment);
     session.set_experiments(experiments);
@@ -53,15 +55,15 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
 }
 
 /// Opens an experiment and prints its warnings.
-pub(crate) fn open(path: &Path, number: u32) -> Result<OpenExperiment, Stop> {
-    let experiment = OpenExperiment::open(path, number)?;
+pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperiment, Stop> {
+    let experiment = OpenExperiment::open(path, number, side)?;
     for warning in &experiment.warnings {
         say(format!("warning: {warning}"));
     }
     Ok(experiment)
 }
 
-/// Chooses how experiments are compared.
+/// Chooses how experiments are compared; without an argument, shows how far functions differ.
 pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let modes = [
         ("off", Compare::Off),
@@ -70,7 +72,12 @@ pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result
         ("ratio", Compare::Ratio),
         ("scaling", Compare::Scaling),
     ];
-    session.settings.compare = super::choose("compare", &arguments[0], &modes)?;
     session.settings.compare_is_default = false;
+    let Some(word) = arguments.first() else {
+        session.settings.compare = Compare::Delta;
+        let document = functions::list(&session.comparison()?, Kind::Functions);
+        return session.show(&document);
+    };
+    session.settings.compare = super::choose("compare", word, &modes)?;
     Ok(())
 }

@@ -18,6 +18,7 @@ use omp_model::spelling::nearest;
 use report::find::Named;
 use report::reports::{self, Build, Report};
 
+use crate::complete::choices;
 use crate::session::Session;
 use crate::stop::Stop;
 
@@ -193,13 +194,20 @@ impl Command {
     }
 
     /// Its arguments at the beginning of the following words of the command line. A word counts as
-    /// an optional argument if it is a number and not the last word, which names an experiment.
+    /// an optional argument if the command has such a word, or if it is a number and not the last
+    /// word, which names an experiment.
     pub(crate) fn arguments_in<'a>(&self, rest: &'a [String]) -> &'a [String] {
         let (least, most) = self.arity();
         let mut count = least.min(rest.len());
+        let is_number = |word: &str| word.bytes().all(|letter| letter.is_ascii_digit());
+        let choices = choices(self);
+        let is_choice = |word: &str| {
+            let lower = word.to_lowercase();
+            !lower.is_empty() && choices.iter().any(|choice| choice.starts_with(&lower))
+        };
         while count < most
-            && count + 1 < rest.len()
-            && rest[count].bytes().all(|letter| letter.is_ascii_digit())
+            && let Some(word) = rest.get(count)
+            && (is_choice(word) || count + 1 < rest.len() && is_number(word))
         {
             count += 1;
         }

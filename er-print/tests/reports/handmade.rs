@@ -539,6 +539,27 @@ pub(crate) fn single(path: &Path) {
     make.write(path);
 }
 
+/// Writes a recording of a program that works so many milliseconds in each function, each with a line
+/// of its own, with a sample every 10 ms.
+pub(crate) fn repeated(path: &Path, functions: &[(&str, u64)]) {
+    let mut make = builder("app");
+    let app = make.module("/home/ann/app/app", RuntimeKind::None);
+    let main = make.function(app, 0x1110, "main", Some(90));
+    let serial = make.thread_state(State::Serial, ContextId::ROOT);
+    let thread = make.thread(100, ThreadKind::Initial);
+    let (all, mut samples) = (functions.iter().map(|it| it.1).sum(), Vec::new());
+    for (number, &(name, milliseconds)) in (1..).zip(functions) {
+        let line = u32::try_from(number).ok();
+        let code = make.function(app, 0x2000 + 0x100 * number, name, line);
+        let stack = make.stack(&[code, main]);
+        samples.push((stack, SampleKind::User, milliseconds as usize / 10));
+    }
+    let state = (serial, Scheduling::Running);
+    time(&mut make, thread, state, all, &samples);
+    make.header.sampling.period_us = 10_000.0;
+    make.write(path);
+}
+
 /// Writes `foo.c`, the source of [`openmp`], in a folder; it is older than the recording.
 pub(crate) fn source(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();

@@ -10,4 +10,5 @@ mod hostile;
 mod page;
 mod program;
 mod random;
+mod recordings;
 mod words;

@@ -9,6 +9,7 @@ use crate::program::{Ended, er_print, er_print_reading, folder};
 
 const COMMANDS: &[&str] = &[
     "functions",
+    "compare",
     "calltree",
     "ctree",
     "callers-callees",
@@ -117,6 +118,8 @@ const COMMANDS: &[&str] = &[
     "drop_exp plain.er",
     "check ompwait < 90%",
     "check total(bar) < base",
+    "check total(each line) < 2 * base",
+    "check total(each function) < 10%",
     "dmetrics e.total",
     "dsort size",
     "en_desc on",
@@ -146,6 +149,8 @@ const EXPERIMENTS: &[&str] = &[
     "plain.er",
     "omp.er one.er",
     "one.er plain.er omp.er",
+    "omp.er -- one.er plain.er",
+    "one.er one.er -- omp.er omp.er",
     "broken0.er",
     "omp.er broken1.er",
     "broken2.er",
@@ -413,7 +418,14 @@ fn check_random(ended: &Ended, broken: bool, what: &str) {
 /// name.
 #[test]
 fn random_lines_have_every_command() {
-    const APART: [&str; 5] = ["outfile", "appendfile", "export", "report", "script"];
+    const APART: [&str; 6] = [
+        "outfile",
+        "appendfile",
+        "export",
+        "report",
+        "script",
+        "budgets",
+    ];
     let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
     let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();

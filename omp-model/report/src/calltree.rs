@@ -50,7 +50,7 @@ pub fn calltree(query: &Query<'_>) -> Document {
 fn branches(query: &Query<'_>) -> (Vec<Branch>, Vec<(usize, f64)>) {
     let request = &query.request;
     if query.is_comparison() {
-        return join::calltree(&query.shared(), request, query.rank());
+        return join::calltree(&query.shared(), request, query.ranking());
     }
     let source = &query.all;
     let tree = calltree::calltree(source.profile(), &source.names(), request);

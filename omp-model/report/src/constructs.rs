@@ -86,10 +86,10 @@ pub(crate) fn advise<T>(table: &mut Table, list: &List<T>, advice: impl Fn(&T) -
 pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> List<T> {
     let mut rows = all(query);
     let total = total(&rows);
-    let rank = query.rank();
-    let by = list::sort_as_asked(&mut rows, query.settings.sort, rank, T::value);
-    if by.is_none() && rank == Rank::Change {
-        let rank = |joined: &Joined<T>| rank.of(joined, T::weight);
+    let ranking = query.ranking();
+    let by = list::sort_as_asked(&mut rows, query.settings.sort, ranking, T::value);
+    if by.is_none() && ranking.rank == Rank::Change {
+        let rank = |joined: &Joined<T>| ranking.of(joined, T::weight);
         rows.sort_by(|left, right| rank(right).total_cmp(&rank(left)));
     }
     rows.truncate(query.limited(rows.len()));
@@ -334,6 +334,8 @@ fn heading(metric: Metric) -> [&'static str; 2] {
 #[cfg(test)]
 mod tests {
     use omp_model::metrics::SortKey;
+    use omp_model::views::compare::groups::Groups;
+    use omp_model::views::compare::join::Ranking;
 
     use super::*;
 
@@ -412,7 +414,11 @@ mod tests {
                 rows: vec![Some(Waiting { name, seconds })],
             }
         });
-        let by = list::sort_as_asked(&mut rows, key, Rank::Largest, Waiting::value);
+        let ranking = Ranking {
+            rank: Rank::Largest,
+            groups: &Groups::alone(1),
+        };
+        let by = list::sort_as_asked(&mut rows, key, ranking, Waiting::value);
         let names = rows.map(|row| row.name);
         (names.concat(), by.unwrap_or_default())
     }

@@ -176,7 +176,11 @@ impl<'q, 'a> Annotated<'q, 'a> {
             ..Table::default()
         };
         let mode = self.query.settings.mode;
-        let about = About::new(mode, experiment.names.clone(), self.compare());
+        let about = if table.has_sides() {
+            self.query.about(experiment.names.clone())
+        } else {
+            About::new(mode, experiment.names.clone(), Compare::Off)
+        };
         let mut head = self.head(&name);
         if table.has_sides() {
             head.push(Line::default());

@@ -4,6 +4,7 @@ use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
 use omp_model::views::annotated::Happened;
+use omp_model::views::compare::groups::Groups;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::{Code, Marks};
 use serde_json::{Map, Value as Json};
@@ -43,8 +44,13 @@ pub struct About {
     pub mode: ViewMode,
     /// The experiments' names.
     pub experiments: Vec<String>,
-    /// The label of each in a text, `(1)`; empty if they are not compared.
+    /// The label of each in a text, `(1)`: the same for all recordings of one side; empty if they are
+    /// not compared.
     pub numbers: Vec<String>,
+    /// The sides of the experiments, where one of them has several.
+    pub groups: Option<Groups>,
+    /// Seconds that a sample stands for, the longest of all experiments; 0 without `groups`.
+    pub period: f64,
     /// How they are shown.
     pub compare: Compare,
 }
@@ -353,6 +359,8 @@ pub enum Value {
         /// Those that were inferred.
         inferred: f64,
     },
+    /// The mean of several recordings of a side. Recordings that lack the row have 0.
+    Mean(Mean),
     /// A whole number.
     Count(u64),
     /// Seconds on the experiment's clock: a text shows 0 as `0.000`, for it is no absence of time.
@@ -365,12 +373,28 @@ pub enum Value {
     Json(Json),
 }
 
+/// The mean of a side's recordings, beside the first side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mean {
+    /// The mean, in the column's unit.
+    pub mean: f64,
+    /// The inferred part of it.
+    pub inferred: f64,
+    /// The values of the recordings.
+    pub runs: Vec<f64>,
+    /// How far its difference from the first side's mean may be chance; `None` for the first side.
+    pub chance: Option<f64>,
+    /// Whether the difference is larger.
+    pub differs: bool,
+}
+
 impl Value {
     /// Its number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) | Value::Clock(number) => Some(*number),
             Value::Placed { seconds, .. } => Some(*seconds),
+            Value::Mean(it) => Some(it.mean),
             Value::Count(count) => Some(*count as f64),
             _ => None,
         }
@@ -392,9 +416,9 @@ impl Value {
     }
 
     /// The part of its number that is inferred.
-    fn inferred(&self) -> f64 {
+    pub(crate) fn inferred(&self) -> f64 {
         match self {
-            Value::Placed { inferred, .. } => *inferred,
+            Value::Placed { inferred, .. } | Value::Mean(Mean { inferred, .. }) => *inferred,
             _ => 0.0,
         }
     }
@@ -532,6 +556,19 @@ impl About {
             },
             experiments,
             compare,
+            ..About::default()
+        }
+    }
+
+    /// The same with several recordings of a side.
+    #[must_use]
+    pub(crate) fn grouped(self, groups: &Groups, period: f64) -> About {
+        let sides = groups.sides().iter();
+        About {
+            numbers: sides.map(|side| format!("({})", side + 1)).collect(),
+            groups: Some(groups.clone()),
+            period,
+            ..self
         }
     }
 
@@ -563,6 +600,20 @@ impl Table {
     /// Whether there is a row of whose times at least half is inferred.
     pub fn has_inferred(&self) -> bool {
         self.rows.iter().any(|row| row.is_inferred(&self.columns))
+    }
+
+    /// Whether a cell is compared with the first side by several recordings.
+    pub fn has_means(&self) -> bool {
+        let mut values = self.rows.iter().flat_map(|row| row.values.iter().flatten());
+        values.any(|value| {
+            matches!(
+                value,
+                Value::Mean(Mean {
+                    chance: Some(_),
+                    ..
+                })
+            )
+        })
     }
 
     /// Whether it is one of facts.

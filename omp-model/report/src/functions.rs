@@ -51,7 +51,7 @@ impl Kind {
     }
 
     /// The same of a compared experiment, under the names that all share.
-    pub(crate) fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
+    pub fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
         match self {
             Kind::Functions => shared.functions(side, request),
             Kind::Lines => shared.lines(side, request),

@@ -171,9 +171,12 @@ pub(crate) fn document(
     let mut joined = by_name(query, sides, |object: &IndexObject| object.name.clone());
     // Time by an object is that of all stacks: either flavour means it.
     let key = query.settings.sort.map(exclusive);
-    let by = sort_as_asked(&mut joined[1..], key, query.rank(), |object, _, metric| {
-        Some(object.seconds[query.request.index(metric)?])
-    });
+    let by = sort_as_asked(
+        &mut joined[1..],
+        key,
+        query.ranking(),
+        |object, _, metric| Some(object.seconds[query.request.index(metric)?]),
+    );
     joined.truncate(query.limited(joined.len() - 1) + 1);
     let facts = if query.is_comparison() {
         let numbers = Column::fact("numbers");

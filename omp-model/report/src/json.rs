@@ -5,7 +5,7 @@
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Block, Column, Document, InJson, Role, Row, Style, Table, Value};
+use crate::document::{Block, Column, Document, InJson, Mean, Role, Row, Style, Table, Value};
 use crate::settings::Compare;
 use crate::text::address;
 
@@ -29,6 +29,10 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
         ]));
         if about.compare != Compare::Off {
             head.insert("compare".to_owned(), json!(about.compare.word()));
+        }
+        if let Some(groups) = &about.groups {
+            let sides = groups.sides().iter().map(|side| side + 1);
+            head.insert("sides".to_owned(), sides.collect());
         }
     }
     head.extend(document.facts.clone());
@@ -219,21 +223,51 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
         };
         fields.insert("inferred".to_owned(), inferred);
     }
+    if table.has_means() {
+        fields.extend(means(table, row));
+    }
     fields
 }
 
-/// By experiment, the inferred seconds of each of the columns of `values` that has any.
-fn inferred(table: &Table, row: &Row) -> Vec<Map<String, Json>> {
+/// By experiment or side, what each column of `values` with numbers tells beside them, if it does.
+fn beside(table: &Table, row: &Row, of: impl Fn(&Value) -> Option<Json>) -> Vec<Map<String, Json>> {
     let of_side = |values: &Vec<Value>| {
         let columns = table.columns.iter().zip(values);
-        let told = columns.filter(|(column, _)| column.json == InJson::Values);
-        let seconds = told.filter_map(|(column, value)| match value {
-            Value::Placed { inferred, .. } => Some((column.id.clone(), json!(inferred))),
-            _ => None,
-        });
-        seconds.collect()
+        let told =
+            columns.filter(|(column, _)| matches!(column.json, InJson::Values | InJson::Each));
+        let told = told.filter_map(|(column, value)| Some((column.id.clone(), of(value)?)));
+        told.collect()
     };
     row.values.iter().map(of_side).collect()
+}
+
+/// By experiment or side, the inferred seconds of each of the columns of `values` that has any.
+fn inferred(table: &Table, row: &Row) -> Vec<Map<String, Json>> {
+    beside(table, row, |value| match value {
+        Value::Placed { inferred, .. } => Some(json!(inferred)),
+        Value::Mean(it) => (it.inferred > 0.0).then(|| json!(it.inferred)),
+        _ => None,
+    })
+}
+
+/// The recordings of each side, how far its difference from the first may be chance, and the columns
+/// in which it is larger.
+fn means(table: &Table, row: &Row) -> Map<String, Json> {
+    let of = |field: fn(&Mean) -> Option<Json>| {
+        beside(table, row, |value| match value {
+            Value::Mean(it) => field(it),
+            _ => None,
+        })
+    };
+    let differs = of(|it| it.differs.then_some(Json::Null)).into_iter();
+    let differs: Json = differs
+        .map(|side| side.into_iter().map(|(id, _)| id).collect::<Json>())
+        .collect();
+    fields([
+        ("runs", json!(of(|it| Some(json!(it.runs))))),
+        ("chance", json!(of(|it| it.chance.map(|it| json!(it))))),
+        ("differs", differs),
+    ])
 }
 
 /// Puts a value into objects within objects.
@@ -281,6 +315,7 @@ fn plain(value: &Value) -> Json {
         Value::Absent | Value::Omitted => Json::Null,
         Value::Number(number) | Value::Clock(number) => json!(number),
         Value::Placed { seconds, .. } => json!(seconds),
+        Value::Mean(it) => json!(it.mean),
         Value::Count(count) => json!(count),
         Value::Text(text) => json!(text),
         Value::Address(code) => json!(address(*code)),

@@ -9,6 +9,7 @@
 
 mod advice;
 mod annotated;
+pub mod averages;
 pub mod calltree;
 mod constructs;
 pub mod describe;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
-use omp_model::views::compare::join::{Joined, Rank, join, order};
+use omp_model::views::compare::join::{Joined, Ranking, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
@@ -119,7 +119,7 @@ pub(crate) fn sort_list<T>(
         return Order::Own;
     };
     let time = |row: &T, _, metric| time(row, metric);
-    match sort_as_asked(rows, Some(exclusive(key)), query.rank(), time) {
+    match sort_as_asked(rows, Some(exclusive(key)), query.ranking(), time) {
         Some(label) => Order::By(label),
         None => Order::Without(key.quantity.label()),
     }
@@ -155,8 +155,8 @@ pub(crate) fn by_name<T>(
 /// are sorted already.
 pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(&T) -> f64) {
     if query.is_comparison() {
-        let (sort, rank) = (query.request.sort, query.rank());
-        rows.sort_by(|left, right| order(sort, rank, &value, left, right));
+        let (sort, ranking) = (query.request.sort, query.ranking());
+        rows.sort_by(|left, right| order(sort, ranking, &value, left, right));
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(
 pub(crate) fn sort_as_asked<T>(
     rows: &mut [Joined<T>],
     key: Option<SortKey>,
-    rank: Rank,
+    ranking: Ranking<'_>,
     value: impl Fn(&T, Flavour, Metric) -> Option<f64>,
 ) -> Option<String> {
     let key = key?;
@@ -181,7 +181,7 @@ pub(crate) fn sort_as_asked<T>(
             if known().any(|row| value(row).is_none()) {
                 return None;
             }
-            let rank = |joined: &Joined<T>| rank.of(joined, |row| value(row).unwrap_or(0.0));
+            let rank = |joined: &Joined<T>| ranking.of(joined, |row| value(row).unwrap_or(0.0));
             rows.sort_by(|left, right| turned(rank(right).total_cmp(&rank(left))));
         }
         Quantity::Size | Quantity::Address => return None,

@@ -286,7 +286,7 @@ fn comparison(query: &Query<'_>) -> Document {
             compared_table(query, block.title, rows.collect())
         })
         .collect();
-    let largest = compared::largest(&query.shared(), count).into_iter();
+    let largest = compared::largest(&query.shared(), query.groups(), count).into_iter();
     tables.push(compared_table(
         query,
         "Functions with most thread time, seconds",

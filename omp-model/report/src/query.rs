@@ -11,7 +11,8 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Item, Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::join::Rank;
+use omp_model::views::compare::groups::Groups;
+use omp_model::views::compare::join::{Rank, Ranking};
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, of_counters, ownerless};
 use omp_model::views::openmp::Measured;
@@ -235,6 +236,9 @@ pub struct Query<'a> {
     pub all: Source<'a>,
     /// Each experiment by itself.
     pub each: Vec<Source<'a>>,
+    /// The sides of those that [`Query::sides`] has: each has its own, unless [`Query::grouped`] says
+    /// otherwise.
+    groups: Groups,
     /// How they are compared; [`Compare::Off`]: added up.
     pub compare: Compare,
     /// Columns of lists of functions and lines.
@@ -262,25 +266,45 @@ impl<'a> Query<'a> {
                 metrics.push(metric);
             }
         }
+        let compare = match each {
+            [_, _, ..] => settings.compare,
+            _ => Compare::Off,
+        };
         Query {
             settings,
             all,
             each: each.to_vec(),
-            compare: match each {
-                [_, _, ..] => settings.compare,
-                _ => Compare::Off,
-            },
+            groups: Groups::alone(match compare {
+                Compare::Off => 1,
+                _ => each.len(),
+            }),
+            compare,
             columns,
             request: Request { metrics, sort },
         }
     }
 
-    /// Refuses to compare a single experiment.
+    /// The same with several recordings of a side, where experiments are compared.
+    #[must_use]
+    pub fn grouped(self, groups: Groups) -> Self {
+        if self.is_comparison() {
+            Query { groups, ..self }
+        } else {
+            self
+        }
+    }
+
+    /// The sides of the compared experiments.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Refuses to compare a single side.
     ///
     /// # Errors
-    /// [`Error`] if a comparison is asked of fewer than two experiments.
+    /// [`Error`] if a comparison is asked of fewer than two sides.
     pub fn refuse_single(&self) -> Result<(), Error> {
-        if self.settings.compare != Compare::Off && !self.is_comparison() {
+        if self.settings.compare != Compare::Off && self.groups.len() < 2 {
             return Err(Error::new(
                 "compare needs two experiments or more: name them last, or compare off",
             ));
@@ -299,6 +323,7 @@ impl<'a> Query<'a> {
     pub fn added_up(&self) -> Query<'a> {
         Query {
             compare: Compare::Off,
+            groups: Groups::alone(1),
             ..self.clone()
         }
     }
@@ -313,6 +338,14 @@ impl<'a> Query<'a> {
         match self.compare {
             Compare::Delta | Compare::Ratio => Rank::Change,
             Compare::Off | Compare::On | Compare::Scaling => Rank::Largest,
+        }
+    }
+
+    /// The rank of the means of sides.
+    pub(crate) fn ranking(&self) -> Ranking<'_> {
+        Ranking {
+            rank: self.rank(),
+            groups: &self.groups,
         }
     }
 
@@ -389,24 +422,40 @@ impl<'a> Query<'a> {
         };
         Document {
             view: view.to_owned(),
-            about: Some(About::new(self.settings.mode, experiments, self.compare)),
+            about: Some(self.about(experiments)),
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
     }
 
-    /// Sentences about each side, with its number if experiments are compared.
+    /// What a document is about.
+    pub(crate) fn about(&self, experiments: Vec<String>) -> About {
+        let about = About::new(self.settings.mode, experiments, self.compare);
+        if !self.groups.have_several() {
+            return about;
+        }
+        let periods = self.each.iter().map(|it| {
+            let header = &it.analysis.experiment.header;
+            header.sampling.period_us / 1e6
+        });
+        about.grouped(&self.groups, periods.fold(0.0, f64::max))
+    }
+
+    /// Sentences about each experiment, with the number of its side if experiments are compared.
     fn said(&self, of: impl Fn(&Source<'a>) -> Vec<String>) -> Vec<String> {
         if !self.is_comparison() {
             return of(&self.all);
         }
-        let numbered = self.each.iter().zip(1..);
-        numbered
-            .flat_map(|(side, number)| {
-                let said = of(side).into_iter();
-                said.map(move |text| format!("({number}) {text}"))
-            })
-            .collect()
+        let mut all = Vec::new();
+        for (source, side) in self.each.iter().zip(self.groups.sides()) {
+            for text in of(source) {
+                let text = format!("({}) {text}", side + 1);
+                if !all.contains(&text) {
+                    all.push(text);
+                }
+            }
+        }
+        all
     }
 
     /// How many of `rows` rows the limit leaves.

@@ -62,6 +62,11 @@ impl<'a> RunsByThreads<'a> {
             let experiment = &source.analysis.experiment;
             scaling::threads(&experiment.region_sums, &experiment.tables)
         };
+        if query.groups().have_several() {
+            return Err(Error::new(
+                "compare scaling takes one experiment for each number of threads: leave out --",
+            ));
+        }
         let sources = query.each.iter();
         let mut by_threads: Vec<(u32, Source<'a>)> = sources
             .map(|source| (threads_of(source), *source))
@@ -104,6 +109,7 @@ impl<'a> RunsByThreads<'a> {
                     .map(|&threads| format!("{}:", counted(threads)))
                     .collect(),
                 compare: query.compare,
+                ..About::default()
             }),
             facts: json::fields([
                 ("threads", json!(self.threads)),

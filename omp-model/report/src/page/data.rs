@@ -239,6 +239,10 @@ fn cell(row: &Row, side: usize, at: usize) -> Json {
         Some(Value::Placed { seconds, inferred }) => {
             json!([rounded(*seconds), rounded(*inferred)])
         }
+        Some(Value::Mean(it)) => {
+            let chance = it.chance.map(rounded);
+            json!({"mean": rounded(it.mean), "chance": chance, "differs": it.differs})
+        }
         Some(Value::Count(count)) => json!(count),
         Some(Value::Clock(seconds)) => json!({"clock": rounded(*seconds)}),
         Some(Value::Text(text)) => json!(text),

@@ -116,6 +116,7 @@ fn plain(row: &Row, at: usize, column: &Column) -> String {
         | Value::Placed {
             seconds: number, ..
         } => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
+        Value::Mean(it) => rounded(Some(it.mean), row.decimals.unwrap_or(column.decimals)),
         Value::Count(count) => count.to_string(),
         Value::Clock(reading) => seconds(*reading),
         Value::Text(text) => text.clone(),
@@ -164,6 +165,7 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
 fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
     let column = &table.columns[at];
     let sides = table.rows.iter().map(|row| row.values.len()).max();
+    let has_means = table.has_means();
     let of = |side: usize| {
         let unit = match table.compare {
             Compare::Delta if side > 0 => "delta",
@@ -185,9 +187,12 @@ fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
                 (_, 0) => rounded(number(0), decimals),
                 _ => {
                     let cell = compared(table.compare, number(0), number(side), decimals);
+                    let differs = matches!(value(side), Some(Value::Mean(it)) if it.differs);
                     match layout {
                         // Other programs want a number.
                         Layout::Delimited(_) => cell.trim_start_matches('x').to_owned(),
+                        _ if differs => cell + "*",
+                        _ if has_means => cell + " ",
                         _ => cell,
                     }
                 }
@@ -200,7 +205,38 @@ fn sides(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
             is_further: side > 0,
         }
     };
-    (0..sides.unwrap_or(0)).map(of).collect()
+    let with_chance = |side: usize| {
+        let chance = (has_means && side > 0).then(|| chance(table, at, side));
+        std::iter::once(of(side)).chain(chance)
+    };
+    (0..sides.unwrap_or(0)).flat_map(with_chance).collect()
+}
+
+/// How far the difference of a side from the first may be chance, as the difference is shown.
+fn chance(table: &Table, at: usize, side: usize) -> Cells {
+    let column = &table.columns[at];
+    let mut heading = column.heading.clone();
+    heading.resize(2, String::new());
+    heading.push(format!("({}) ±", side + 1));
+    let cell = |row: &Row| {
+        let value = |side: usize| row.values.get(side)?.get(at);
+        let decimals = row.decimals.unwrap_or(column.decimals);
+        let Some(Value::Mean(mean)) = value(side) else {
+            return String::new();
+        };
+        let first = value(0).and_then(Value::number).unwrap_or(0.0);
+        match (mean.chance, table.compare) {
+            (Some(chance), Compare::Ratio) if first != 0.0 => rounded(Some(chance / first), 3),
+            (Some(_), Compare::Ratio) => "-".to_owned(),
+            (chance, _) => rounded(chance, decimals.max(3)),
+        }
+    };
+    Cells {
+        heading,
+        rows: table.rows.iter().map(cell).collect(),
+        is_name: false,
+        is_further: true,
+    }
 }
 
 /// A metric as its value, its percentage, or both.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::Shared;
+use super::groups::Groups;
 use crate::metrics::{Quantity, SortKey};
 use crate::views::Request;
 use crate::views::calltree::TreeRow;
@@ -51,25 +52,35 @@ pub fn join_adding<T>(
 /// What makes a row of several experiments come before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// The largest value in any experiment.
+    /// The largest value of any side.
     Largest,
-    /// The largest difference from the first experiment, up or down.
+    /// The largest difference from the first side, up or down.
     Change,
 }
 
-impl Rank {
+/// How rows of several experiments are ranked.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranking<'g> {
+    /// What counts.
+    pub rank: Rank,
+    /// The sides, of whose means it counts.
+    pub groups: &'g Groups,
+}
+
+impl Ranking<'_> {
     /// The row's rank; what an experiment lacks is 0 there.
     pub fn of<T>(self, joined: &Joined<T>, value: impl Fn(&T) -> f64) -> f64 {
         /// Below this a sum of times differs from another only by the order of its terms.
         const NOTHING: f64 = 5e-10;
-        let of_side = |row: &Option<T>| row.as_ref().map_or(0.0, &value);
-        let first = match self {
+        let of_run = |row: &Option<T>| row.as_ref().map_or(0.0, &value);
+        let means = self.groups.means(joined.rows.iter().map(of_run));
+        let first = match self.rank {
             Rank::Largest => 0.0,
-            Rank::Change => joined.rows.first().map_or(0.0, of_side),
+            Rank::Change => means.first().copied().unwrap_or(0.0),
         };
-        let distances = joined.rows.iter().map(|row| match self {
-            Rank::Largest => of_side(row),
-            Rank::Change => (of_side(row) - first).abs(),
+        let distances = means.into_iter().map(|mean| match self.rank {
+            Rank::Largest => mean,
+            Rank::Change => (mean - first).abs(),
         });
         let largest = distances.fold(0.0, f64::max);
         if largest < NOTHING { 0.0 } else { largest }
@@ -79,14 +90,19 @@ impl Rank {
 /// The order of two rows: by rank, then by their largest values, then by name.
 pub fn order<T>(
     sort: SortKey,
-    rank: Rank,
+    ranking: Ranking<'_>,
     value: impl Fn(&T) -> f64,
     left: &Joined<T>,
     right: &Joined<T>,
 ) -> Ordering {
-    let by = |rank: Rank| rank.of(right, &value).total_cmp(&rank.of(left, &value));
+    let by = |rank: Rank| {
+        let ranking = Ranking { rank, ..ranking };
+        ranking
+            .of(right, &value)
+            .total_cmp(&ranking.of(left, &value))
+    };
     let by_time = match sort.quantity {
-        Quantity::Time(..) => by(rank).then_with(|| by(Rank::Largest)),
+        Quantity::Time(..) => by(ranking.rank).then_with(|| by(Rank::Largest)),
         _ => Ordering::Equal,
     };
     let asked = by_time.then_with(|| left.name.cmp(&right.name));
@@ -113,7 +129,7 @@ pub struct Branch {
 pub fn calltree(
     shared: &Shared<'_>,
     request: &Request,
-    rank: Rank,
+    ranking: Ranking<'_>,
 ) -> (Vec<Branch>, Vec<(usize, f64)>) {
     let mut left_out = Vec::new();
     let sides = 0..shared.len();
@@ -156,7 +172,7 @@ pub fn calltree(
         siblings.sort_by(|&left, &right| {
             order(
                 request.sort,
-                rank,
+                ranking,
                 attributed,
                 &nodes[left].joined,
                 &nodes[right].joined,
@@ -182,21 +198,26 @@ pub fn calltree(
 
 #[cfg(test)]
 mod tests {
-    use super::{Joined, Rank, join_adding};
+    use super::{Joined, Rank, Ranking, join_adding};
+    use crate::views::compare::groups::Groups;
 
     #[test]
     fn a_change_may_be_up_or_down_or_of_what_one_side_lacks() {
-        let rank = |rank: Rank, rows: &[Option<f64>]| {
+        let rank_of = |rank: Rank, groups: &Groups, rows: &[Option<f64>]| {
             let rows = rows.to_vec();
             let name = String::new();
-            rank.of(&Joined { name, rows }, |value| *value)
+            Ranking { rank, groups }.of(&Joined { name, rows }, |value| *value)
         };
+        let rank = |rank, rows: &[Option<f64>]| rank_of(rank, &Groups::alone(rows.len()), rows);
         let rows = [Some(3.0), Some(1.0), Some(4.0)];
         assert_eq!(rank(Rank::Largest, &rows), 4.0);
         assert_eq!(rank(Rank::Change, &rows), 2.0);
         assert_eq!(rank(Rank::Change, &[None, Some(1.5)]), 1.5);
         assert_eq!(rank(Rank::Change, &[Some(1.5), None]), 1.5);
         assert_eq!(rank(Rank::Change, &[Some(0.1 + 0.2), Some(0.3)]), 0.0);
+        let pairs = Groups::new([0, 0, 1, 1]);
+        let rows = [Some(1.0), Some(3.0), None, Some(9.0)];
+        assert_eq!(rank_of(Rank::Change, &pairs, &rows), 2.5);
     }
 
     #[test]

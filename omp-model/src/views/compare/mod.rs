@@ -2,6 +2,7 @@
 //! compiler and runtime.
 
 mod constructs;
+pub mod groups;
 pub mod join;
 pub mod overview;
 pub mod scaling;

@@ -1,7 +1,8 @@
 //! The overviews of several experiments, compared.
 
 use super::Shared;
-use super::join::{Joined, Rank, join, order};
+use super::groups::Groups;
+use super::join::{Joined, Rank, Ranking, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
@@ -265,9 +266,9 @@ fn efficiencies(side: &Side<'_>) -> Vec<Entry> {
     entries
 }
 
-/// The functions with most thread time in any experiment, by shared names. The only value in
+/// The functions with most thread time on any side, by shared names. The only value in
 /// [`ListRow::exclusive`] is thread time.
-pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<ListRow>> {
+pub fn largest(shared: &Shared<'_>, groups: &Groups, count: usize) -> Vec<Joined<ListRow>> {
     let sort = SortKey {
         quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
         reversed: false,
@@ -279,7 +280,11 @@ pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<ListRow>> {
     let sides = (0..shared.len()).map(|side| shared.functions(side, &request).rows);
     let mut rows = join(sides.collect(), |row: &ListRow| row.name.clone());
     let total = |row: &ListRow| row.exclusive[0];
-    rows.sort_by(|left, right| order(sort, Rank::Largest, total, left, right));
+    let ranking = Ranking {
+        rank: Rank::Largest,
+        groups,
+    };
+    rows.sort_by(|left, right| order(sort, ranking, total, left, right));
     rows.truncate(count);
     rows
 }
