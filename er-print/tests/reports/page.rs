@@ -13,6 +13,7 @@ use tempfile::tempdir;
 
 use crate::handmade;
 use crate::program::{Ended, er_print, folder};
+use crate::recordings;
 
 /// The text between the first of two marks and the next of the other.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
@@ -157,6 +158,27 @@ fn compared_experiments_have_values_of_each() {
             "{texts}"
         );
     }
+}
+
+#[test]
+fn several_recordings_of_a_side_are_their_mean() {
+    let folder = recordings::folder();
+    let page = page(folder.path(), &[], &recordings::BEFORE_AFTER);
+    let title = "<title>a.er, b.er, c.er -- d.er, e.er</title>";
+    assert!(page.contains(title));
+    let data = data(&page);
+    let table = table(&data, "user", "functions");
+    let sides = table["values"].as_array().unwrap();
+    assert_eq!(sides.len(), 2);
+    let names = table["names"].as_array().unwrap();
+    let slower = names.iter().position(|name| name == "slower").unwrap();
+    let cell = &sides[1][0][slower];
+    assert_eq!(
+        (&cell["mean"], &cell["differs"]),
+        (&json!(2.01), &json!(true))
+    );
+    assert!(cell["chance"].is_number(), "{cell}");
+    assert!(sides[0][0][slower]["chance"].is_null());
 }
 
 /// A browser runs the page's own script and style, and nothing that a name says.

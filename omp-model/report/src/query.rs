@@ -236,8 +236,7 @@ pub struct Query<'a> {
     pub all: Source<'a>,
     /// Each experiment by itself.
     pub each: Vec<Source<'a>>,
-    /// The sides of those that [`Query::sides`] has: each has its own, unless [`Query::grouped`] says
-    /// otherwise.
+    /// Their sides: each has its own, unless [`Query::grouped`] says otherwise.
     groups: Groups,
     /// How they are compared; [`Compare::Off`]: added up.
     pub compare: Compare,
@@ -266,35 +265,35 @@ impl<'a> Query<'a> {
                 metrics.push(metric);
             }
         }
-        let compare = match each {
-            [_, _, ..] => settings.compare,
-            _ => Compare::Off,
-        };
         Query {
             settings,
             all,
             each: each.to_vec(),
-            groups: Groups::alone(match compare {
-                Compare::Off => 1,
-                _ => each.len(),
-            }),
-            compare,
+            groups: Groups::alone(each.len()),
+            compare: match each {
+                [_, _, ..] => settings.compare,
+                _ => Compare::Off,
+            },
             columns,
             request: Request { metrics, sort },
         }
     }
 
-    /// The same with several recordings of a side, where experiments are compared.
+    /// The same with several recordings of a side; one side is compared with nothing.
     #[must_use]
     pub fn grouped(self, groups: Groups) -> Self {
-        if self.is_comparison() {
-            Query { groups, ..self }
-        } else {
-            self
+        Query {
+            compare: if groups.len() > 1 {
+                self.compare
+            } else {
+                Compare::Off
+            },
+            groups,
+            ..self
         }
     }
 
-    /// The sides of the compared experiments.
+    /// The sides of the experiments.
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
@@ -304,7 +303,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error`] if a comparison is asked of fewer than two sides.
     pub fn refuse_single(&self) -> Result<(), Error> {
-        if self.settings.compare != Compare::Off && self.groups.len() < 2 {
+        if self.settings.compare != Compare::Off && !self.is_comparison() {
             return Err(Error::new(
                 "compare needs two experiments or more: name them last, or compare off",
             ));
@@ -323,7 +322,6 @@ impl<'a> Query<'a> {
     pub fn added_up(&self) -> Query<'a> {
         Query {
             compare: Compare::Off,
-            groups: Groups::alone(1),
             ..self.clone()
         }
     }
@@ -431,7 +429,7 @@ impl<'a> Query<'a> {
     /// What a document is about.
     pub(crate) fn about(&self, experiments: Vec<String>) -> About {
         let about = About::new(self.settings.mode, experiments, self.compare);
-        if !self.groups.have_several() {
+        if !self.is_comparison() || !self.groups.have_several() {
             return about;
         }
         let periods = self.each.iter().map(|it| {

@@ -17,6 +17,10 @@ use crate::stop::Stop;
 /// The probability that a condition fails by chance, where it is known how recordings vary.
 const LEVEL: f64 = 0.01;
 
+/// The least part of a recording's whole that a row has to have in one of them, to be tested beside others:
+/// the more rows are tested, the larger is a change that chance does not explain.
+const LEAST: f64 = 0.01;
+
 /// The lists that a condition is about.
 pub(super) struct Measured {
     request: Request,
@@ -113,11 +117,19 @@ impl Measured {
         }
     }
 
-    /// The verdicts about each row, by name. Together they fail by chance as rarely as one condition.
+    /// The verdicts about each row that matters, by name. Together they fail by chance as rarely as one
+    /// condition.
     pub(super) fn each(&self, condition: &Condition) -> Vec<(&str, Verdict)> {
-        let lists = self.tested.iter().chain(&self.base);
-        let rows = lists.flat_map(|list| &list.rows);
-        let mut names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+        let lists = || self.tested.iter().chain(&self.base);
+        let matters = |(list, row): &(&List, &ListRow)| {
+            let all = self.seconds(&list.total, self.quantity);
+            self.seconds(row, self.quantity) >= LEAST * all && all > 0.0
+        };
+        let rows = lists().flat_map(|list| list.rows.iter().map(move |row| (list, row)));
+        let mut names: Vec<&str> = rows
+            .filter(matters)
+            .map(|(_, row)| row.name.as_str())
+            .collect();
         names.sort_unstable();
         names.dedup();
         let level = LEVEL / names.len().max(1) as f64;

@@ -130,8 +130,8 @@ fn each(condition: &Condition, measured: &Measured, what: &str) -> Result<(bool,
     failed.sort_by(|one, other| excess(&other.1).total_cmp(&excess(&one.1)));
     let passed = failed.is_empty();
     let said = match failed.len() {
-        0 => format!("none of {count} {what} fails"),
-        failed => format!("{failed} of {count} {what}"),
+        0 => format!("none of {count} {what} of 1 % or more fails"),
+        failed => format!("{failed} of {count} {what} of 1 % or more"),
     };
     let column = Column::time(measured.quantity);
     let line = |(name, verdict): &(&str, Verdict)| {

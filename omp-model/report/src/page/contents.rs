@@ -8,6 +8,7 @@ use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
 use super::{data, timeline};
+use crate::averages::average;
 use crate::document::{Block, Document, Row, Style, Table};
 use crate::find::{self, Named};
 use crate::functions::Kind;
@@ -61,8 +62,8 @@ const VIEWS: [(&str, &str); 11] = [
 
 /// All that the page's script reads.
 pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
-    let compares = match query.each.as_slice() {
-        [_, _, ..] => &data::COMPARED[..],
+    let compares = match query.groups().len() {
+        2.. => &data::COMPARED[..],
         _ => &[Compare::Off],
     };
     let modes = [ViewMode::User, ViewMode::Machine];
@@ -90,7 +91,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         .collect();
     let mut all = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "experiments": query.all.analysis.names,
+        "title": title(query),
         "mode": mode_name(query.settings.mode),
         "modes": modes.map(mode_name),
         "compares": compares.iter().map(|it| it.word()).collect::<Vec<_>>(),
@@ -104,6 +105,17 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         redact(&mut all);
     }
     all
+}
+
+/// The names of the experiments, with `--` between sides of several recordings.
+pub(super) fn title(query: &Query<'_>) -> String {
+    let names = query.each.iter().map(|it| it.analysis.name.as_str());
+    if !query.groups().have_several() {
+        return names.collect::<Vec<_>>().join(", ");
+    }
+    let sides = query.groups().split(names).into_iter();
+    let sides: Vec<String> = sides.map(|side| side.join(", ")).collect();
+    sides.join(" -- ")
 }
 
 /// The same query under other settings, with every metric as a value and a percentage.
@@ -134,6 +146,7 @@ fn under<'a>(query: &Query<'a>, settings: &'a Settings) -> Query<'a> {
         columns,
         query.request.sort,
     )
+    .grouped(query.groups().clone())
 }
 
 /// The documents of one mode.
@@ -150,10 +163,11 @@ fn variant(query: &Query<'_>, choice: Choice) -> Json {
             alone = query.added_up();
             &alone
         };
-        let document = match report.document(query, None) {
+        let mut document = match report.document(query, None) {
             Ok(document) => document,
             Err(error) => Document::of_lines(view, vec![error.to_string()]),
         };
+        average(&mut document);
         documents.insert(view.to_owned(), data::document(&without_small(document)));
     }
     let (places, sources) = sources(query, choice);
@@ -192,9 +206,10 @@ fn sources(query: &Query<'_>, choice: Choice) -> (Json, Json) {
         };
         let known = numbers.get(&file).copied();
         let number = known.unwrap_or_else(|| {
-            let document = (sources.len() < MOST_FILES)
+            let mut document = (sources.len() < MOST_FILES)
                 .then(|| crate::source::source(query, &named).ok())
                 .flatten()?;
+            average(&mut document);
             sources.push(data::document(&near_time(document)));
             Some(sources.len() - 1)
         });

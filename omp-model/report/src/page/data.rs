@@ -229,7 +229,8 @@ fn target(row: &Row) -> Option<Json> {
 }
 
 /// A value: a number, a text, `null` where there is none, or nothing (`""`) where the column is not of
-/// this row. A list is a number of which a part is inferred; an object's `clock` a moment.
+/// this row. A list is a number of which a part is inferred; an object's `clock` a moment, and its `mean`
+/// that of several recordings, with how far the difference from the first side may be chance.
 fn cell(row: &Row, side: usize, at: usize) -> Json {
     let value = row.values.get(side).and_then(|values| values.get(at));
     match value {

@@ -41,7 +41,7 @@ const SCRIPT: [&str; 6] = [
 pub fn page(query: &Query<'_>, choice: Choice) -> String {
     let contents = contents::contents(query, choice).to_string();
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPT.concat());
-    let title = query.all.analysis.names.join(", ");
+    let title = contents::title(query);
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
          form-action 'none'",

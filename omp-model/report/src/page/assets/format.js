@@ -19,7 +19,7 @@ const NOTHING = 5e-10;
 function numberOf(cell) {
   if (typeof cell === "number") return cell;
   if (Array.isArray(cell)) return cell[0];
-  if (cell && typeof cell === "object") return cell.clock;
+  if (cell && typeof cell === "object") return cell.mean ?? cell.clock;
   return undefined;
 }
 
@@ -34,7 +34,7 @@ function cellText(cell, decimals) {
   if (typeof cell === "string") return cell;
   if (typeof cell === "boolean") return String(cell);
   if (typeof cell === "number" && Number.isInteger(cell) && decimals === 0) return String(cell);
-  if (!Array.isArray(cell) && typeof cell === "object") return cell.clock.toFixed(3);
+  if (cell.clock !== undefined) return cell.clock.toFixed(3);
   return numberText(numberOf(cell), decimals);
 }
 

@@ -94,7 +94,7 @@ function draw() {
   }, title));
   const compares = data.compares.map((word) => [word, COMPARES[word]]);
   const head = el("header", {},
-    el("h1", {}, data.experiments.join(", ")),
+    el("h1", {}, data.title),
     choice("stacks", [["user", "User mode"], ["machine", "Machine mode"]], state.mode,
       (mode) => go({ mode, flameRoot: 0 })),
     compares.length > 1 ? choice("comparison", compares, state.compare, (compare) => go({ compare, flameRoot: 0 })) : undefined,

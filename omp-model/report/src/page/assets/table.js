@@ -51,6 +51,12 @@ function bodyCell(table, cell, row) {
   const text = textOf(table, cell, row);
   const whole = table.whole[cell.side]?.[cell.at];
   const value = numberOf(table.values[cell.side]?.[cell.at]?.[row]);
+  const mean = table.values[cell.side]?.[cell.at]?.[row];
+  if (typeof mean?.chance === "number") {
+    const chance = numberText(mean.chance, cell.column.decimals);
+    return el("td", { class: mean.differs ? "number differs" : "number", title: `± ${chance} by chance` },
+      mean.differs ? `${text} *` : text);
+  }
   const made = el("td", { class: "number" }, text);
   if (table.sides) return made;
   if (cell.column.percent && whole > 0 && value !== undefined) {
