@@ -5,13 +5,16 @@
 //! take too much memory: a sample then stands for the mean of its item over the whole recording. Time that
 //! has no sample of its own, such as inferred time, is put where its state's longest interval is listed, or
 //! else in the middle of its second or of its thread's life, as near as a filter on time allows.
+//!
+//! The events of a counter are divided among its samples in the same way.
 
 use std::ops::Range;
 
-use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Scheduling;
 use omp_model::filter::SampleFilter;
+use omp_model::metrics::{CounterName, Metric};
 use omp_model::profile::{Item, PathId, Profile};
 use report::timeline::Activity;
 use rustc_hash::FxHashMap;
@@ -27,17 +30,25 @@ type Own = (ThreadId, u32, ThreadStateId, Scheduling, StackId, bool);
 /// The row of a place.
 pub(crate) type PlaceNumber = u32;
 
-/// Time of a thread at a stack: an item of the profile.
+/// Time of a thread at a stack, or events of a counter there: an item of the profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) thread: ThreadId,
     pub(crate) path: PathId,
+    pub(crate) context: ContextId,
     pub(crate) activity: Activity,
     pub(crate) scheduling: Scheduling,
+    /// On a CPU: whether in the kernel.
+    pub(crate) kernel: bool,
+    /// Whether its time is OMP Work.
+    pub(crate) is_work: bool,
     pub(crate) inferred: bool,
     pub(crate) seconds: f64,
+    pub(crate) blame: f64,
+    pub(crate) events: f64,
+    /// Its second, if places are told apart by second; else 0.
+    pub(crate) slice: u32,
     thread_state: ThreadStateId,
-    slice: u32,
 }
 
 /// The places of an experiment, and which samples show them.
@@ -52,7 +63,17 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
+    /// The places of time.
     pub(crate) fn new(subject: &'a Subject<'_>) -> Places<'a> {
+        Places::of_items(subject, None)
+    }
+
+    /// The places of a counter's events.
+    pub(crate) fn of_counter(subject: &'a Subject<'_>, counter: CounterName) -> Places<'a> {
+        Places::of_items(subject, Some(counter))
+    }
+
+    fn of_items(subject: &'a Subject<'_>, counter: Option<CounterName>) -> Places<'a> {
         let analysis = subject.analysis();
         let settings = subject.source.settings;
         let by_second = analysis.experiment.samples.len() <= MOST_BY_SECOND;
@@ -85,7 +106,7 @@ impl<'a> Places<'a> {
         };
         let mut seen_items = Vec::new();
         for (at, item) in profile.items.iter().enumerate() {
-            if item.counter.is_some() || item.seconds <= 0.0 {
+            if item.counter != counter || !item.is_some() {
                 continue;
             }
             let number = places.rows.len() as PlaceNumber;
@@ -199,11 +220,16 @@ fn place(profile: &Profile, item: &Item) -> Place {
     Place {
         thread: item.thread,
         path: item.path,
+        context: item.context,
         activity: Activity::of_leaf(leaf.map(|row| row.frame.callee), item.state),
         scheduling: item.scheduling,
+        kernel: item.kernel,
+        is_work: Metric::OmpWork.counts(item),
         inferred: item.inferred,
         seconds: item.seconds,
-        thread_state: item.thread_state,
+        blame: item.blame,
+        events: item.events,
         slice: item.slice,
+        thread_state: item.thread_state,
     }
 }

@@ -10,6 +10,7 @@ use test_support::Builder;
 
 use super::firefox::{list, read, sum};
 use super::made::{Made, Time, assert_close};
+use super::parquet;
 use super::perfetto::Read;
 use crate::places::MOST_BY_SECOND;
 
@@ -55,4 +56,17 @@ fn neighbours_of_many_samples_are_merged_and_the_profile_says_so() {
     assert_close(seconds, made.seconds(Metric::Total, &settings), "all");
     assert_close(seconds, 4.0, "all");
     assert_eq!(Read::of(&mut made, &settings).samples, count);
+    let folder = made.export_folder("parquet", &settings);
+    let (mut rows, mut seconds) = (0, 0.0);
+    parquet::each_row(&folder.path().join("samples.parquet"), |row| {
+        rows += 1;
+        seconds += row["seconds"].as_f64().unwrap();
+        assert!(row["second"].is_null());
+    });
+    assert_eq!(rows, count);
+    assert_close(seconds, 4.0, "parquet");
+    // The weights are means over the whole recording.
+    parquet::each_row(&folder.path().join("recording.parquet"), |row| {
+        assert_eq!(row["weights"], "recording");
+    });
 }
