@@ -53,10 +53,11 @@ pub(crate) struct Place {
 
 /// The places of an experiment, and which samples show them.
 pub(crate) struct Places<'a> {
-    pub(crate) rows: Vec<Place>,
     pub(crate) profile: &'a Profile,
     /// Whether they are told apart by second.
     pub(crate) by_second: bool,
+    /// By place: the item of the profile. There may be as many as there are samples.
+    items: Vec<u32>,
     own: FxHashMap<Own, PlaceNumber>,
     /// A filter that keeps a part of an item's samples, and the items as it sees them, by place.
     filter: Option<(SampleFilter<'a>, Vec<Item>)>,
@@ -98,23 +99,23 @@ impl<'a> Places<'a> {
             )
         });
         let mut places = Places {
-            rows: Vec::new(),
             profile,
             by_second,
+            items: Vec::new(),
             own: FxHashMap::default(),
             filter: None,
         };
         let mut seen_items = Vec::new();
-        for (at, item) in profile.items.iter().enumerate() {
+        for (item, at) in profile.items.iter().zip(0..) {
             if item.counter != counter || !item.is_some() {
                 continue;
             }
-            let number = places.rows.len() as PlaceNumber;
+            let number = places.items.len() as PlaceNumber;
             if !item.inferred || item.samples > 0 {
                 places.own.entry(own_of_item(item)).or_insert(number);
             }
-            places.rows.push(place(profile, item));
-            seen_items.extend(seen.as_ref().map(|(_, items)| items[at]));
+            places.items.push(at);
+            seen_items.extend(seen.as_ref().map(|(_, items)| items[at as usize]));
         }
         places.filter = seen.map(|(filter, _)| (filter, seen_items));
         places
@@ -150,8 +151,17 @@ impl<'a> Places<'a> {
         }
     }
 
-    pub(crate) fn get(&self, number: PlaceNumber) -> &Place {
-        &self.rows[number as usize]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn get(&self, number: PlaceNumber) -> Place {
+        let item = self.items[number as usize];
+        place(self.profile, &self.profile.items[item as usize])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Place> {
+        (0..self.len() as PlaceNumber).map(|number| self.get(number))
     }
 
     /// When the places without samples are shown; `counts` are the numbers of samples by place.
@@ -161,9 +171,9 @@ impl<'a> Places<'a> {
             let slice = if self.by_second { place.slice } else { 0 };
             (place.thread, place.thread_state, place.scheduling, slice)
         };
-        let alone = self.rows.iter().zip(counts).zip(0..);
+        let alone = self.iter().zip(counts).zip(0..);
         let alone = alone.filter(|((_, count), _)| **count == 0);
-        let alone: Vec<(&Place, PlaceNumber)> = alone.map(|((row, _), at)| (row, at)).collect();
+        let alone: Vec<(Place, PlaceNumber)> = alone.map(|((row, _), at)| (row, at)).collect();
         let wanted = alone.iter().map(|(row, _)| (key(row), (0, None)));
         let mut longest: FxHashMap<_, (u64, Option<u64>)> = wanted.collect();
         for row in &experiment.intervals {
@@ -176,9 +186,9 @@ impl<'a> Places<'a> {
                 *known = (row.length.0, Some(row.start.0));
             }
         }
-        let time = |(row, at): (&Place, PlaceNumber)| {
-            let listed = longest.get(&key(row)).and_then(|known| known.1);
-            (at, listed.unwrap_or_else(|| self.somewhere(subject, row)))
+        let time = |(row, at): (Place, PlaceNumber)| {
+            let listed = longest.get(&key(&row)).and_then(|known| known.1);
+            (at, listed.unwrap_or_else(|| self.somewhere(subject, &row)))
         };
         alone.into_iter().map(time).collect()
     }

@@ -114,7 +114,7 @@ impl Intervals<'_> {
             Value::Text(row.kind),
             Value::id(self.subject.recording_of(thread)),
             Value::Integer(self.pid(process)),
-            Value::id(thread.0),
+            Value::thread(thread),
             Value::count(range.start),
             Value::count(range.end - range.start),
             row.state,

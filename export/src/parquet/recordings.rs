@@ -33,7 +33,7 @@ pub(super) fn write_threads(subject: &Subject<'_>, folder: &Path) -> io::Result<
         let process = process.map_or("", |it| it.name.as_str());
         let [total, work, wait] = std::array::from_fn(|at| row.seconds[at]);
         table.row([
-            Value::id(row.thread.0),
+            Value::thread(row.thread),
             Value::id(recording),
             Value::Text(&printable(&header.host)),
             rank(header),

@@ -24,7 +24,7 @@ impl Regions {
         let rows = regions(profile, &subject.names, &measured);
         let innermost = innermost_regions(subject.names.tables);
         let mut of_region: Vec<Option<u32>> = vec![None; innermost.len()];
-        for (row, number) in rows.iter().zip(0..) {
+        for (row, number) in rows.iter().zip(1..) {
             for context in &row.contexts {
                 of_region[context.index()] = Some(number);
             }
@@ -47,7 +47,7 @@ impl Regions {
         let is_filtered = subject.source.settings.filter.is_some();
         let counted = |value| if is_filtered { Value::Null } else { value };
         let mut table = Table::create(folder, "regions.parquet", &REGIONS)?;
-        for (row, number) in self.rows.iter().zip(0..) {
+        for (row, number) in self.rows.iter().zip(1..) {
             let balance = match row.instances {
                 0 => Value::Null,
                 _ => Value::Double(row.load_balance()),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
 use experiment::Samples;
 use experiment::rows::{SLICE, Sample, SampleKind};
 use omp_model::metrics::{CounterName, Metric};
@@ -10,7 +11,7 @@ use omp_model::metrics::{CounterName, Metric};
 use super::code::{Code, StackNumbers};
 use super::regions::Regions;
 use super::schema::SAMPLES;
-use super::table::{Table, Value};
+use super::table::{Batch, Table, Value};
 use crate::places::{PlaceNumber, Places};
 use crate::subject::{Constructs, Subject, scheduling};
 
@@ -67,7 +68,7 @@ impl<'a> Of<'a> {
         counter: Option<CounterName>,
         code: &mut Code<'_>,
     ) -> Of<'a> {
-        let mut counts = vec![0_u32; places.rows.len()];
+        let mut counts = vec![0_u32; places.len()];
         for samples in samples {
             samples.in_order(
                 |rows| -> Vec<PlaceNumber> {
@@ -82,7 +83,7 @@ impl<'a> Of<'a> {
             );
         }
         let stacks = code.add(places.profile);
-        for place in &places.rows {
+        for place in places.iter() {
             code.mark(stacks.get(place.path));
         }
         Of {
@@ -98,36 +99,46 @@ impl<'a> Of<'a> {
         for samples in self.samples {
             let mut written = Ok(());
             samples.in_order(
-                |rows| -> Vec<(Sample, PlaceNumber)> {
+                |rows| {
                     let seen = rows.iter();
-                    seen.filter_map(|row| Some((*row, self.places.of(row)?)))
-                        .collect()
+                    let seen = seen.filter_map(|row| Some((self.places.of(row)?, row)));
+                    self.batches(context, seen)
                 },
-                |_, seen| {
+                |_, made| {
                     if written.is_ok() {
-                        let mut seen = seen.iter();
-                        written = seen.try_for_each(|(sample, place)| {
-                            self.row(context, table, *place, Some(sample))
-                        });
+                        written = write_all(made, table);
                     }
                 },
             );
             written?;
         }
         for (place, _) in (0..).zip(&self.counts).filter(|(_, count)| **count == 0) {
-            self.row(context, table, place, None)?;
+            table.row(self.row(context, place, None))?;
         }
         Ok(())
     }
 
-    /// Writes what a sample stands for, or all of a place that has none.
-    fn row(
+    fn batches<'s>(
         &self,
         context: &Context<'_>,
-        table: &mut Rows,
+        mut seen: impl Iterator<Item = (PlaceNumber, &'s Sample)>,
+    ) -> io::Result<Vec<RecordBatch>> {
+        Batch::all(&SAMPLES, |batch| {
+            let next = seen.next();
+            if let Some((place, sample)) = next {
+                batch.row(self.row(context, place, Some(sample)));
+            }
+            next.is_some()
+        })
+    }
+
+    /// What a sample stands for, or all of a place that has none.
+    fn row<'r>(
+        &self,
+        context: &'r Context<'_>,
         number: PlaceNumber,
         sample: Option<&Sample>,
-    ) -> io::Result<()> {
+    ) -> [Value<'r>; SAMPLES.len()] {
         let place = self.places.get(number);
         let each = 1.0 / f64::from(self.counts[number as usize].max(1));
         let second = match sample {
@@ -136,7 +147,7 @@ impl<'a> Of<'a> {
             None => Value::id(place.slice),
         };
         let construct = context.constructs.name(place.context);
-        table.row([
+        [
             Value::Text(match sample {
                 _ if self.counter.is_some() => "counter",
                 None => "no sample",
@@ -145,7 +156,7 @@ impl<'a> Of<'a> {
                     SampleKind::Preempted | SampleKind::Blocked => "switch-out",
                 },
             }),
-            Value::id(place.thread.0),
+            Value::thread(place.thread),
             Value::id(self.stacks.get(place.path)),
             Value::of(sample, |it| Value::count(it.time.0)),
             second,
@@ -163,6 +174,11 @@ impl<'a> Of<'a> {
             Value::Double(place.blame * each),
             Value::of(self.counter, |it| Value::Text(it.as_str())),
             Value::of(self.counter, |_| Value::Double(place.events * each)),
-        ])
+        ]
     }
+}
+
+fn write_all(made: io::Result<Vec<RecordBatch>>, table: &mut Rows) -> io::Result<()> {
+    let made = made?;
+    made.iter().try_for_each(|batch| table.write(batch))
 }

@@ -169,7 +169,7 @@ pub(crate) static RECORDING: [Column; 29] = [
     maybe("system", Kind::Text),
     maybe("cpu_model", Kind::Text),
     given("cpus", Kind::Integer),
-    maybe("runtimes", Kind::Texts),
+    given("runtimes", Kind::Texts),
     maybe("sampling_event", Kind::Text),
     given("sampling_period_us", Kind::Double),
     given("clock_samples", Kind::Long),

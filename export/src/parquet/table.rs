@@ -12,6 +12,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use experiment::ids::ThreadId;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -55,6 +56,11 @@ impl<'a> Value<'a> {
     /// A number of the recording, which is below 2³¹.
     pub(super) const fn id(number: u32) -> Value<'a> {
         Value::Integer(number as i32)
+    }
+
+    /// A thread by the number that it has in reports, from 1.
+    pub(super) const fn thread(thread: ThreadId) -> Value<'a> {
+        Value::id(thread.0 + 1)
     }
 
     /// Nanoseconds or a count.
@@ -198,14 +204,66 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// A file that is being written, with `N` columns.
-pub(super) struct Table<const N: usize> {
+/// Rows of a table with `N` columns that are not encoded yet.
+pub(super) struct Batch<const N: usize> {
     columns: [Values; N],
     schema: Arc<Schema>,
-    writer: ArrowWriter<File>,
     rows: usize,
     /// Entries of lists among the rows.
     entries: usize,
+}
+
+impl<const N: usize> Batch<N> {
+    fn new(columns: &[Column; N]) -> Batch<N> {
+        let fields = columns.iter();
+        let fields = fields.map(|it| Field::new(it.name, data_type(it.kind), it.is_nullable));
+        Batch {
+            columns: std::array::from_fn(|at| Values::new(columns[at].kind)),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            rows: 0,
+            entries: 0,
+        }
+    }
+
+    /// Adds a row: the values in the order of the columns, each of its column's kind.
+    pub(super) fn row(&mut self, values: [Value<'_>; N]) {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            self.entries += column.add(value);
+        }
+        self.rows += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH || self.entries >= BATCH_ENTRIES
+    }
+
+    fn take(&mut self) -> io::Result<RecordBatch> {
+        (self.rows, self.entries) = (0, 0);
+        let columns = self.columns.iter_mut().map(Values::take).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(io::Error::other)
+    }
+
+    /// Makes batches of rows: `add` adds the next one, until it has none.
+    pub(super) fn all(
+        columns: &[Column; N],
+        mut add: impl FnMut(&mut Batch<N>) -> bool,
+    ) -> io::Result<Vec<RecordBatch>> {
+        let mut batch = Batch::new(columns);
+        let mut batches = Vec::new();
+        while add(&mut batch) {
+            if batch.is_full() {
+                batches.push(batch.take()?);
+            }
+        }
+        batches.push(batch.take()?);
+        Ok(batches)
+    }
+}
+
+/// A file that is being written, with `N` columns.
+pub(super) struct Table<const N: usize> {
+    batch: Batch<N>,
+    writer: ArrowWriter<File>,
 }
 
 impl<const N: usize> Table<N> {
@@ -215,9 +273,7 @@ impl<const N: usize> Table<N> {
         name: &str,
         columns: &[Column; N],
     ) -> io::Result<Table<N>> {
-        let fields = columns.iter();
-        let fields = fields.map(|it| Field::new(it.name, data_type(it.kind), it.is_nullable));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let batch = Batch::new(columns);
         let mut properties = WriterProperties::builder()
             .set_created_by(EXPORTER.to_owned())
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -239,44 +295,30 @@ impl<const N: usize> Table<N> {
             // The types of Parquet say it all.
             .with_skip_arrow_metadata(true);
         let file = File::create_new(folder.join(name))?;
-        let writer =
-            ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(error)?;
-        Ok(Table {
-            columns: std::array::from_fn(|at| Values::new(columns[at].kind)),
-            schema,
-            writer,
-            rows: 0,
-            entries: 0,
-        })
+        let schema = Arc::clone(&batch.schema);
+        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(error)?;
+        Ok(Table { batch, writer })
     }
 
-    /// Adds a row: the values in the order of the columns, each of its column's kind.
+    /// Adds a row, as [`Batch::row`] does.
     pub(super) fn row(&mut self, values: [Value<'_>; N]) -> io::Result<()> {
-        for (column, value) in self.columns.iter_mut().zip(values) {
-            self.entries += column.add(value);
-        }
-        self.rows += 1;
-        if self.rows >= BATCH || self.entries >= BATCH_ENTRIES {
-            self.encode()?;
+        self.batch.row(values);
+        if self.batch.is_full() {
+            let batch = self.batch.take()?;
+            self.write(&batch)?;
         }
         Ok(())
     }
 
-    fn encode(&mut self) -> io::Result<()> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        let columns = self.columns.iter_mut().map(Values::take).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
-        let batch = batch.map_err(io::Error::other)?;
-        self.writer.write(&batch).map_err(error)?;
-        (self.rows, self.entries) = (0, 0);
-        Ok(())
+    /// Adds rows that were made elsewhere.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.writer.write(batch).map_err(error)
     }
 
     /// Writes what is left, and the end of the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.encode()?;
+        let batch = self.batch.take()?;
+        self.write(&batch)?;
         self.writer.close().map(drop).map_err(error)
     }
 }

@@ -231,7 +231,7 @@ fn tables_beside_the_samples_hold_what_was_measured() {
     assert_eq!(phase["start_ns"], 100 * MS);
     assert_eq!(phase["duration_ns"], 1_000 * MS);
     let region = find(&tables["intervals"], "kind", "region");
-    assert_eq!((&region["team"], &region["region"]), (&json!(2), &json!(0)));
+    assert_eq!((&region["team"], &region["region"]), (&json!(2), &json!(1)));
     let recording = &tables["recording"][0];
     assert_eq!(recording["command"], "./app 12");
     assert_eq!(recording["view_mode"], "user");
