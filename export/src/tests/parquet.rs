@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
+use arrow_array::{Float64Array, Int64Array};
 use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{Sample, SampleKind, Within};
 use experiment::state::State;
 use experiment::tables::RuntimeKind;
 use omp_model::metrics::{CounterName, Metric};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use report::Settings;
@@ -68,6 +71,25 @@ fn json_of(field: &Field) -> Json {
         Field::ListInternal(list) => list.elements().iter().map(json_of).collect(),
         other => panic!("{other:?} is no value of ours"),
     }
+}
+
+/// All values of a column of numbers; what is null has none.
+pub(super) fn numbers(file: &Path, column: &str) -> Vec<f64> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
+    let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);
+    let batches = builder.with_projection(mask).build().unwrap();
+    let mut values = Vec::new();
+    for batch in batches {
+        let batch = batch.unwrap();
+        let column = batch.column(0).as_any();
+        if let Some(rows) = column.downcast_ref::<Float64Array>() {
+            values.extend(rows.iter().flatten());
+        } else {
+            let rows = column.downcast_ref::<Int64Array>().unwrap();
+            values.extend(rows.iter().flatten().map(|it| it as f64));
+        }
+    }
+    values
 }
 
 /// The seconds of rows.
@@ -171,15 +193,18 @@ fn rows_tell_what_is_known_of_a_sample() {
     let mut made = Made::new();
     let tables = tables(&mut made, &Settings::default());
     let samples = &tables["samples"];
-    let of = |kind: &str| samples.iter().filter(move |row| row["kind"] == kind);
-    assert_eq!(of("clock").count(), 23);
-    assert_eq!(of("switch-out").count(), 2);
-    assert_close(sum(of("clock"), "seconds"), 2.3, "clock");
+    let of = |kind: &str| -> Rows {
+        let own = samples.iter().filter(|row| row["kind"] == kind);
+        own.cloned().collect()
+    };
+    assert_eq!(of("clock").len(), 23);
+    assert_eq!(of("switch-out").len(), 2);
+    assert_close(sum(&of("clock"), "seconds"), 2.3, "clock");
     // What has no sample: a barrier on the CPU, idleness, and preempted serial code, whose stack is inferred.
-    assert_close(sum(of("no sample"), "seconds"), 1.0, "no sample");
+    assert_close(sum(&of("no sample"), "seconds"), 1.0, "no sample");
     let inferred = samples.iter().filter(|row| row["inferred"] == true);
     assert_close(sum(inferred, "seconds"), 0.1, "inferred");
-    let critical = find(samples, "state", "critical section wait");
+    let critical = find(samples, "state", "critical");
     assert_eq!(critical["time_ns"], 1_300 * MS);
     assert_eq!(critical["second"], 1);
     assert_eq!(critical["scheduling"], "asleep");
@@ -260,7 +285,7 @@ fn events_of_counters_are_rows() {
     let frame = make.function(app, 0x1500, "misses", Some(40));
     let stack = make.stack(&[frame]);
     let state = make.thread_state(State::Serial, ContextId::ROOT);
-    let sample = |at| Sample {
+    let sample = |at: u64| Sample {
         time: Nanos(at * 60 * MS),
         thread: experiment::ids::ThreadId(0),
         cpu: 3,
