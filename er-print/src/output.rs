@@ -183,7 +183,9 @@ fn check_ours(folder: &Path, files: &[&str]) -> io::Result<()> {
     let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
     let names: Vec<OsString> = names.collect::<io::Result<_>>()?;
     let is_known = |name: &OsString| files.iter().any(|known| name == known);
-    let is_whole = files.last().is_some_and(|last| names.iter().any(|it| it == last));
+    let is_whole = files
+        .last()
+        .is_some_and(|last| names.iter().any(|it| it == last));
     if let Some(other) = names.iter().find(|name| !is_known(name)) {
         return Err(io::Error::other(format!(
             "it has other files, such as {}",

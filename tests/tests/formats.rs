@@ -281,10 +281,16 @@ fn assert_same(found: BTreeMap<String, f64>, expected: &BTreeMap<String, f64>) {
     assert!(!expected.is_empty());
     for (name, seconds) in &found {
         let own = expected.get(name).copied().unwrap_or(0.0);
-        assert!((own - seconds).abs() < CLOSE, "{name}: {seconds} is not {own}");
+        assert!(
+            (own - seconds).abs() < CLOSE,
+            "{name}: {seconds} is not {own}"
+        );
     }
     for (name, own) in expected {
-        assert!(*own < CLOSE || found.contains_key(name), "{name} is missing");
+        assert!(
+            *own < CLOSE || found.contains_key(name),
+            "{name} is missing"
+        );
     }
 }
 
@@ -374,7 +380,9 @@ print(json.dumps(answers))";
         let found = sums(regions, &|row| text(row, "name"), column);
         assert_same(found, &by_name(&reports[3], "e", metric));
     }
-    let gains = rows(&reports[3]).iter().filter(|row| row["name"] != "<Total>");
+    let gains = rows(&reports[3])
+        .iter()
+        .filter(|row| row["name"] != "<Total>");
     let gains = gains.map(|row| {
         let gain = row["exclusive"]["gain"].as_f64().expect("regions have one");
         (text(row, "name"), gain)

@@ -109,7 +109,10 @@ impl<'a> Code<'a> {
         let tables = subject.names.tables;
         for (number, &((function_number, frame, kind), at)) in (0..).zip(&self.frames) {
             let function = self.functions.get(function_number);
-            let code = tables.frames.get(frame.0).filter(|_| frame != FrameId::NONE);
+            let code = tables
+                .frames
+                .get(frame.0)
+                .filter(|_| frame != FrameId::NONE);
             let module = code.map(|code| code.module).or(function.module);
             let module = module.and_then(|module| tables.modules.get(module.0));
             let object = module.map_or(String::new(), |it| printable(&it.path).into_owned());
@@ -121,8 +124,8 @@ impl<'a> Code<'a> {
                 0 => Value::Null,
                 line => Value::id(line),
             };
-            let is_inlined = matches!(kind, FrameKind::Inlined(_))
-                || matches!(at.callee, Callee::Inlined(..));
+            let is_inlined =
+                matches!(kind, FrameKind::Inlined(_)) || matches!(at.callee, Callee::Inlined(..));
             table.row([
                 Value::id(number),
                 Value::id(function_number.0),

@@ -99,12 +99,7 @@ pub(super) fn write(subject: &Subject<'_>, regions: &Regions, folder: &Path) -> 
 }
 
 impl Intervals<'_> {
-    fn of_thread(
-        &mut self,
-        thread: ThreadId,
-        range: Range<u64>,
-        row: &Row<'_>,
-    ) -> io::Result<()> {
+    fn of_thread(&mut self, thread: ThreadId, range: Range<u64>, row: &Row<'_>) -> io::Result<()> {
         let is_kept = self.kept.get(thread.index()).is_some_and(|kept| *kept);
         if !is_kept || self.subject.leaves_out(&range) {
             return Ok(());

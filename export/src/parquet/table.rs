@@ -268,11 +268,7 @@ pub(super) struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     /// Makes the file of a table.
-    pub(super) fn create(
-        folder: &Path,
-        name: &str,
-        columns: &[Column; N],
-    ) -> io::Result<Table<N>> {
+    pub(super) fn create(folder: &Path, name: &str, columns: &[Column; N]) -> io::Result<Table<N>> {
         let batch = Batch::new(columns);
         let mut properties = WriterProperties::builder()
             .set_created_by(EXPORTER.to_owned())

