@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use experiment::ids::ThreadId;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, GzipLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -35,6 +35,9 @@ const GROUP_ROWS: usize = 1 << 18;
 
 /// The most bytes of a row group, about.
 const GROUP_BYTES: usize = 16 << 20;
+
+/// The fastest: columns are small before they are compressed.
+const GZIP_LEVEL: u32 = 1;
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug)]
@@ -270,9 +273,10 @@ impl<const N: usize> Table<N> {
     /// Makes the file of a table.
     pub(super) fn create(folder: &Path, name: &str, columns: &[Column; N]) -> io::Result<Table<N>> {
         let batch = Batch::new(columns);
+        let level = GzipLevel::try_new(GZIP_LEVEL).map_err(error)?;
         let mut properties = WriterProperties::builder()
             .set_created_by(EXPORTER.to_owned())
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_compression(Compression::GZIP(level))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .set_max_row_group_bytes(Some(GROUP_BYTES))
             .set_key_value_metadata(Some(vec![KeyValue::new(
