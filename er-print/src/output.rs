@@ -1,5 +1,6 @@
-//! The destination of reports: standard output, or the file of `outfile`; and files written whole.
+//! The destination of reports: standard output, or the file of `outfile`; and files and folders written whole.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -129,4 +130,70 @@ fn fill_file(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
     Ok(out.into_inner()?)
+}
+
+/// Writes a folder whole or not at all, with a function that is given an empty one. One that is there must be
+/// empty or have some of `files` alone, among them the last one: it was written in this way. An error names
+/// it.
+pub(crate) fn write_folder(
+    name: &str,
+    files: &[&str],
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<(), Stop> {
+    replace_folder(Path::new(name), files, fill).map_err(|error| {
+        Stop::Data(format!(
+            "cannot write {name}: {error}; name a folder elsewhere"
+        ))
+    })
+}
+
+fn replace_folder(
+    path: &Path,
+    files: &[&str],
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    // A symbolic link stays one.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_there = match fs::metadata(&place) {
+        Ok(known) if known.is_dir() => {
+            check_ours(&place, files)?;
+            true
+        }
+        Ok(_) => return Err(io::Error::other("it is there and is no folder")),
+        Err(_) => false,
+    };
+    let parent = place.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    // With what is in it, it is gone in the end.
+    let beside = tempfile::Builder::new().tempdir_in(parent)?;
+    let [fresh, old] = ["new", "old"].map(|name| beside.path().join(name));
+    fs::create_dir(&fresh)?;
+    fill(&fresh)?;
+    if !is_there {
+        return fs::rename(&fresh, &place);
+    }
+    fs::rename(&place, &old)?;
+    fs::rename(&fresh, &place).inspect_err(|_| {
+        let _ = fs::rename(&old, &place);
+    })
+}
+
+/// Refuses a folder that others have written.
+fn check_ours(folder: &Path, files: &[&str]) -> io::Result<()> {
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<OsString> = names.collect::<io::Result<_>>()?;
+    let is_known = |name: &OsString| files.iter().any(|known| name == known);
+    let is_whole = files
+        .last()
+        .is_some_and(|last| names.iter().any(|it| it == last));
+    if let Some(other) = names.iter().find(|name| !is_known(name)) {
+        return Err(io::Error::other(format!(
+            "it has other files, such as {}",
+            other.to_string_lossy()
+        )));
+    }
+    if !names.is_empty() && !is_whole {
+        return Err(io::Error::other("it has files that were not exported"));
+    }
+    Ok(())
 }

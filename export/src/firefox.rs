@@ -57,7 +57,7 @@ fn tracks(subject: &Subject<'_>, places: &Places<'_>) -> (Vec<Track>, Vec<u32>) 
     let experiment = &subject.analysis().experiment;
     let mut tracks: Vec<Track> = Vec::new();
     tracks.resize_with(experiment.tables.threads.len(), Track::default);
-    let mut counts = vec![0_u32; places.rows.len()];
+    let mut counts = vec![0_u32; places.len()];
     experiment.samples.in_order(
         |rows| -> Vec<(u64, PlaceNumber)> {
             let seen = rows.iter();

@@ -1,9 +1,10 @@
 //! Profiles in the formats of other tools.
 //!
-//! A format is a function that writes what a [`Query`] asks for to a sink: its view mode, filter and load
+//! A format is a function that writes what a [`Query`] asks for to a sink, or into a folder: its view mode, filter and load
 //! objects are obeyed. Two kinds of format are told apart: those of sums, which are made of the attributed
 //! profile (folded, speedscope, pprof, Hatchet), and those of time, to which the samples are passed as they
-//! are unpacked (Firefox, Perfetto). The sums of the first kind and of Firefox's are `er_print`'s.
+//! are unpacked (Firefox, Perfetto, Parquet). The sums of the first kind, of Firefox's and of Parquet's are
+//! `er_print`'s.
 //!
 //! `docs/export.md` says what each format holds, and what it cannot.
 
@@ -11,6 +12,7 @@ mod firefox;
 mod folded;
 mod functions;
 mod hatchet;
+mod parquet;
 mod perfetto;
 mod places;
 mod pprof;
@@ -23,6 +25,7 @@ mod tree;
 mod tests;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use report::Query;
 
@@ -32,10 +35,21 @@ pub struct Format {
     /// Its word in the command language.
     pub name: &'static str,
     /// Writes a profile.
-    ///
-    /// # Errors
-    /// Only those of the sink.
-    pub write: fn(&Query<'_>, &mut dyn Write) -> io::Result<()>,
+    pub write: Writer,
+}
+
+/// How a profile is written. Errors are only those of the sink or of the folder's files.
+#[derive(Clone, Copy, Debug)]
+pub enum Writer {
+    /// To a file.
+    File(fn(&Query<'_>, &mut dyn Write) -> io::Result<()>),
+    /// Into a folder, which is empty.
+    Folder {
+        /// Writes its files.
+        write: fn(&Query<'_>, &Path) -> io::Result<()>,
+        /// The names of all of them.
+        files: &'static [&'static str],
+    },
 }
 
 impl Format {
@@ -49,26 +63,33 @@ impl Format {
 pub static FORMATS: &[Format] = &[
     Format {
         name: "folded",
-        write: folded::write,
+        write: Writer::File(folded::write),
     },
     Format {
         name: "speedscope",
-        write: speedscope::write,
+        write: Writer::File(speedscope::write),
     },
     Format {
         name: "pprof",
-        write: pprof::write,
+        write: Writer::File(pprof::write),
     },
     Format {
         name: "hatchet",
-        write: hatchet::write,
+        write: Writer::File(hatchet::write),
     },
     Format {
         name: "firefox",
-        write: firefox::write,
+        write: Writer::File(firefox::write),
     },
     Format {
         name: "perfetto",
-        write: perfetto::write,
+        write: Writer::File(perfetto::write),
+    },
+    Format {
+        name: "parquet",
+        write: Writer::Folder {
+            write: parquet::write,
+            files: parquet::FILES,
+        },
     },
 ];

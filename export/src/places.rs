@@ -5,13 +5,16 @@
 //! take too much memory: a sample then stands for the mean of its item over the whole recording. Time that
 //! has no sample of its own, such as inferred time, is put where its state's longest interval is listed, or
 //! else in the middle of its second or of its thread's life, as near as a filter on time allows.
+//!
+//! The events of a counter are divided among its samples in the same way.
 
 use std::ops::Range;
 
-use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Scheduling;
 use omp_model::filter::SampleFilter;
+use omp_model::metrics::{CounterName, Metric};
 use omp_model::profile::{Item, PathId, Profile};
 use report::timeline::Activity;
 use rustc_hash::FxHashMap;
@@ -27,32 +30,51 @@ type Own = (ThreadId, u32, ThreadStateId, Scheduling, StackId, bool);
 /// The row of a place.
 pub(crate) type PlaceNumber = u32;
 
-/// Time of a thread at a stack: an item of the profile.
+/// Time of a thread at a stack, or events of a counter there: an item of the profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) thread: ThreadId,
     pub(crate) path: PathId,
+    pub(crate) context: ContextId,
     pub(crate) activity: Activity,
     pub(crate) scheduling: Scheduling,
+    /// On a CPU: whether in the kernel.
+    pub(crate) kernel: bool,
+    /// Whether its time is OMP Work.
+    pub(crate) is_work: bool,
     pub(crate) inferred: bool,
     pub(crate) seconds: f64,
+    pub(crate) blame: f64,
+    pub(crate) events: f64,
+    /// Its second, if places are told apart by second; else 0.
+    pub(crate) slice: u32,
     thread_state: ThreadStateId,
-    slice: u32,
 }
 
 /// The places of an experiment, and which samples show them.
 pub(crate) struct Places<'a> {
-    pub(crate) rows: Vec<Place>,
     pub(crate) profile: &'a Profile,
     /// Whether they are told apart by second.
     pub(crate) by_second: bool,
+    /// By place: the item of the profile. There may be as many as there are samples.
+    items: Vec<u32>,
     own: FxHashMap<Own, PlaceNumber>,
     /// A filter that keeps a part of an item's samples, and the items as it sees them, by place.
     filter: Option<(SampleFilter<'a>, Vec<Item>)>,
 }
 
 impl<'a> Places<'a> {
+    /// The places of time.
     pub(crate) fn new(subject: &'a Subject<'_>) -> Places<'a> {
+        Places::of_items(subject, None)
+    }
+
+    /// The places of a counter's events.
+    pub(crate) fn of_counter(subject: &'a Subject<'_>, counter: CounterName) -> Places<'a> {
+        Places::of_items(subject, Some(counter))
+    }
+
+    fn of_items(subject: &'a Subject<'_>, counter: Option<CounterName>) -> Places<'a> {
         let analysis = subject.analysis();
         let settings = subject.source.settings;
         let by_second = analysis.experiment.samples.len() <= MOST_BY_SECOND;
@@ -77,23 +99,23 @@ impl<'a> Places<'a> {
             )
         });
         let mut places = Places {
-            rows: Vec::new(),
             profile,
             by_second,
+            items: Vec::new(),
             own: FxHashMap::default(),
             filter: None,
         };
         let mut seen_items = Vec::new();
-        for (at, item) in profile.items.iter().enumerate() {
-            if item.counter.is_some() || item.seconds <= 0.0 {
+        for (item, at) in profile.items.iter().zip(0..) {
+            if item.counter != counter || !item.is_some() {
                 continue;
             }
-            let number = places.rows.len() as PlaceNumber;
+            let number = places.items.len() as PlaceNumber;
             if !item.inferred || item.samples > 0 {
                 places.own.entry(own_of_item(item)).or_insert(number);
             }
-            places.rows.push(place(profile, item));
-            seen_items.extend(seen.as_ref().map(|(_, items)| items[at]));
+            places.items.push(at);
+            seen_items.extend(seen.as_ref().map(|(_, items)| items[at as usize]));
         }
         places.filter = seen.map(|(filter, _)| (filter, seen_items));
         places
@@ -129,8 +151,17 @@ impl<'a> Places<'a> {
         }
     }
 
-    pub(crate) fn get(&self, number: PlaceNumber) -> &Place {
-        &self.rows[number as usize]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn get(&self, number: PlaceNumber) -> Place {
+        let item = self.items[number as usize];
+        place(self.profile, &self.profile.items[item as usize])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Place> {
+        (0..self.len() as PlaceNumber).map(|number| self.get(number))
     }
 
     /// When the places without samples are shown; `counts` are the numbers of samples by place.
@@ -140,9 +171,9 @@ impl<'a> Places<'a> {
             let slice = if self.by_second { place.slice } else { 0 };
             (place.thread, place.thread_state, place.scheduling, slice)
         };
-        let alone = self.rows.iter().zip(counts).zip(0..);
+        let alone = self.iter().zip(counts).zip(0..);
         let alone = alone.filter(|((_, count), _)| **count == 0);
-        let alone: Vec<(&Place, PlaceNumber)> = alone.map(|((row, _), at)| (row, at)).collect();
+        let alone: Vec<(Place, PlaceNumber)> = alone.map(|((row, _), at)| (row, at)).collect();
         let wanted = alone.iter().map(|(row, _)| (key(row), (0, None)));
         let mut longest: FxHashMap<_, (u64, Option<u64>)> = wanted.collect();
         for row in &experiment.intervals {
@@ -155,9 +186,9 @@ impl<'a> Places<'a> {
                 *known = (row.length.0, Some(row.start.0));
             }
         }
-        let time = |(row, at): (&Place, PlaceNumber)| {
-            let listed = longest.get(&key(row)).and_then(|known| known.1);
-            (at, listed.unwrap_or_else(|| self.somewhere(subject, row)))
+        let time = |(row, at): (Place, PlaceNumber)| {
+            let listed = longest.get(&key(&row)).and_then(|known| known.1);
+            (at, listed.unwrap_or_else(|| self.somewhere(subject, &row)))
         };
         alone.into_iter().map(time).collect()
     }
@@ -199,11 +230,16 @@ fn place(profile: &Profile, item: &Item) -> Place {
     Place {
         thread: item.thread,
         path: item.path,
+        context: item.context,
         activity: Activity::of_leaf(leaf.map(|row| row.frame.callee), item.state),
         scheduling: item.scheduling,
+        kernel: item.kernel,
+        is_work: Metric::OmpWork.counts(item),
         inferred: item.inferred,
         seconds: item.seconds,
-        thread_state: item.thread_state,
+        blame: item.blame,
+        events: item.events,
         slice: item.slice,
+        thread_state: item.thread_state,
     }
 }

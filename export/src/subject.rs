@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use experiment::header::Header;
 use experiment::ids::{ContextId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::ThreadKind;
@@ -125,6 +126,22 @@ impl<'a> Subject<'a> {
         let process = process.filter(|_| tables.processes.len() > 1);
         let process = process.map_or(String::new(), |it| format!("Process {}, ", it.pid));
         printable(&format!("{process}Thread {}{about}", row.tid)).into_owned()
+    }
+
+    /// The number of a thread's experiment, from 1.
+    pub(crate) fn recording_of(&self, thread: ThreadId) -> u32 {
+        let origin = self.analysis().origins.get(thread.index());
+        match self.query.each.len() {
+            // One of several that are open has the number that it has among those.
+            1 => 1,
+            _ => origin.copied().unwrap_or(1),
+        }
+    }
+
+    /// The header of an experiment by its number.
+    pub(crate) fn header_of(&self, recording: u32) -> &'a Header {
+        let own = self.query.each.get(recording as usize - 1);
+        &own.unwrap_or(&self.source).analysis.experiment.header
     }
 
     /// When a thread lived, in nanoseconds.

@@ -6,6 +6,7 @@ mod firefox;
 mod hostile;
 mod made;
 mod many;
+mod parquet;
 mod perfetto;
 mod pprof;
 mod sums;

@@ -2,13 +2,14 @@
 //!
 //! Each reader is an independent program that a registry has; `cargo xtask test --all` installs its client.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use end_to_end::{Cell, compiler, folder, reports, rows, tools, value};
 use fixtures::{Family, WaitPolicy, program};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Rounding to microseconds, once.
 const CLOSE: f64 = 1e-6;
@@ -255,4 +256,180 @@ fn the_firefox_profiler_loads_the_profile() {
     assert!(samples.contains("<OMP critical section wait>"), "{samples}");
     assert!(samples.contains("Critical"), "{samples}");
     assert!(markers.contains("OMP wait"), "{markers}");
+}
+
+/// What a script of Python prints of the folder, with a reader's package.
+fn of_parquet(reader: &str, script: &str, arguments: &[&Path]) -> Value {
+    let folder = Recorded::get().export("parquet", reader);
+    let arguments = [&[folder.as_path()], arguments].concat();
+    python(&[reader], script, &arguments)
+}
+
+/// The values of a metric by the names of a report's rows; rows of one name are added up.
+fn by_name(report: &Value, flavour: &str, metric: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for row in rows(report).iter().filter(|row| row["name"] != "<Total>") {
+        let name = row["name"].as_str().expect("rows have names").to_owned();
+        *sums.entry(name).or_default() += value(row, flavour, metric);
+    }
+    sums
+}
+
+/// Asserts that what a query has found is what a report says; rows without time may be missing.
+#[track_caller]
+fn assert_same(found: BTreeMap<String, f64>, expected: &BTreeMap<String, f64>) {
+    assert!(!expected.is_empty());
+    for (name, seconds) in &found {
+        let own = expected.get(name).copied().unwrap_or(0.0);
+        assert!(
+            (own - seconds).abs() < CLOSE,
+            "{name}: {seconds} is not {own}"
+        );
+    }
+    for (name, own) in expected {
+        assert!(
+            *own < CLOSE || found.contains_key(name),
+            "{name} is missing"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs DuckDB of Python's index"]
+fn duckdb_answers_the_questions_of_the_manual() {
+    // Runs each statement of the manual in the folder: lists of objects, column by column.
+    const SCRIPT: &str = "
+import duckdb, json, os, re, sys
+manual = open(sys.argv[2]).read()
+os.chdir(sys.argv[1])
+database = duckdb.connect()
+answers = []
+for statement in re.findall('```sql\\n(.*?)```', manual, re.S):
+    found = database.execute(statement)
+    names = [column[0] for column in found.description]
+    answers.append([dict(zip(names, row)) for row in found.fetchall()])
+print(json.dumps(answers))";
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/parquet.md");
+    let answers = of_parquet("duckdb", SCRIPT, &[&manual]);
+    let [functions, lines, threads, regions, waits] = [0, 1, 2, 3, 4].map(|at| &answers[at]);
+    assert_eq!(answers.as_array().unwrap().len(), 5);
+    let sums = |answer: &Value, name: &dyn Fn(&Value) -> String, column: &str| {
+        let mut sums = BTreeMap::<String, f64>::new();
+        for row in answer.as_array().expect("answers are rows") {
+            *sums.entry(name(row)).or_default() += row[column].as_f64().expect("it is a number");
+        }
+        sums
+    };
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let experiment = &Recorded::get().experiment;
+    let wait = "<OMP critical section wait>";
+    let commands = [
+        "-functions",
+        "-lines",
+        "-thread_list",
+        "-OMP_preg",
+        "-csingle",
+        wait,
+    ];
+    let reports = reports(experiment, "user", &commands);
+
+    for (column, flavour, metric) in [
+        ("exclusive_work", "e", "ompwork"),
+        ("inclusive_work", "i", "ompwork"),
+        ("exclusive_wait", "e", "ompwait"),
+        ("inclusive_wait", "i", "ompwait"),
+    ] {
+        let found = sums(functions, &|row| text(row, "function"), column);
+        assert_same(found, &by_name(&reports[0], flavour, metric));
+    }
+
+    let line = |row: &Value| {
+        let (function, file) = (text(row, "function"), text(row, "file"));
+        let file = file.rsplit('/').next().unwrap_or_default();
+        format!("{function}, line {} in \"{file}\"", row["line"])
+    };
+    let with_lines: Vec<Value> = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| !row["line"].is_null())
+        .cloned()
+        .collect();
+    let mut expected = by_name(&reports[1], "e", "total");
+    expected.retain(|name, _| name.contains(", line "));
+    assert_same(sums(&json!(with_lines), &line, "seconds"), &expected);
+    let all: f64 = sums(lines, &line, "seconds").values().sum();
+    assert_close(all, Recorded::get().total);
+
+    let of_state = |state: &str| {
+        let rows = threads.as_array().unwrap().iter();
+        let rows: Vec<Value> = rows.filter(|row| row["state"] == state).cloned().collect();
+        sums(&json!(rows), &|row| row["tid"].to_string(), "seconds")
+    };
+    for (state, metric) in [
+        ("critical", "ompctwt"),
+        ("implicit barrier", "ompibar"),
+        ("idle", "ompidle"),
+    ] {
+        let own = rows(&reports[2]).iter();
+        let own = own.map(|row| (row["tid"].to_string(), value(row, "e", metric)));
+        assert_same(of_state(state), &own.collect());
+    }
+
+    for (column, metric) in [("work", "ompwork"), ("wait", "ompwait")] {
+        let found = sums(regions, &|row| text(row, "name"), column);
+        assert_same(found, &by_name(&reports[3], "e", metric));
+    }
+    let gains = rows(&reports[3])
+        .iter()
+        .filter(|row| row["name"] != "<Total>");
+    let gains = gains.map(|row| {
+        let gain = row["exclusive"]["gain"].as_f64().expect("regions have one");
+        (text(row, "name"), gain)
+    });
+    let found = sums(regions, &|row| text(row, "name"), "gain");
+    assert_same(found, &gains.collect());
+
+    let rows_of = waits.as_array().unwrap().iter();
+    let of_wait: Vec<Value> = rows_of.filter(|row| row["wait"] == wait).cloned().collect();
+    let callers = rows(&reports[4])[0]["callers"].as_array().unwrap().iter();
+    let callers = callers.map(|row| (text(row, "name"), value(row, "a", "total")));
+    let found = sums(&json!(of_wait), &|row| text(row, "caller"), "seconds");
+    assert_same(found, &callers.collect());
+}
+
+#[test]
+#[ignore = "needs polars of Python's index"]
+fn polars_reads_parquet() {
+    const SCRIPT: &str = "
+import json, sys, polars
+names = 'samples intervals stacks frames regions threads recording'.split()
+tables = {name: polars.read_parquet(f'{sys.argv[1]}/{name}.parquet') for name in names}
+samples = tables['samples']
+joined = samples.join(tables['stacks'], on='stack').with_columns(frame=polars.col('frames').list.first())
+joined = joined.join(tables['frames'], on='frame')
+waits = joined.filter(polars.col('function') == '<OMP critical section wait>')
+print(json.dumps({
+    'total': samples['seconds'].sum(),
+    'work': samples.filter('work')['seconds'].sum(),
+    'joined': joined['seconds'].sum(),
+    'waits': waits['seconds'].sum(),
+    'state': samples.filter(polars.col('state') == 'critical')['seconds'].sum(),
+    'threads': tables['threads']['total'].sum(),
+    'rows': [tables[name].height for name in names],
+    'host': tables['recording']['host'].to_list(),
+}))";
+    let recorded = Recorded::get();
+    let found = of_parquet("polars", SCRIPT, &[]);
+    let number = |key: &str| found[key].as_f64().expect("it is a number");
+    assert_close(number("total"), recorded.total);
+    assert_close(number("joined"), recorded.total);
+    assert_close(number("threads"), recorded.total);
+    assert_close(number("work"), recorded.work);
+    assert_close(number("waits"), number("state"));
+    assert!(number("waits") > 0.0);
+    let rows = found["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|it| it.as_u64() > Some(0)), "{found}");
+    let header = &reports(&recorded.experiment, "user", &["-header"])[0]["header"];
+    assert_eq!(found["host"][0], header["host"]);
 }

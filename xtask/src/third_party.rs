@@ -79,8 +79,13 @@ fn read(package: &Value) -> Outcome<Package> {
         // zstd's own licence lies in a folder of the package of its bindings.
         collect(folder, 1, &mut texts).map_err(cannot)?;
     }
-    if texts.is_empty() && licence == "MIT" {
-        texts.push(mit(&name));
+    if texts.is_empty() {
+        match licence.as_str() {
+            "MIT" => texts.push(mit(&name)),
+            // The licence is the same text for everyone.
+            "Apache-2.0" => texts.push(include_str!("../../LICENSE-APACHE").trim().to_owned()),
+            _ => {}
+        }
     }
     if texts.is_empty() {
         return Err(format!(
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_without_a_text_is_an_error_unless_it_is_mit() {
+    fn a_package_without_a_text_is_an_error_unless_its_licence_is_known() {
         let folder = tempfile::tempdir().unwrap();
         let manifest = folder.path().join("Cargo.toml");
         let package = |licence: &str| {
@@ -227,6 +232,8 @@ mod tests {
             "MIT License\n\nCopyright (c) the authors of it\n\nPermission is hereby granted"
         ));
         assert!(!text.contains("Parallax"), "{text}");
+        let text = package("Apache-2.0").unwrap().texts.remove(0);
+        assert!(text.contains("Version 2.0, January 2004"), "{text}");
         std::fs::create_dir(folder.path().join("zstd")).unwrap();
         std::fs::write(folder.path().join("zstd/LICENSE"), "The text\r\nof it\n").unwrap();
         assert_eq!(package("Zlib").unwrap().texts, ["The text\nof it"]);

@@ -1,10 +1,11 @@
-//! `export`: whole files or none.
+//! `export`: whole files and folders or none.
 
 use std::fs;
 use std::path::Path;
 
 use crate::program::{er_print, folder};
 
+/// The formats of one file.
 const FORMATS: [&str; 6] = [
     "folded",
     "speedscope",
@@ -31,7 +32,7 @@ fn a_wrong_format_lists_the_formats() {
     assert_eq!(ended.code, Some(2));
     assert_eq!(
         ended.stderr,
-        "er_print: export takes one of folded, speedscope, pprof, hatchet, firefox, perfetto, not \"svg\"\n"
+        "er_print: export takes one of folded, speedscope, pprof, hatchet, firefox, perfetto, parquet, not \"svg\"\n"
     );
     assert!(!folder.path().join("out").exists());
     let ended = er_print(folder.path(), &["-export", "folded", "omp.er"]);
@@ -125,4 +126,93 @@ fn a_link_stays_one_and_its_file_is_replaced() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
     assert!(fs::read_to_string(at("old")).unwrap().contains("main"));
+}
+
+/// The files of a folder of Parquet.
+const PARQUET: [&str; 7] = [
+    "frames.parquet",
+    "intervals.parquet",
+    "recording.parquet",
+    "regions.parquet",
+    "samples.parquet",
+    "stacks.parquet",
+    "threads.parquet",
+];
+
+#[test]
+fn a_folder_is_written_whole_and_replaced_if_it_was_exported() {
+    let folder = folder();
+    let before = names(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("empty")).unwrap();
+    for (name, words) in [
+        ("new", &[][..]),
+        ("new", &["-viewmode", "machine"]),
+        ("new/", &["-filters", "THRID==2"]),
+        ("new", &["-filters", "THRID==99"]),
+        ("empty", &[]),
+    ] {
+        for experiment in ["omp.er", "plain.er", "cnt.er", "marked.er"] {
+            let words = [words, &["-export", "parquet", name, experiment]].concat();
+            let ended = er_print(folder.path(), &words);
+            assert_eq!(
+                (ended.code, ended.stderr.as_str()),
+                (Some(0), ""),
+                "{words:?}"
+            );
+            assert_eq!(names(&at(name)), PARQUET, "{words:?}");
+        }
+    }
+    let ended = er_print(
+        folder.path(),
+        &["-export", "parquet", "new", "omp.er", "plain.er"],
+    );
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    // What a link leads to is replaced.
+    std::os::unix::fs::symlink("new", at("link")).unwrap();
+    let ended = er_print(folder.path(), &["-export", "parquet", "link", "omp.er"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    for name in ["new", "empty"] {
+        fs::remove_dir_all(at(name)).unwrap();
+    }
+    fs::remove_file(at("link")).unwrap();
+    assert_eq!(names(folder.path()), before);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_gets_one_line_and_leaves_nothing() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("other")).unwrap();
+    fs::write(at("other/notes"), "mine").unwrap();
+    fs::create_dir(at("part")).unwrap();
+    fs::write(at("part/samples.parquet"), "of someone else").unwrap();
+    fs::write(at("file"), "").unwrap();
+    let before = names(folder.path());
+    let cause = [
+        ("other", "it has other files, such as notes"),
+        ("part", "it has files that were not exported"),
+        ("omp.er", "it has other files, such as "),
+        ("file", "it is there and is no folder"),
+        ("missing/out", "No such file or directory"),
+        ("/dev/full", "it is there and is no folder"),
+    ];
+    for (name, cause) in cause {
+        let ended = er_print(folder.path(), &["-export", "parquet", name, "omp.er"]);
+        assert_eq!(ended.code, Some(1), "{name}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        let begins = format!("er_print: cannot write {name}: ");
+        assert!(ended.stderr.starts_with(&begins), "{}", ended.stderr);
+        assert!(ended.stderr.contains(cause), "{}", ended.stderr);
+    }
+    assert_eq!(names(folder.path()), before);
+    assert_eq!(fs::read_to_string(at("other/notes")).unwrap(), "mine");
+    assert_eq!(names(&at("part")), ["samples.parquet"]);
+    let ended = er_print(folder.path(), &["-export", "parquet", "-", "omp.er"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(
+        ended.stderr,
+        "er_print: export parquet writes a folder: name a directory instead of -\n"
+    );
 }

@@ -37,8 +37,8 @@ impl<'a> Context<'a> {
         places: &'a Places<'a>,
         counts: &[u32],
     ) -> Context<'a> {
-        let rows = places.rows.iter().zip(counts);
-        let weight = |(row, &count): (&crate::places::Place, &u32)| {
+        let rows = places.iter().zip(counts);
+        let weight = |(row, &count): (crate::places::Place, &u32)| {
             1e9 * row.seconds / f64::from(count.max(1))
         };
         let modules = subject.names.tables.modules.rows().iter();

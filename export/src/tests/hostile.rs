@@ -4,8 +4,8 @@ use report::Settings;
 use serde_json::Value as Json;
 
 use super::made::{Given, Made, builder, unzipped};
-use super::{firefox, perfetto};
-use crate::FORMATS;
+use super::{firefox, parquet, perfetto};
+use crate::{FORMATS, Writer};
 
 /// Control characters, markup, separators of the formats, marks of direction, and no character at all.
 const BAD: [&str; 6] = [
@@ -30,6 +30,9 @@ fn formats_stay_well_formed() {
         }));
         let settings = Settings::default();
         for format in FORMATS {
+            if matches!(format.write, Writer::Folder { .. }) {
+                continue;
+            }
             let written = made.export(format.name, &settings);
             let shown = match format.name {
                 "pprof" | "firefox" => unzipped(&written),
@@ -46,6 +49,14 @@ fn formats_stay_well_formed() {
         }
         firefox::read(&mut made, &settings);
         perfetto::Read::of(&mut made, &settings);
+        let tables = parquet::tables(&mut made, &settings);
+        for value in tables.values().flatten().flat_map(|row| row.values()) {
+            let texts = value.as_str().into_iter();
+            let listed = value.as_array().into_iter().flatten();
+            let mut texts = texts.chain(listed.filter_map(Json::as_str));
+            assert!(!texts.any(|it| it.contains(char::is_control)), "{value}");
+        }
+        assert_eq!(parquet::sum(&tables["samples"], "seconds").round(), 4.0);
         let text = made.text("folded", &settings);
         let mut sum = 0;
         for line in text.lines() {

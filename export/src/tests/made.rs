@@ -31,9 +31,10 @@ use omp_model::metrics::{Column, Metric, SortKey};
 use omp_model::profile::ViewMode;
 use report::query::{Source, Subset};
 use report::{Query, Settings};
+use tempfile::TempDir;
 use test_support::{Builder, TempExperiment};
 
-use crate::Format;
+use crate::{Format, Writer};
 
 pub(super) const MS: u64 = 1_000_000;
 
@@ -252,8 +253,23 @@ impl Made {
         self.subset = Subset::default();
         let query = self.query(settings);
         let mut out = Vec::new();
-        (Format::by_name(format).unwrap().write)(&query, &mut out).unwrap();
+        match Format::by_name(format).unwrap().write {
+            Writer::File(write) => write(&query, &mut out).unwrap(),
+            Writer::Folder { .. } => panic!("{format} is a folder"),
+        }
         out
+    }
+
+    /// The folder of a format under some settings.
+    pub(super) fn export_folder(&mut self, format: &str, settings: &Settings) -> TempDir {
+        self.subset = Subset::default();
+        let query = self.query(settings);
+        let folder = tempfile::tempdir().unwrap();
+        match Format::by_name(format).unwrap().write {
+            Writer::File(_) => panic!("{format} is a file"),
+            Writer::Folder { write, .. } => write(&query, folder.path()).unwrap(),
+        }
+        folder
     }
 
     pub(super) fn text(&mut self, format: &str, settings: &Settings) -> String {

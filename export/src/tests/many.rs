@@ -10,6 +10,7 @@ use test_support::Builder;
 
 use super::firefox::{list, read, sum};
 use super::made::{Made, Time, assert_close};
+use super::parquet;
 use super::perfetto::Read;
 use crate::places::MOST_BY_SECOND;
 
@@ -55,4 +56,15 @@ fn neighbours_of_many_samples_are_merged_and_the_profile_says_so() {
     assert_close(seconds, made.seconds(Metric::Total, &settings), "all");
     assert_close(seconds, 4.0, "all");
     assert_eq!(Read::of(&mut made, &settings).samples, count);
+    let folder = made.export_folder("parquet", &settings);
+    let file = folder.path().join("samples.parquet");
+    assert_eq!(parquet::numbers(&file, "time_ns").len() as u64, count);
+    let seconds = parquet::numbers(&file, "seconds");
+    // The last two seconds have no sample.
+    assert_eq!(seconds.len() as u64, count + 1);
+    assert_close(seconds.iter().sum(), 4.0, "parquet");
+    // The weights are means over the whole recording.
+    parquet::each_row(&folder.path().join("recording.parquet"), |row| {
+        assert_eq!(row["weights"], "recording");
+    });
 }

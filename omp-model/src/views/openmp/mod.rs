@@ -81,7 +81,7 @@ impl<'a> Measured<'a> {
 }
 
 /// For each context, the innermost region that it is or lies in; the root if there is none.
-fn innermost_regions(tables: &Tables) -> Vec<ContextId> {
+pub fn innermost_regions(tables: &Tables) -> Vec<ContextId> {
     let contexts = tables.contexts.rows();
     let mut regions: Vec<ContextId> = Vec::with_capacity(contexts.len());
     for (context, id) in contexts.iter().zip(0..) {
