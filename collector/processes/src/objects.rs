@@ -31,6 +31,8 @@ pub struct LoadObjects {
     paths: FxHashMap<(String, String), PathBuf>,
     /// Those that only a process in a mount namespace of its own could see, kept for after its end.
     kept: Vec<File>,
+    /// Files that are gone, or are other ones by now: their build ids.
+    missing: FxHashMap<PathBuf, BuildId>,
     /// Whether processes are looked up in `/proc`.
     is_live: bool,
 }
@@ -63,6 +65,7 @@ impl LoadObjects {
             runtimes: FxHashMap::default(),
             paths: FxHashMap::default(),
             kept: Vec::new(),
+            missing: FxHashMap::default(),
         }
     }
 
@@ -88,7 +91,12 @@ impl LoadObjects {
         path: &Path,
         build_id: Option<&BuildId>,
     ) -> Option<Arc<Image>> {
-        let image = self.parsed(pid, path, build_id)?;
+        let Some(image) = self.parsed(pid, path, build_id) else {
+            if let Some(expected) = build_id {
+                self.missing.insert(path.to_owned(), expected.clone());
+            }
+            return None;
+        };
         let build_id = image.build_id().map(ToString::to_string);
         let row = (
             path.to_string_lossy().into_owned(),
@@ -151,7 +159,8 @@ impl LoadObjects {
         image: Option<&Image>,
         executable: bool,
     ) -> ModuleRows {
-        let build_id = image.and_then(Image::build_id);
+        let missing = || self.missing.get(path).filter(|_| image.is_none());
+        let build_id = image.and_then(Image::build_id).or_else(missing);
         let row = |runtime| tables::Module {
             path: path.to_string_lossy().into_owned(),
             build_id: build_id.map(ToString::to_string).unwrap_or_default(),
