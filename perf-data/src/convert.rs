@@ -277,11 +277,13 @@ impl<'a> Conversion<'a> {
             LOST => {
                 fields.u64();
                 let before = self.latest;
-                self.lost.add(LossKind::Samples, (before, time), fields.u64());
+                self.lost
+                    .add(LossKind::Samples, (before, time), fields.u64());
             }
             LOST_SAMPLES => {
                 let before = self.latest;
-                self.lost.add(LossKind::Samples, (before, time), fields.u64());
+                self.lost
+                    .add(LossKind::Samples, (before, time), fields.u64());
             }
             _ => {
                 let ids = (common.pid, common.tid);
@@ -367,9 +369,7 @@ impl<'a> Conversion<'a> {
         self.without_cpu |= cpu.is_none();
         self.other_abi += u64::from(sample.abi == 1);
         let places = (&mut self.tables, &mut self.processes);
-        let stack = self
-            .stacks
-            .of(places, event, (&sample, record.misc), time);
+        let stack = self.stacks.of(places, event, (&sample, record.misc), time);
         let row = Sample {
             time: Nanos(time),
             thread,
@@ -466,7 +466,10 @@ impl<'a> Conversion<'a> {
         self.write(Some(&of_counters))?;
         let mut source = Source {
             files: Files {
-                vdso: is_same_release(&file.about).then(vdso).flatten().map(Into::into),
+                vdso: is_same_release(&file.about)
+                    .then(vdso)
+                    .flatten()
+                    .map(Into::into),
                 paths: self.processes.objects.paths(),
             },
             kernel_at: self.kernel_at.filter(|_| is_same_release(&file.about)),
@@ -515,7 +518,12 @@ impl<'a> Conversion<'a> {
             sampling: Sampling {
                 event: clock.map_or(String::new(), |_| "cpu-clock".to_owned()),
                 period_us: self.clock_period as f64 / 1e3,
-                stack_bytes: file.events.iter().map(|it| it.stack_bytes).max().unwrap_or(0),
+                stack_bytes: file
+                    .events
+                    .iter()
+                    .map(|it| it.stack_bytes)
+                    .max()
+                    .unwrap_or(0),
                 kernel_frames: stacks.has_kernel,
                 switches: self.has_switches,
                 samples: self.clock_samples,
@@ -570,7 +578,10 @@ impl<'a> Conversion<'a> {
         );
         note(
             self.throttled > 0,
-            format!("the kernel throttled sampling {} times: choose a lower rate", self.throttled),
+            format!(
+                "the kernel throttled sampling {} times: choose a lower rate",
+                self.throttled
+            ),
         );
         note(
             self.without_cpu,
@@ -586,7 +597,10 @@ impl<'a> Conversion<'a> {
         );
         note(
             self.late > 0,
-            format!("{} records came out of order, and were taken as they came", self.late),
+            format!(
+                "{} records came out of order, and were taken as they came",
+                self.late
+            ),
         );
         let kept = self.counters.iter().take(MOST_COUNTERS);
         let varied = kept.filter(|it| file.events[it.event].period().is_none());

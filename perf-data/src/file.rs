@@ -158,7 +158,9 @@ impl Unpacking {
             return Ok(None);
         }
         let mut head = [0; 8];
-        head.iter_mut().zip(&self.bytes).for_each(|(to, from)| *to = *from);
+        head.iter_mut()
+            .zip(&self.bytes)
+            .for_each(|(to, from)| *to = *from);
         let (kind, misc, length) = head_of(&head)?;
         if self.bytes.len() < 8 + length {
             return Ok(None);
@@ -206,7 +208,9 @@ impl PerfFile {
                 ));
             }
             magic if magic == OLD => {
-                return Err(refused("it has perf's format of before 2009: record it again"));
+                return Err(refused(
+                    "it has perf's format of before 2009: record it again",
+                ));
             }
             _ => return Err(refused("it is no file of `perf record`")),
         }
@@ -257,7 +261,8 @@ impl PerfFile {
         self.left = length - begin;
         if data.1 == 0 {
             // perf writes the size when it ends.
-            self.damage = Some("`perf record` did not end, and wrote no names of events".to_owned());
+            self.damage =
+                Some("`perf record` did not end, and wrote no names of events".to_owned());
         } else if data.1 > self.left {
             self.damage = Some(format!("its last {} bytes are missing", data.1 - self.left));
         } else {
@@ -304,7 +309,8 @@ impl PerfFile {
             feature::EVENT_DESC => self.name_events(fields),
             feature::BUILD_ID => self.about.build_ids.extend(build_ids(bytes)),
             feature::DIR_FORMAT => {
-                self.damage = Some("it is a part of a directory (`perf record --threads`)".to_owned());
+                self.damage =
+                    Some("it is a part of a directory (`perf record --threads`)".to_owned());
             }
             _ => {}
         }

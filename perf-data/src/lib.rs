@@ -46,7 +46,8 @@ pub enum PerfDataError {
 #[must_use]
 pub fn is_perf_data(path: &Path) -> bool {
     let mut magic = [0; 8];
-    let read = untrusted::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut magic));
+    let read =
+        untrusted::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut magic));
     let magics = [*file::MAGIC, *b"2ELIFREP", *b"PERFFILE"];
     read.is_ok() && magics.contains(&magic)
 }
@@ -64,7 +65,11 @@ pub fn open(path: &Path) -> Result<Experiment, PerfDataError> {
     let mut experiment = Experiment::open(&directory)?;
     // Its record file stays open, and goes with the folder's end.
     experiment.path = path.to_owned();
-    experiment.name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    experiment.name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     Ok(experiment)
 }
 

@@ -17,6 +17,11 @@ const MARKS: u64 = -4095_i64 as u64;
 const MARK_KERNEL: u64 = -128_i64 as u64;
 const MARK_USER: u64 = -512_i64 as u64;
 
+/// No code of a program lies below the first page, nor beyond the user half of the address space (four-level
+/// tables).
+const PAGE: u64 = 1 << 12;
+const USER_END: u64 = 1 << 47;
+
 /// PERF_SAMPLE_REGS_ABI_64.
 const ABI_64: u64 = 2;
 
@@ -104,7 +109,11 @@ impl Stacks {
         self.kernel.clear();
         self.user.clear();
         let in_kernel_now = is_in_kernel(misc);
-        let mut part = if in_kernel_now { MARK_KERNEL } else { MARK_USER };
+        let mut part = if in_kernel_now {
+            MARK_KERNEL
+        } else {
+            MARK_USER
+        };
         let (words, _) = sample.chain.as_chunks::<8>();
         for word in words.iter().map(|word| u64::from_le_bytes(*word)) {
             match part {
@@ -150,10 +159,16 @@ impl Stacks {
             if let Ending::Cut(why) = ending {
                 reason = Some(cut_of(why));
             }
-        } else if let Some(outermost) = self.user.last() {
-            let at = match self.user.len() {
-                1 => *outermost,
-                _ => call_of(*outermost),
+        } else if !self.user.is_empty() {
+            // What lies beyond the last frame pointer is no code: functions without one use its register.
+            let is_code = |address: &u64| (PAGE..USER_END).contains(address);
+            let code = self.user.iter().rposition(is_code).map_or(0, |at| at + 1);
+            self.user.truncate(code);
+            let outermost = self.user.last().copied().unwrap_or(0);
+            let at = if code == 1 {
+                outermost
+            } else {
+                call_of(outermost)
             };
             if !space.is_first(&mut self.cache, at) {
                 self.chains_cut += 1;
