@@ -39,17 +39,17 @@ const KERNEL_MAP: &[u8] = b"[kernel.kallsyms]";
 const WRITTEN_AT: usize = 1 << 18;
 
 /// A sample that was made by a counter, and the events that it stands for.
-struct Weighed {
-    sample: Sample,
-    events: u64,
+pub(crate) struct Weighed {
+    pub(crate) sample: Sample,
+    pub(crate) events: u64,
 }
 
 /// The samples of an event that is no clock.
 #[derive(Default)]
-struct OfCounter {
+pub(crate) struct OfCounter {
     /// The number of the event.
-    event: usize,
-    samples: Vec<Weighed>,
+    pub(crate) event: usize,
+    pub(crate) samples: Vec<Weighed>,
 }
 
 /// What is known of a thread on CPUs.
@@ -623,7 +623,7 @@ impl<'a> Conversion<'a> {
 
 /// The samples of an event so that each stands for as many events: one of a long period is repeated, one of a short
 /// period left out, and what that adds or drops is made up for at the thread's next one.
-fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample>) {
+pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample>) {
     let weighed = &counter.samples;
     let events: u128 = weighed.iter().map(|it| u128::from(it.events)).sum();
     let mean = (events / weighed.len().max(1) as u128).max(1);

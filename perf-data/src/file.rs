@@ -346,12 +346,11 @@ impl PerfFile {
                 let at = self.offset;
                 self.left = 0;
                 self.unpacking = Unpacking::default();
-                self.damage = Some(match error.kind() {
-                    io::ErrorKind::UnexpectedEof => {
-                        format!("it is cut short in the record at byte {at}")
-                    }
-                    _ => format!("the record at byte {at} cannot be read: {error}"),
-                });
+                let why = match error.kind() {
+                    io::ErrorKind::UnexpectedEof => format!("it is cut short at byte {at}"),
+                    _ => format!("what is at byte {at} cannot be read: {error}"),
+                };
+                self.damage.get_or_insert(why);
                 Next::End
             }
         }
