@@ -340,7 +340,10 @@ impl AddressSpace {
     #[must_use]
     pub fn is_first(&self, cache: &mut UnwindCache, at: u64) -> bool {
         cache.refresh(self.generation());
-        let in_root = || self.image_at(at).is_some_and(|(image, svma)| image.is_root(svma));
+        let in_root = || {
+            self.image_at(at)
+                .is_some_and(|(image, svma)| image.is_root(svma))
+        };
         self.step(cache, at) == Step::Root || in_root()
     }
 
