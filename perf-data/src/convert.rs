@@ -44,11 +44,20 @@ pub(crate) struct Weighed {
     pub(crate) events: u64,
 }
 
+/// The most mappings of a process, and the most that forks copy in all: the file may say anything. The kernel
+/// allows 65,530 (`vm.max_map_count`).
+const MOST_MAPPINGS: usize = 1 << 16;
+const MOST_COPIED: usize = 1 << 21;
+
+/// A year, the longest time of an experiment, in nanoseconds.
+const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
+
 /// The samples of an event that is no clock.
-#[derive(Default)]
 pub(crate) struct OfCounter {
     /// The number of the event.
     pub(crate) event: usize,
+    /// The name of its metric.
+    pub(crate) name: String,
     pub(crate) samples: Vec<Weighed>,
 }
 
@@ -74,8 +83,10 @@ struct Conversion<'a> {
     /// The number of the event whose samples stand for time.
     clock: Option<usize>,
     clock_period: u64,
-    /// Events of no clock that have samples.
+    /// Events that are no clock.
     counters: Vec<OfCounter>,
+    /// Samples of events beyond [`MOST_COUNTERS`].
+    uncounted: u64,
     has_switches: bool,
     /// By thread.
     running: Vec<Running>,
@@ -85,7 +96,13 @@ struct Conversion<'a> {
     latest: u64,
     samples: Vec<Sample>,
     clock_samples: u64,
+    /// Time on CPUs by samples of the clock, and by switches.
     on_cpu_ns: u64,
+    measured_ns: u64,
+    /// Mappings that forks have copied.
+    copied: usize,
+    /// Records of mappings, forks and times beyond all measure.
+    left_out: u64,
     late: u64,
     throttled: u64,
     lost: Lost,
@@ -148,7 +165,8 @@ pub(crate) fn convert(path: &Path, directory: &Path) -> Result<(), PerfDataError
         None => Conversion::new(path, directory, &file)?,
     };
     conversion.take(&file.events, due)?;
-    let sampled = conversion.clock_samples > 0 || !conversion.counters.is_empty();
+    let counted = conversion.counters.iter().any(|it| !it.samples.is_empty());
+    let sampled = conversion.clock_samples > 0 || counted;
     if !sampled {
         let why = match &file.damage {
             _ if has_trace => {
@@ -202,8 +220,13 @@ impl<'a> Conversion<'a> {
         let vdso = is_same_release(&file.about).then(vdso).flatten();
         let clock = file.events.iter().position(Event::is_clock);
         let clock_period = clock.map_or(0, |at| file.events[at].clock_period());
+        let counters = counters_of(&file.events, clock);
+        let row = |counter: &OfCounter| Counter {
+            name: counter.name.clone(),
+            ..Counter::default()
+        };
         let header = Header {
-            counters: Vec::new(),
+            counters: counters.iter().map(row).collect(),
             sampling: Sampling {
                 period_us: clock_period as f64 / 1e3,
                 ..Sampling::default()
@@ -222,7 +245,8 @@ impl<'a> Conversion<'a> {
             build_ids: file.about.build_ids.clone(),
             clock,
             clock_period,
-            counters: Vec::new(),
+            counters,
+            uncounted: 0,
             has_switches: file.events.iter().any(Event::has_switches),
             running: Vec::new(),
             start: None,
@@ -230,6 +254,9 @@ impl<'a> Conversion<'a> {
             samples: Vec::new(),
             clock_samples: 0,
             on_cpu_ns: 0,
+            measured_ns: 0,
+            copied: 0,
+            left_out: 0,
             late: 0,
             throttled: 0,
             lost: Lost::default(),
@@ -253,15 +280,20 @@ impl<'a> Conversion<'a> {
             }
             // What was there before the recording has no time.
             let time = time.saturating_sub(self.start.unwrap_or(0));
+            if time > LONGEST {
+                self.left_out += 1;
+                continue;
+            }
             self.late += u64::from(time < self.latest && time > 0);
-            self.latest = self.latest.max(time);
+            let before = self.latest;
+            self.latest = before.max(time);
             let layout = &events[event];
             match record.kind {
                 SAMPLE => self.sample(event, layout, &record, time),
                 THROTTLE => self.throttled += 1,
                 _ => {
                     let (body, common) = layout.split(&record.body);
-                    self.other(&record, body, common, time);
+                    self.other(&record, (body, common), (before, time));
                 }
             }
         }
@@ -271,17 +303,22 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    fn other(&mut self, record: &Record, body: &[u8], common: Common, time: u64) {
+    /// Takes a record that is no sample: its own fields and its `struct sample_id`, the time of the record before and
+    /// its own.
+    fn other(
+        &mut self,
+        record: &Record,
+        (body, common): (&[u8], Common),
+        (before, time): (u64, u64),
+    ) {
         let mut fields = Fields::new(body);
         match record.kind {
             LOST => {
                 fields.u64();
-                let before = self.latest;
                 self.lost
                     .add(LossKind::Samples, (before, time), fields.u64());
             }
             LOST_SAMPLES => {
-                let before = self.latest;
                 self.lost
                     .add(LossKind::Samples, (before, time), fields.u64());
             }
@@ -327,11 +364,31 @@ impl<'a> Conversion<'a> {
             }
             _ => {}
         }
+        if !self.has_room_for(&record) {
+            self.left_out += 1;
+            return;
+        }
         let mut emitted = Vec::new();
         self.processes
             .apply(&mut self.tables, record, &mut |event| emitted.push(event));
         for event in emitted {
             self.thread_event(event);
+        }
+    }
+
+    /// Whether the address spaces stay as small as those of a machine.
+    fn has_room_for(&mut self, record: &SideRecord) -> bool {
+        let mut mappings = |pid| {
+            let program = self.processes.program_at(pid, record.time);
+            program.map_or(0, |(program, _)| program.space().mappings().count())
+        };
+        match record.what {
+            Side::Map(_) => mappings(record.pid) < MOST_MAPPINGS,
+            Side::Fork { parent, .. } if parent != record.pid => {
+                self.copied += mappings(parent) + 1;
+                self.copied < MOST_COPIED
+            }
+            _ => true,
         }
     }
 
@@ -389,16 +446,11 @@ impl<'a> Conversion<'a> {
             self.samples.push(row);
         } else if !event.is_dummy() {
             let events = sample.period.or(event.period()).unwrap_or(1);
-            let known = self.counters.iter().position(|it| it.event == number);
-            let at = known.unwrap_or_else(|| {
-                self.counters.push(OfCounter {
-                    event: number,
-                    samples: Vec::new(),
-                });
-                self.counters.len() - 1
-            });
             let sample = row;
-            self.counters[at].samples.push(Weighed { sample, events });
+            match self.counters.iter_mut().find(|it| it.event == number) {
+                Some(counter) => counter.samples.push(Weighed { sample, events }),
+                None => self.uncounted += 1,
+            }
         }
     }
 
@@ -429,6 +481,9 @@ impl<'a> Conversion<'a> {
             self.accounting.advance(end);
         }
         let rows = self.accounting.take();
+        let running = rows.sums.iter();
+        let running = running.filter(|sum| sum.scheduling == Scheduling::Running);
+        self.measured_ns += running.map(|sum| sum.time.0).sum::<u64>();
         let is_end = counters.is_some() && self.has_switches;
         let uses = match is_end {
             true => self.processes.usage.rows(),
@@ -454,16 +509,17 @@ impl<'a> Conversion<'a> {
         let mut header = self.header(file, has_trace);
         let mut of_counters = Vec::new();
         for counter in std::mem::take(&mut self.counters) {
-            if of_counters.len() < MOST_COUNTERS {
-                let event = &file.events[counter.event];
-                let (row, samples) = evened(event, &counter);
-                header.counters.push(row);
-                of_counters.push(samples);
-            }
+            let event = &file.events[counter.event];
+            let (row, samples) = evened(event, &counter);
+            header.counters.push(row);
+            of_counters.push(samples);
         }
         // The header says how many counters there are.
         self.writer.header(&header).map_err(failed)?;
         self.write(Some(&of_counters))?;
+        if self.has_switches {
+            header.sampling.cpu_ns = self.measured_ns;
+        }
         let mut source = Source {
             files: Files {
                 vdso: is_same_release(&file.about)
@@ -602,23 +658,49 @@ impl<'a> Conversion<'a> {
                 self.late
             ),
         );
-        let kept = self.counters.iter().take(MOST_COUNTERS);
-        let varied = kept.filter(|it| file.events[it.event].period().is_none());
-        for counter in varied {
-            let name = file.events[counter.event].metric_name(counter.event);
+        note(
+            self.left_out > 0,
+            format!("{} records make no sense and are left out", self.left_out),
+        );
+        let sampled = self.counters.iter().filter(|it| !it.samples.is_empty());
+        for counter in sampled.filter(|it| file.events[it.event].period().is_none()) {
             note(
                 true,
                 format!(
-                    "perf chose the periods of {name} itself: its samples were left out or repeated so that each stands for the mean; record with -c for a fixed one"
+                    "perf chose the periods of {} itself: its samples were left out or repeated so that each stands for the mean; record with -c for a fixed one",
+                    counter.name
                 ),
             );
         }
         note(
-            self.counters.len() > MOST_COUNTERS,
-            format!("only the first {MOST_COUNTERS} events are shown"),
+            self.uncounted > 0,
+            format!(
+                "only {MOST_COUNTERS} events are shown: {} samples of others are left out",
+                self.uncounted
+            ),
         );
         notes
     }
+}
+
+/// The events that are counted, with names that differ.
+fn counters_of(events: &[Event], clock: Option<usize>) -> Vec<OfCounter> {
+    let mut counters: Vec<OfCounter> = Vec::new();
+    for (number, event) in events.iter().enumerate() {
+        if Some(number) == clock || event.is_dummy() || counters.len() == MOST_COUNTERS {
+            continue;
+        }
+        let mut name = event.metric_name(number);
+        if counters.iter().any(|it| it.name == name) {
+            name = format!("{name}-{number}");
+        }
+        counters.push(OfCounter {
+            event: number,
+            name,
+            samples: Vec::new(),
+        });
+    }
+    counters
 }
 
 /// The samples of an event so that each stands for as many events: one of a long period is repeated, one of a short
@@ -626,7 +708,10 @@ impl<'a> Conversion<'a> {
 pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample>) {
     let weighed = &counter.samples;
     let events: u128 = weighed.iter().map(|it| u128::from(it.events)).sum();
-    let mean = (events / weighed.len().max(1) as u128).max(1);
+    let mean = match weighed.len() {
+        0 => u128::from(event.period().unwrap_or(1)),
+        count => (events / count as u128).max(1),
+    };
     let mut owed = FxHashMap::<ThreadId, i128>::default();
     let mut samples = Vec::with_capacity(weighed.len());
     for it in weighed {
@@ -640,7 +725,7 @@ pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample
         samples.extend(std::iter::repeat_n(it.sample, times as usize));
     }
     let row = Counter {
-        name: event.metric_name(counter.event),
+        name: counter.name.clone(),
         interval: mean as u64,
         events: u64::try_from(events).unwrap_or(u64::MAX),
         counted: 1.0,

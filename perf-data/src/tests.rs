@@ -223,6 +223,7 @@ fn samples_of_unequal_periods_are_repeated_or_left_out() {
     let weighed = [(0, 1, 1), (0, 2, 1), (0, 3, 300), (0, 3, 98), (1, 4, 100)];
     let counter = OfCounter {
         event: 0,
+        name: "cycles".to_owned(),
         samples: weighed
             .map(|(thread, stack, events)| Weighed {
                 sample: sample(thread, stack),

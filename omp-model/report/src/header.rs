@@ -180,8 +180,12 @@ fn target(experiment: &Experiment) -> Vec<Line> {
     ]);
     let environment = header.environment.iter();
     lines.extend(environment.map(|(name, value)| Line::plain(format!("  {name}={value}"))));
+    let by_file = match header.perf {
+        Some(_) => ", by the time of the file, which a copy may have changed",
+        None => "",
+    };
     lines.push(Line::plain(format!(
-        "Experiment started {}",
+        "Experiment started {}{by_file}",
         calendar(header.started_unix)
     )));
     lines.push(Line {
