@@ -485,9 +485,10 @@ impl<'a> Conversion<'a> {
         let running = running.filter(|sum| sum.scheduling == Scheduling::Running);
         self.measured_ns += running.map(|sum| sum.time.0).sum::<u64>();
         let is_end = counters.is_some() && self.has_switches;
-        let uses = match is_end {
-            true => self.processes.usage.rows(),
-            false => Vec::new(),
+        let uses = if is_end {
+            self.processes.usage.rows()
+        } else {
+            Vec::new()
         };
         let batch = Batch {
             samples: &self.samples,

@@ -86,13 +86,25 @@ pub struct Mapping {
     pub build_id: Box<[u8]>,
 }
 
-const MMAP: u32 = 1;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const MMAP2: u32 = 10;
-const SWITCH: u32 = 14;
-const SWITCH_CPU_WIDE: u32 = 15;
+/// Kinds of records that [`side`] knows (`enum perf_event_type`).
+pub mod kind {
+    /// A mapping.
+    pub const MMAP: u32 = 1;
+    /// A new name, or an `exec`.
+    pub const COMM: u32 = 3;
+    /// The end of a thread.
+    pub const EXIT: u32 = 4;
+    /// The begin of a thread.
+    pub const FORK: u32 = 7;
+    /// A mapping, with what identifies its file.
+    pub const MMAP2: u32 = 10;
+    /// A context switch.
+    pub const SWITCH: u32 = 14;
+    /// The same in a recording of a whole CPU.
+    pub const SWITCH_CPU_WIDE: u32 = 15;
+}
+
+use kind::{COMM, EXIT, FORK, MMAP, MMAP2, SWITCH, SWITCH_CPU_WIDE};
 
 /// PERF_RECORD_MISC_COMM_EXEC and PERF_RECORD_MISC_SWITCH_OUT share a bit.
 const MISC_EXEC_OR_OUT: u16 = 1 << 13;

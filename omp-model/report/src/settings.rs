@@ -44,9 +44,10 @@ impl Settings {
         let has_some = all.peek().is_some();
         let are_by_perf = all.all(|it| it.experiment.header.perf.is_some());
         Settings {
-            mode: match has_some && are_by_perf {
-                true => ViewMode::Machine,
-                false => ViewMode::default(),
+            mode: if has_some && are_by_perf {
+                ViewMode::Machine
+            } else {
+                ViewMode::default()
             },
             ..Settings::default()
         }
