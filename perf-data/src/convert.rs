@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use experiment::header::{Counter, Header, Losses, MOST_COUNTERS, Runtime, Sampling};
 use experiment::ids::{Nanos, ThreadId, ThreadStateId};
 use experiment::losses::{LossKind, Lost};
-use experiment::rows::{LONG, Sample, SampleKind, Within};
+use experiment::rows::{LONG, SLICE, Sample, SampleKind, Within};
 use experiment::state::Scheduling;
 use experiment::tables::{Cut, Module, Tables};
 use experiment::{Batch, Writer};
@@ -48,6 +48,10 @@ pub(crate) struct Weighed {
 /// allows 65,530 (`vm.max_map_count`).
 const MOST_MAPPINGS: usize = 1 << 16;
 const MOST_COPIED: usize = 1 << 21;
+
+/// The most rows of time, and so many more for each record: a thread that sleeps has none.
+const MOST_ROWS: u64 = 1 << 20;
+const ROWS_EACH: u64 = 16;
 
 /// A year, the longest time of an experiment, in nanoseconds.
 const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
@@ -99,6 +103,9 @@ struct Conversion<'a> {
     /// Time on CPUs by samples of the clock, and by switches.
     on_cpu_ns: u64,
     measured_ns: u64,
+    /// Records so far, and the most rows of time that those before have made.
+    taken: u64,
+    rows: u64,
     /// Mappings that forks have copied.
     copied: usize,
     /// Records of mappings, forks and times beyond all measure.
@@ -255,6 +262,8 @@ impl<'a> Conversion<'a> {
             clock_samples: 0,
             on_cpu_ns: 0,
             measured_ns: 0,
+            taken: 0,
+            rows: 0,
             copied: 0,
             left_out: 0,
             late: 0,
@@ -280,7 +289,8 @@ impl<'a> Conversion<'a> {
             }
             // What was there before the recording has no time.
             let time = time.saturating_sub(self.start.unwrap_or(0));
-            if time > LONGEST {
+            self.taken += 1;
+            if time > LONGEST || !self.has_room_until(time) {
                 self.left_out += 1;
                 continue;
             }
@@ -374,6 +384,19 @@ impl<'a> Conversion<'a> {
         for event in emitted {
             self.thread_event(event);
         }
+    }
+
+    /// Whether time until then makes no more rows than a file of so many records may. With switches, each thread
+    /// has a row for each second.
+    fn has_room_until(&mut self, time: u64) -> bool {
+        let seconds = (time / SLICE.0).saturating_sub(self.latest / SLICE.0);
+        let threads = self.tables.threads.len() as u64;
+        let rows = self.rows.saturating_add(seconds.saturating_mul(threads));
+        let has_room = !self.has_switches || rows <= MOST_ROWS + ROWS_EACH * self.taken;
+        if has_room {
+            self.rows = rows;
+        }
+        has_room
     }
 
     /// Whether the address spaces stay as small as those of a machine.

@@ -247,7 +247,8 @@ impl PerfFile {
         let file = self.input.get_ref();
         // An entry is an attribute and the section of its ids.
         if let Some(of_attribute) = entry.checked_sub(16).filter(|size| *size > 0) {
-            let bytes = part(file, attributes, entry * MOST_EVENTS as u64).unwrap_or_default();
+            let bytes = part(file, attributes, entry.saturating_mul(MOST_EVENTS as u64))
+                .unwrap_or_default();
             for entry in bytes.chunks_exact(entry as usize) {
                 let (attribute, ids) = entry.split_at(of_attribute as usize);
                 let mut event = Event::of(attribute);
@@ -298,12 +299,12 @@ impl PerfFile {
             feature::NRCPUS => about.cpus = fields.u32(),
             feature::CMDLINE => {
                 let count = fields.u32();
-                let left = |fields: &Fields<'_>| !fields.rest().is_empty();
                 about.command.clear();
                 for _ in 0..count {
-                    if left(&fields) {
-                        about.command.push(string(&mut fields));
+                    if fields.rest().is_empty() {
+                        break;
                     }
+                    about.command.push(string(&mut fields));
                 }
             }
             feature::EVENT_DESC => self.name_events(fields),
