@@ -60,9 +60,9 @@ impl Experiments {
     /// # Errors
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Experiments, String> {
-        let opened = (1..).zip(paths).map(|(number, path)| {
-            Analysis::open(path, number, symbolize::from_files).map_err(|why| why.to_string())
-        });
+        let opened = (1..)
+            .zip(paths)
+            .map(|(number, path)| perf_data::analysis(path, number).map_err(|why| why.to_string()));
         let mut parts: Vec<Analysis> = opened.collect::<Result<_, _>>()?;
         if parts.len() == 1 {
             return Ok(parts.remove(0).into());

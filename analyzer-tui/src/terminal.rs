@@ -260,7 +260,7 @@ impl EventLoop {
             return Ok(self.recorder);
         };
         let settings = Settings {
-            report: defaults::read(),
+            report: defaults::read(&experiments),
             ..Settings::default()
         };
         let mut app = App::opening(experiments, settings, screen.size()?);

@@ -13,13 +13,13 @@ use omp_ring::record::{
     CallingContextId, CodePayload, JoinPayload, Kind, OriginPayload, RegionPayload,
 };
 use omp_ring::{Arena, ClockSource};
+use processes::records::{Side, SideRecord};
+use processes::{LoadObjects, Processes};
 use recording::clock::{Line, Pair};
 use recording::merge::Merge;
 use recording::openmp::OpenMp;
 use recording::perf::open::Rings;
-use recording::perf::parse::{Side, SideRecord};
 use recording::perf::plan::Plan;
-use recording::processes::{LoadObjects, Processes};
 use recording::source::Source;
 
 const PID: i32 = 100;
@@ -84,7 +84,7 @@ fn main() {
     };
     let context = primary.context(&head, &[]);
 
-    let processes = Processes::new(LoadObjects::new(None), false);
+    let processes = Processes::new(LoadObjects::new(None, None), false);
     let line = Line::new(Pair {
         ticks: 0,
         raw_ns: 0,

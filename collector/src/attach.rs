@@ -10,9 +10,9 @@ use std::os::unix::fs::MetadataExt;
 
 use experiment::state::Scheduling;
 
-use crate::perf::parse::{Side, SideRecord};
 use crate::shortfall::named;
 use crate::{proc, sys};
+use processes::records::{Side, SideRecord};
 
 /// A process to be recorded.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use omp_model::stream::Site;
 use omp_ring::context::Context;
 use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
-use crate::processes::Processes;
-use crate::stacks::{call_of, outer_of};
 use crate::truncated::Activation;
+use processes::Processes;
+use processes::stacks::{call_of, outer_of};
 
 /// A frame of more bytes may reach beyond the piece that is copied with a sample.
 const LARGE: u64 = 4096;

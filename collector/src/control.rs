@@ -5,23 +5,19 @@
 
 use std::time::Duration;
 
-use experiment::ids::{NameId, Nanos, PhaseId, ProcessId};
+use experiment::ids::{Nanos, PhaseId, ProcessId};
 use experiment::rows::{PointKind, SamplePoint, Span, SpanKind};
 use experiment::tables::{Phase, Tables};
 use omp_model::omp::{Machine, TimeAccounting};
 use omp_ring::consumer::Consumer;
 use omp_ring::control::{ControlCall, ControlKind, Used};
 use rustc_hash::FxHashMap;
-use untrusted::printable;
 
 use crate::control_options::ControlOptions;
-use crate::processes::Processes;
+use processes::{Processes, name_id};
 
 /// Phases within one another that are recorded. In deeper ones their time is the innermost's that is.
 const DEEPEST: usize = 64;
-/// Names that are told apart; all others have one name.
-const MOST_NAMES: usize = 1 << 16;
-const OTHER_NAMES: &str = "<other names>";
 /// The name of a phase that the program gave none.
 const UNNAMED: &str = "<unnamed>";
 
@@ -393,15 +389,6 @@ fn process_of(tables: &Tables, processes: &Processes, pid: i32, time: u64) -> Op
     }
     let last = tables.processes.iter().rposition(|row| row.pid == pid)?;
     Some(ProcessId(last as u32))
-}
-
-/// The id of a name of the program's.
-pub(crate) fn name_id(tables: &mut Tables, name: &str) -> NameId {
-    let name = match tables.names.len() {
-        MOST_NAMES.. => OTHER_NAMES.into(),
-        _ => printable(name),
-    };
-    tables.name(name.into_owned())
 }
 
 /// What a process has used, from its `stat` (proc(5)); `None` once it is gone.

@@ -7,13 +7,14 @@ use std::ffi::OsString;
 
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
-use crate::no_events::Cause;
+use crate::no_events::{Cause, ProcessState};
 use crate::perf::counters::Counter;
 use crate::perf::open::cpu_list;
 use crate::perf::plan::Plan;
-use crate::processes::Mapped;
 use crate::source::Source;
-use crate::{stacks, sys};
+use crate::sys;
+use processes::Mapped;
+use processes::stacks::description;
 
 /// Prefixes of the environment variables that OpenMP runtimes read.
 const OPENMP_VARIABLES: [&str; 5] = ["OMP_", "KMP_", "GOMP_", "OMPT_", "LIBOMP"];
@@ -121,7 +122,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .iter()
         .map(|reason| {
             (
-                stacks::description(*reason).to_owned(),
+                description(*reason).to_owned(),
                 merge.counts.endings.cut[*reason as usize],
             )
         })
@@ -211,11 +212,12 @@ fn silent_runtimes<'a>(
 }
 
 fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &Cause>) -> Silent {
-    let mut mapped = merge.processes.mapped.iter().filter(|it| it.path == path);
-    let is_linked = mapped.clone().any(|it| it.linked);
+    let mapped = merge.processes.mapped.iter().zip(&merge.states);
+    let mut mapped = mapped.filter(|(it, _)| it.path == path);
+    let is_linked = mapped.clone().any(|(it, _)| it.linked);
     let cause = match (library, mapped.next()) {
         (Err(cause), _) => Some(cause.clone()),
-        (Ok(()), Some(first)) if !is_linked => Some(cause_in(merge, first)),
+        (Ok(()), Some((first, state))) if !is_linked => Some(cause_in(merge, first, state)),
         (Ok(()), _) => None,
     };
     Silent {
@@ -225,7 +227,7 @@ fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &Cause>) -> Sil
 }
 
 /// Why a runtime of this process sent no events.
-fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
+fn cause_in(merge: &Merge, mapped: &Mapped, state: &ProcessState) -> Cause {
     let mut others = merge.registered.other_tools.iter();
     let other = others.find(|tool| tool.pid == mapped.pid);
     match other {
@@ -233,7 +235,7 @@ fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
         Some(other) => Cause::OtherTool(other.name.clone()),
         None => {
             let is_loaded = merge.processes.has_library(mapped.pid, mapped.program);
-            Cause::of(&mapped.state, is_loaded)
+            Cause::of(state, is_loaded)
         }
     }
 }

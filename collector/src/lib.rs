@@ -12,8 +12,7 @@
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`own_samples`], `proc` | what takes their place where they are forbidden: samples by the program's threads, and `/proc` |
 //! | [`source`] | one or the other |
-//! | [`processes`], [`history`], [`objects`], [`runtimes`] | processes, threads, load objects, and the OpenMP runtimes among them |
-//! | [`stacks`], [`last_stack`], [`sleepers`] | unwind stacks and intern them |
+//! | [`stacks`], [`sleepers`] | unwind stacks and intern them |
 //! | [`truncated`], `deep`, [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`registered`], [`contexts`], [`clock`] | the program's OpenMP records, runtimes and calling contexts, and their clock |
 //! | [`control`] | pauses, phases, sample points and the end, by calls of the program and by options |
@@ -38,26 +37,21 @@ pub mod dropped;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;
-pub mod history;
-pub mod last_stack;
 pub mod launch;
 pub mod launcher;
 pub mod library;
 pub mod memory;
 pub mod merge;
 pub mod no_events;
-pub mod objects;
 pub mod on_cpu;
 pub mod openmp;
 pub mod own_samples;
 pub mod perf;
 mod proc;
-pub mod processes;
 pub mod progress;
 pub mod rank;
 pub mod record;
 pub mod registered;
-pub mod runtimes;
 pub mod say;
 mod schedule;
 pub mod session;
@@ -69,4 +63,3 @@ pub mod stacks;
 pub mod streams;
 pub mod sys;
 pub mod truncated;
-pub mod usage;

@@ -18,18 +18,21 @@ use omp_model::stream::{Event, What};
 use crate::completion::{Completed, Completion};
 use crate::control::Control;
 use crate::dropped::Dropped;
+use crate::no_events::ProcessState;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::Rings;
-use crate::perf::parse::{self, FromSideBand, Side, SideRecord};
-use crate::processes::Processes;
+use crate::perf::parse::{self, FromSideBand};
 use crate::registered::Registered;
 use crate::schedule::WAITING;
 use crate::sleepers::{Sleep, Sleepers};
 use crate::source::Source;
-use crate::stacks::{Endings, Stacks};
+use crate::stacks::Stacks;
 use crate::streams::{Next, Streams};
 use crate::{clock, proc, sleepers, sys};
+use processes::Processes;
+use processes::records::{Side, SideRecord};
+use processes::stacks::Endings;
 use samples::Maker;
 
 /// The distance of the cutoff from now. A record is in its ring some microseconds after its time,
@@ -103,6 +106,8 @@ pub struct Merge {
     pub tables: Tables,
     /// Processes and threads.
     pub processes: Processes,
+    /// By number of [`Processes::mapped`]: the state of the process when the runtime was mapped.
+    pub states: Vec<ProcessState>,
     /// OpenMP records of all threads.
     pub openmp: OpenMp,
     /// OpenMP runtimes, and tools in our place.
@@ -151,6 +156,7 @@ impl Merge {
         Merge {
             tables: Tables::default(),
             processes,
+            states: Vec::new(),
             openmp,
             registered: Registered::default(),
             counts: Counts::default(),
@@ -193,7 +199,9 @@ impl Merge {
     /// Processes other than the first that run now, as far as the last round has read: process id and
     /// name.
     pub fn other_processes(&self) -> Vec<(i32, String)> {
-        let mut others = self.processes.still_running(&self.tables, self.merged_to);
+        let mut others =
+            self.processes
+                .still_running(&self.tables, self.merged_to, sys::is_running);
         for record in &self.side_band {
             let is_new = matches!(record.what, Side::Fork { parent, .. } if parent != record.pid);
             let is_known = others.iter().any(|(pid, _)| *pid == record.pid);
@@ -348,6 +356,10 @@ impl Merge {
                 .apply(&mut self.tables, record, &mut |event| {
                     self.events.push_back(event);
                 });
+            while let Some(new) = self.processes.mapped.get(self.states.len()) {
+                let library = self.processes.objects.collector();
+                self.states.push(ProcessState::of(new.pid, library));
+            }
         }
     }
 
@@ -638,7 +650,7 @@ impl Merge {
                 self.accounting.finish(end);
             }
             None => {
-                for (process, cpu_time) in self.processes.cpu_times() {
+                for (process, cpu_time) in self.processes.cpu_times(sys::cpu_time) {
                     self.on_cpu.take_cpu_time(process, self.merged_to, cpu_time);
                 }
                 self.accounting.advance(Nanos(self.merged_to));

@@ -12,11 +12,11 @@ use omp_ring::consumer::{Consumer, SlotView};
 use omp_ring::layout::Control;
 
 use crate::clock::{self, Line, Pair};
-use crate::processes::Processes;
 use events::Shared;
 use locks::{Conversion, Locks};
 use loops::Loops;
 use omp_model::omp::LockWaits;
+use processes::Processes;
 pub use queue::{Queue, ThreadEvents};
 
 /// A record that is held back for longer will be pushed, in nanoseconds: its thread drops what is

@@ -13,9 +13,9 @@ use omp_ring::samples::{SampleReader, SampledThread, TakenSample};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock;
-use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::proc::{self, CpuTimes};
 use crate::sys;
+use processes::records::{Mapping, Side, SideRecord};
 
 /// How much a running thread's CPU time may lack until the kernel's next timer tick, in nanoseconds.
 const TICK: u64 = 10_000_000;

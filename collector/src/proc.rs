@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
-use crate::perf::parse::Mapping;
+use processes::records::Mapping;
 
 /// The ids of a process's threads; `None` if there is no such process.
 pub(crate) fn threads(pid: i32) -> Option<Vec<i32>> {

@@ -21,13 +21,13 @@ use crate::own_samples::OwnSamples;
 use crate::perf::counters::{self, Counter};
 use crate::perf::open::{Rings, try_counter};
 use crate::perf::plan::{Plan, Situation};
-use crate::processes::{LoadObjects, Processes};
 use crate::say::{print_line, say};
 use crate::session::{self, Session};
 use crate::signals::{Inherited, Signals};
 use crate::source::Source;
 use crate::sys::{self, Ended};
 use crate::{experiment, header, library, rank};
+use processes::{LoadObjects, Processes};
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     print_creating(writer.directory(), pid);
     warn_of_larger_launch(request);
 
-    let objects = LoadObjects::new(library.map(Path::to_owned));
+    let objects = LoadObjects::new(library.map(Path::to_owned), sys::vdso().as_deref());
     let processes = Processes::new(objects, !request.follow);
     let mut merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
     merge.control.begin(options);
@@ -244,7 +244,7 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
     print_creating(writer.directory(), pid);
     target.notes.iter().for_each(say);
 
-    let objects = LoadObjects::new(None);
+    let objects = LoadObjects::new(None, sys::vdso().as_deref());
     let mut processes = Processes::new(objects, !request.follow);
     processes.cpu_time_before = cpu_time_before;
     let first_pair = Pair::read(clock::RAW);

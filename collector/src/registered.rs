@@ -4,7 +4,7 @@ use experiment::header::Runtime;
 use omp_ring::consumer::{Consumer, RuntimeView};
 use omp_ring::layout::RuntimeKind;
 
-use crate::processes::Processes;
+use processes::Processes;
 
 /// An OMPT tool that is served in place of our library.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use experiment::losses::LossKind;
 
 use crate::header::Silent;
 use crate::merge::Merge;
-use crate::processes::Unrecorded;
+use processes::Unrecorded;
+
+use crate::sys;
 
 /// The share of lost records from which the end of the run reports the loss.
 const SHARE: f64 = 0.01;
@@ -65,7 +67,7 @@ impl Shortfall {
             calls_lost: lost(LossKind::Calls),
             given_up: lost(LossKind::ThreadsGivenUp),
             refused: lost(LossKind::ThreadsRefused),
-            went_on: processes.still_running(&merge.tables, merge.merged_to()),
+            went_on: processes.still_running(&merge.tables, merge.merged_to(), sys::is_running),
             unrecorded: processes.unrecorded.clone(),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,

@@ -1,23 +1,15 @@
 //! Unwinds the stacks of samples in place, in their rings, and interns them.
 
-use experiment::ids::{FrameId, ModuleId, StackId};
-use experiment::tables::{Cut, Frame, Stack, StackEntry, Tables};
-use unwinder::{CutReason, Ending, UnwindCache};
+use experiment::ids::{FrameId, StackId};
+use experiment::tables::{Cut, Stack, StackEntry, Tables};
+use processes::stacks::{call_of, cut, cut_of, in_kernel, outer_of};
+use unwinder::{Ending, UnwindCache};
 
 use crate::completion::Truncated;
 use crate::perf::parse::PerfSample;
-use crate::processes::Processes;
 use crate::sleepers;
 use crate::truncated::{Piece, Unwinder};
-
-/// Counts of stacks by how they ended.
-#[derive(Clone, Debug, Default)]
-pub struct Endings {
-    /// Complete stacks: they reach the thread's first function.
-    pub complete: u64,
-    /// Truncated stacks, by the number of their [`Cut`].
-    pub cut: [u64; Cut::ALL.len()],
-}
+use processes::Processes;
 
 /// Unwinds and interns stacks, with caches kept across samples.
 #[derive(Default)]
@@ -38,12 +30,6 @@ pub struct MachineStack {
     pub truncated: Option<Truncated>,
 }
 
-/// An address within the call instruction, for lookups. The return address itself can be the first
-/// one of the next function.
-pub(crate) const fn call_of(return_address: u64) -> u64 {
-    return_address.wrapping_sub(1)
-}
-
 impl Stacks {
     /// The machine stack of a sample: kernel frames at the leaf, then user frames.
     pub fn of_sample(
@@ -53,27 +39,11 @@ impl Stacks {
         sample: &PerfSample<'_>,
     ) -> MachineStack {
         let mut unwound = self.user_half(tables, processes, sample);
-        let mut kernel = sample.kernel_chain().enumerate().peekable();
-        if kernel.peek().is_some() {
-            self.addresses.clear();
-            self.addresses
-                .extend(kernel.map(|(depth, address)| match depth {
-                    0 => address,
-                    _ => call_of(address),
-                }));
-            for address in self.addresses.iter().rev() {
-                let frame = tables.frame(Frame {
-                    module: ModuleId::KERNEL,
-                    address: *address,
-                });
-                unwound.stack = tables.stack(Stack {
-                    callers: unwound.stack,
-                    entry: StackEntry::Frame(frame),
-                });
-            }
-            if let Some(truncated) = &mut unwound.truncated {
-                truncated.inner += self.addresses.len();
-            }
+        self.addresses.clear();
+        self.addresses.extend(sample.kernel_chain());
+        unwound.stack = in_kernel(tables, unwound.stack, &self.addresses);
+        if let Some(truncated) = &mut unwound.truncated {
+            truncated.inner += self.addresses.len();
         }
         unwound
     }
@@ -211,44 +181,5 @@ pub fn frame_of_call(
     match processes.program_at(pid, time) {
         Some((program, objects)) if code != 0 => program.frame(tables, objects, call_of(code)),
         _ => FrameId::NONE,
-    }
-}
-
-/// The outermost entry of a stack that ended this way, and why it is truncated, if it is.
-pub(crate) fn outer_of(tables: &mut Tables, ending: Ending) -> StackId {
-    match ending {
-        Ending::Complete => StackId::EMPTY,
-        Ending::Cut(reason) => cut(tables, cut_of(reason)),
-    }
-}
-
-fn cut(tables: &mut Tables, reason: Cut) -> StackId {
-    tables.stack(Stack {
-        callers: StackId::EMPTY,
-        entry: StackEntry::Cut(reason),
-    })
-}
-
-fn cut_of(reason: CutReason) -> Cut {
-    match reason {
-        CutReason::DumpTooSmall => Cut::DumpTooSmall,
-        CutReason::NoUnwindInfo { .. } => Cut::NoUnwindInfo,
-        CutReason::NoModule { .. } => Cut::NoModule,
-        CutReason::TooDeep => Cut::TooDeep,
-        _ => Cut::BadStack,
-    }
-}
-
-/// A reason in the words of the reports.
-pub fn description(reason: Cut) -> &'static str {
-    match reason {
-        Cut::DumpTooSmall => "deeper than the copied piece of the stack",
-        Cut::NoUnwindInfo => "code without unwind information",
-        Cut::NoModule => "code outside every load object",
-        Cut::BadStack => "stack contradicts the unwind information",
-        Cut::TooDeep => {
-            "too many frames: the innermost are kept, and the outermost where they could be found"
-        }
-        Cut::NoUserStack => "no user stack",
     }
 }

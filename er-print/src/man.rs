@@ -61,7 +61,9 @@ er_print \- print reports of an OpenMP program's recording
 .SH DESCRIPTION
 Prints what
 .BR collect (1)
-has recorded. Commands are done in their order; any unambiguous beginning of a command's name
+or
+.BR perf\-record (1)
+has recorded: EXPERIMENT is a directory of the one or a file of the other. Commands are done in their order; any unambiguous beginning of a command's name
 does, in any case of letters. Without commands they are read from standard input, one to a line.
 In user mode stacks are shown as the program's author wrote them, in machine mode as they were
 measured.

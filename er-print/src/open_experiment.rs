@@ -38,7 +38,7 @@ impl From<Analysis> for OpenExperiment {
 impl OpenExperiment {
     /// Opens an experiment, the `number`-th of the session, from 1.
     pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperiment, Stop> {
-        let opened = Analysis::open(path, number, symbolize::from_files);
+        let opened = perf_data::analysis(path, number);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
         Ok(OpenExperiment {
             side,

@@ -97,8 +97,12 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Starts with default settings.
     pub(crate) fn new(experiments: Vec<OpenExperiment>, output: &'a mut Output) -> Session<'a> {
+        let settings = Settings {
+            shown: report::Settings::at_first(experiments.iter().map(|it| &**it)),
+            ..Settings::default()
+        };
         Session {
-            settings: Settings::default(),
+            settings,
             script_depth: 0,
             failed_checks: 0,
             experiments,

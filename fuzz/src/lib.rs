@@ -7,6 +7,7 @@
 )]
 
 mod objects;
+mod recordings;
 mod records;
 mod rings;
 mod texts;
@@ -15,13 +16,14 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// Each target by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("records", records::records),
     ("perf", rings::perf),
     ("ring", rings::ring),
     ("symbols", objects::symbols),
     ("unwind", objects::unwind),
     ("texts", texts::texts),
+    ("perf-data", recordings::perf_data),
 ];
 
 /// Gives a target an input.

@@ -336,6 +336,17 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Whether the code at `at` is a thread's first function: a stack that ends there is complete.
+    #[must_use]
+    pub fn is_first(&self, cache: &mut UnwindCache, at: u64) -> bool {
+        cache.refresh(self.generation());
+        let in_root = || {
+            self.image_at(at)
+                .is_some_and(|(image, svma)| image.is_root(svma))
+        };
+        self.step(cache, at) == Step::Root || in_root()
+    }
+
     fn step(&self, cache: &mut UnwindCache, at: u64) -> Step {
         let index = entry_index(at);
         let entry = &cache.steps[index];

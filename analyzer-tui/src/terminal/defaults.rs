@@ -6,10 +6,16 @@ use omp_model::defaults;
 use omp_model::profile::{Inline, ViewMode};
 use report::Settings;
 
-/// Reads the files of defaults that exist.
-pub(crate) fn read() -> Settings {
+use crate::experiments::Experiments;
+
+/// The choices at the beginning for these experiments, after the files of defaults that exist.
+pub(crate) fn read(experiments: &Experiments) -> Settings {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let mut settings = Settings::default();
+    let parts = match experiments.parts() {
+        [] => std::slice::from_ref(experiments.all()),
+        parts => parts,
+    };
+    let mut settings = Settings::at_first(parts);
     for (_, text) in defaults::read(home.as_deref()) {
         // `er_print` says why a file is ignored.
         if let Ok(text) = text {

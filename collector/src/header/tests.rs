@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::no_events::ProcessState;
-use crate::runtimes;
+use processes::runtimes;
 
 fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
     let mut runtime = runtimes::Runtime::default();
@@ -16,7 +15,6 @@ fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
         build_id: String::new(),
         linked: false,
         runtime: Arc::new(runtime),
-        state: ProcessState::default(),
     }
 }
 

@@ -11,9 +11,9 @@ use std::ffi::CString;
 
 use super::*;
 use crate::clock::{Line, Pair};
-use crate::perf::parse::Side;
 use crate::perf::plan::Plan;
-use crate::processes::LoadObjects;
+use processes::LoadObjects;
+use processes::records::Side;
 
 fn merge() -> Merge {
     let options = ArenaOptions {
@@ -28,7 +28,7 @@ fn merge() -> Merge {
         raw_ns: 0,
     });
     Merge::new(
-        Processes::new(LoadObjects::new(None), false),
+        Processes::new(LoadObjects::recorded(None), false),
         OpenMp::new(Some(arena), line),
         0,
     )

@@ -16,9 +16,9 @@ use rustc_hash::FxHashMap;
 
 use super::queue::Queue;
 use crate::contexts::ContextUnwinder;
-use crate::processes::Processes;
 use crate::stacks;
 use crate::truncated::Activation;
+use processes::Processes;
 
 /// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t` (OpenMP
 /// 5.2, section 19.4.4.20): the prior task does not resume.

@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::events::{Inits, mutex};
 use super::queue::Queue;
 use crate::clock::Line;
-use crate::processes::Processes;
 use crate::stacks;
+use processes::Processes;
 
 /// The most mutexes that have a row of their own; others share one by kind.
 const MOST: usize = 1 << 16;

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::queue::Queue;
 use crate::clock::Line;
-use crate::processes::Processes;
 use crate::stacks;
+use processes::Processes;
 
 /// The loops of all threads as read last.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use omp_ring::record::{HoldPayload, Kind, Record, ShortPayload, TIME_BITS};
 
 use super::events::{Conversion, References, Shared};
 use crate::clock::Line;
-use crate::processes::Processes;
 use crate::truncated::Activation;
+use processes::Processes;
 
 /// By how much a record's time may precede the record before it, or exceed now, in nanoseconds. It
 /// covers the offset between the clocks of two CPUs, and the error of the fitted line between the

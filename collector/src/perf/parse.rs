@@ -4,7 +4,7 @@
 //! [`super::open`] requests. perf-event-open's own `parse` copies the stack and boxes the record,
 //! which costs half as much again as the unwinding.
 
-use experiment::state::Scheduling;
+use processes::records::{self, Fields, Side, SideRecord};
 use unwinder::{Register, Regs};
 
 /// The mask PERF_SAMPLE_REGS_USER: the sixteen general registers and the instruction pointer. Bits
@@ -35,76 +35,22 @@ const RSP_AT: usize = 7;
 const RBP_AT: usize = 6;
 const RIP_AT: usize = 8;
 
-const MMAP: u32 = 1;
 const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
 const THROTTLE: u32 = 5;
-const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
-const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
-const SWITCH: u32 = 14;
 
 const MISC_CPUMODE: u16 = 7;
 const MISC_KERNEL: u16 = 1;
-/// PERF_RECORD_MISC_COMM_EXEC and PERF_RECORD_MISC_SWITCH_OUT share a bit.
-const MISC_EXEC_OR_OUT: u16 = 1 << 13;
-/// PERF_RECORD_MISC_SWITCH_OUT_PREEMPT and PERF_RECORD_MISC_MMAP_BUILD_ID share a bit.
-const MISC_PREEMPT_OR_BUILD_ID: u16 = 1 << 14;
-
 /// Call chain entries from this value on are PERF_CONTEXT_* marks, not addresses.
 const CONTEXT_MARKS: u64 = -4095_i64 as u64;
 
 /// PERF_SAMPLE_REGS_ABI_64.
 const ABI_64: u64 = 2;
 
-/// Reads a record front to back. Reads past its end return zero: the kernel writes no such record,
-/// and a wrong sample is better than a panic.
-#[derive(Clone, Copy)]
-struct Fields<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> Fields<'a> {
-    fn u64(&mut self) -> u64 {
-        self.take::<8>().map_or(0, u64::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> u32 {
-        self.take::<4>().map_or(0, u32::from_le_bytes)
-    }
-
-    fn i32(&mut self) -> i32 {
-        self.u32() as i32
-    }
-
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.bytes.split_first_chunk()?;
-        self.bytes = rest;
-        Some(*head)
-    }
-
-    fn slice(&mut self, length: usize) -> &'a [u8] {
-        let (head, rest) = self.bytes.split_at(length.min(self.bytes.len()));
-        self.bytes = rest;
-        head
-    }
-
-    /// The NUL-terminated string at the current position, without its padding.
-    fn text(&self) -> &'a [u8] {
-        let end = self
-            .bytes
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(self.bytes.len());
-        &self.bytes[..end]
-    }
-}
-
 /// Splits off the header of a record: type, misc, remaining fields.
 fn header(record: &[u8]) -> (u32, u16, Fields<'_>) {
-    let mut fields = Fields { bytes: record };
+    let mut fields = Fields::new(record);
     let kind = fields.u32();
     let misc_and_size = fields.u32();
     (kind, misc_and_size as u16, fields)
@@ -254,90 +200,6 @@ fn user_half<'a>(fields: &mut Fields<'a>) -> Option<UserHalf<'a>> {
     })
 }
 
-/// A record of the side band.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SideRecord {
-    /// CLOCK_MONOTONIC_RAW, in nanoseconds.
-    pub time: u64,
-    /// The process.
-    pub pid: i32,
-    /// The thread.
-    pub tid: i32,
-    /// The CPU.
-    pub cpu: u16,
-    /// What happened.
-    pub what: Side,
-}
-
-/// The contents of a side-band record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The thread was switched in.
-    SwitchIn,
-    /// The thread was switched out.
-    SwitchOut {
-        /// It was still runnable.
-        preempted: bool,
-    },
-    /// Without switch records: the thread was off a CPU from then on.
-    Stops {
-        /// It was ready to run.
-        ready: bool,
-    },
-    /// Without switch records: the thread may be on a CPU again.
-    Goes,
-    /// Without switch records: since its last such record the thread was off a CPU for so long while
-    /// it was not known to be, in nanoseconds.
-    OffCpu {
-        /// Time asleep.
-        blocked: u64,
-        /// Time ready to run, without a CPU.
-        preempted: u64,
-    },
-    /// The thread was created by a thread of process `parent`, which may be its own.
-    Fork {
-        /// The process of the thread that created it.
-        parent: i32,
-        /// The thread that created it.
-        creator: i32,
-    },
-    /// The thread was there when the recording began. No event tells that: it was looked up.
-    Found {
-        /// What it did then.
-        scheduling: Scheduling,
-    },
-    /// The thread ended.
-    Exit,
-    /// The thread had [`experiment::rows::FAULTS_EACH`] minor page faults since its last such record.
-    MinorFaults,
-    /// The thread had a major page fault. Its record is as the one above, in a ring of its own.
-    MajorFault,
-    /// The thread has a new name, given by `exec` or by the program.
-    Comm {
-        /// Whether `exec` gave it.
-        exec: bool,
-        /// The name.
-        name: Box<str>,
-    },
-    /// Executable memory was mapped.
-    Map(Box<Mapping>),
-}
-
-/// An executable mapping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Start address.
-    pub start: u64,
-    /// Length in bytes.
-    pub length: u64,
-    /// Offset in the file, in bytes.
-    pub offset: u64,
-    /// Path of the file, or a name that the kernel made up.
-    pub path: Box<[u8]>,
-    /// The build id, where the kernel could read it.
-    pub build_id: Box<[u8]>,
-}
-
 /// A parsed record of a side-band ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromSideBand {
@@ -356,51 +218,27 @@ const SAMPLE_ID: usize = 24;
 /// Parses a record of a side-band ring.
 pub fn from_side_band(record: &[u8]) -> FromSideBand {
     let (kind, misc, mut fields) = header(record);
-    let Some(body) = fields.bytes.len().checked_sub(SAMPLE_ID) else {
+    let Some(body) = fields.rest().len().checked_sub(SAMPLE_ID) else {
         return FromSideBand::Other;
     };
-    let (body, id) = fields.bytes.split_at(body);
-    fields.bytes = body;
-    let mut id = Fields { bytes: id };
+    let (body, id) = fields.rest().split_at(body);
+    fields = Fields::new(body);
+    let mut id = Fields::new(id);
     let (mut pid, mut tid, time) = (id.i32(), id.i32(), id.u64());
     let cpu = id.u32() as u16;
-    let flag = misc & MISC_EXEC_OR_OUT != 0;
     let what = match kind {
-        SWITCH if flag => Side::SwitchOut {
-            preempted: misc & MISC_PREEMPT_OR_BUILD_ID != 0,
-        },
-        SWITCH => Side::SwitchIn,
-        FORK | EXIT => {
-            // The record names the new or ended thread, the sample id the thread that ran.
-            pid = fields.i32();
-            let parent = fields.i32();
-            tid = fields.i32();
-            let creator = fields.i32();
-            if kind == FORK {
-                Side::Fork { parent, creator }
-            } else {
-                Side::Exit
-            }
-        }
         SAMPLE => Side::MinorFaults,
-        COMM => {
-            pid = fields.i32();
-            tid = fields.i32();
-            Side::Comm {
-                exec: flag,
-                name: String::from_utf8_lossy(fields.text()).into(),
-            }
-        }
-        MMAP | MMAP2 => {
-            pid = fields.i32();
-            tid = fields.i32();
-            Side::Map(Box::new(mapping(kind, misc, fields)))
-        }
         LOST | LOST_SAMPLES => {
             let count = lost(kind, &mut fields);
             return FromSideBand::Lost(Lost { count, time });
         }
-        _ => return FromSideBand::Other,
+        _ => match records::side(kind, misc, (pid, tid), fields) {
+            Some((ids, what)) => {
+                (pid, tid) = ids;
+                what
+            }
+            None => return FromSideBand::Other,
+        },
     };
     FromSideBand::Record(SideRecord {
         time,
@@ -409,27 +247,6 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
         cpu,
         what,
     })
-}
-
-fn mapping(kind: u32, misc: u16, mut fields: Fields<'_>) -> Mapping {
-    let (start, length, offset) = (fields.u64(), fields.u64(), fields.u64());
-    let mut build_id: &[u8] = &[];
-    if kind == MMAP2 {
-        let identity = fields.slice(24);
-        if misc & MISC_PREEMPT_OR_BUILD_ID != 0
-            && let [size, _, _, _, id @ ..] = identity
-        {
-            build_id = &id[..usize::from(*size).min(id.len())];
-        }
-        let _protection_and_flags = fields.u64();
-    }
-    Mapping {
-        start,
-        length,
-        offset,
-        path: fields.text().into(),
-        build_id: build_id.into(),
-    }
 }
 
 #[cfg(test)]

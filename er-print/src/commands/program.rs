@@ -50,6 +50,8 @@ const UNSUPPORTED_PER_LINE: usize = 6;
 fn help_lines() -> Vec<String> {
     let mut lines = vec![
         "er_print -COMMAND [ARG] ... EXPERIMENT".to_owned(),
+        "EXPERIMENT is a directory that collect made, or a file of perf record (perf.data)"
+            .to_owned(),
         String::new(),
         "Any unambiguous beginning of a command does, in any case of letters. Without commands"
             .to_owned(),

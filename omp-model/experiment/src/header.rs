@@ -24,6 +24,8 @@ pub struct Header {
     pub rank: Option<Rank>,
     /// Whether the target ran already when the recording began (`-P`).
     pub attached: bool,
+    /// The version of perf, if `perf record` made the recording.
+    pub perf: Option<String>,
     /// `-C` comments.
     pub comments: Vec<String>,
     /// Name of the host.

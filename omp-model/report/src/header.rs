@@ -164,19 +164,28 @@ fn target(experiment: &Experiment) -> Vec<Line> {
             process.pid, process.executable
         ))
     }));
+    match &header.perf {
+        Some(version) => lines.extend(made_by_perf(version)),
+        None => lines.extend([
+            Line::plain(format!("Current working directory: {}", header.directory)),
+            Line::plain(format!(
+                "Recorded by Parallax {}; experiment format {}",
+                header.writer, header.format
+            )),
+        ]),
+    }
     lines.extend([
-        Line::plain(format!("Current working directory: {}", header.directory)),
-        Line::plain(format!(
-            "Recorded by Parallax {}; experiment format {}",
-            header.writer, header.format
-        )),
         Line::plain(format!("Host '{}', OS '{}'", header.host, header.system)),
         Line::plain(format!("  {} CPUs, {}", header.cpus, header.cpu_model)),
     ]);
     let environment = header.environment.iter();
     lines.extend(environment.map(|(name, value)| Line::plain(format!("  {name}={value}"))));
+    let by_file = match header.perf {
+        Some(_) => ", by the time of the file, which a copy may have changed",
+        None => "",
+    };
     lines.push(Line::plain(format!(
-        "Experiment started {}",
+        "Experiment started {}{by_file}",
         calendar(header.started_unix)
     )));
     lines.push(Line {
@@ -203,6 +212,9 @@ fn target(experiment: &Experiment) -> Vec<Line> {
     }
     lines.push(match header.exit_status {
         Some(status) => Line::plain(format!("Exit status: {status}")),
+        None if header.perf.is_some() => {
+            Line::plain("Exit status: not in a perf.data file".to_owned())
+        }
         None if header.attached => {
             Line::plain("Exit status: not known to a recording of a running process".to_owned())
         }
@@ -211,6 +223,18 @@ fn target(experiment: &Experiment) -> Vec<Line> {
         ),
     });
     lines
+}
+
+/// What a file of `perf record` is, and what it cannot tell.
+fn made_by_perf(version: &str) -> [Line; 3] {
+    [
+        format!("Recorded by perf {version}: a perf.data file, shown in machine mode unless viewmode says otherwise"),
+        "  It has no OpenMP events: states of threads are inferred from their stacks, at samples only".to_owned(),
+        "  Not known: regions, tasks, loops and mutexes with their counts, waits between two samples, \
+         the working directory"
+            .to_owned(),
+    ]
+    .map(Line::plain)
 }
 
 /// The samples and their stacks.
@@ -225,6 +249,8 @@ fn sampling(header: &Header) -> Vec<Line> {
     let permitted = |what: &str, is: bool| {
         if is {
             Line::plain(format!("  {what}: yes"))
+        } else if header.perf.is_some() {
+            Line::warning(format!("  {what}: none recorded"))
         } else {
             Line::warning(format!("  {what}: not permitted"))
         }
@@ -373,6 +399,9 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
     }
     let losses = &header.losses;
     let dropped = losses.lost.omp_records();
+    if header.perf.is_some() {
+        return lines;
+    }
     let records = format!(
         "  OpenMP records: {} taken, {dropped} lost, {} late",
         losses.omp_taken, losses.omp_late

@@ -1,6 +1,7 @@
 //! The user's choices: the part of the time, metrics, order, names.
 
 use experiment::ids::ModuleId;
+use omp_model::analysis::Analysis;
 use omp_model::filter::Filter;
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::{Inline, ViewMode};
@@ -33,6 +34,24 @@ pub struct Settings {
     pub compare: Compare,
     /// How sources and instructions are annotated.
     pub annotation: Annotation,
+}
+
+impl Settings {
+    /// The choices at the beginning: machine mode where all experiments are files of `perf record`, which have
+    /// no calling contexts to rewrite stacks with.
+    pub fn at_first<'a>(experiments: impl IntoIterator<Item = &'a Analysis>) -> Settings {
+        let mut all = experiments.into_iter().peekable();
+        let has_some = all.peek().is_some();
+        let are_by_perf = all.all(|it| it.experiment.header.perf.is_some());
+        Settings {
+            mode: if has_some && are_by_perf {
+                ViewMode::Machine
+            } else {
+                ViewMode::default()
+            },
+            ..Settings::default()
+        }
+    }
 }
 
 /// How several experiments are shown.

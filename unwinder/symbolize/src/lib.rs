@@ -44,6 +44,6 @@ pub use jumps::find_jumps;
 pub use kallsyms::KernelFunction;
 pub use linked::Linked;
 pub use outlined::Origin;
-pub use resolve::{from_files, resolve};
+pub use resolve::{from_files, named, resolve};
 pub use source::{Files, LONGEST_SOURCE, SymbolSource};
 pub use symbols::{ElfFunction, Symbols};

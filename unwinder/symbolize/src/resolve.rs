@@ -29,7 +29,12 @@ use crate::symbols::Symbols;
 /// Anybody may have made it, and the files that it names: their names become text that a terminal shows,
 /// and it has no digests, since nobody says what the sources were when it was recorded.
 pub fn from_files(tables: &Tables) -> SymbolTable {
-    let mut table = names(tables, &mut Files::default());
+    named(tables, &mut Files::default())
+}
+
+/// As [`from_files`], with another source.
+pub fn named(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
+    let mut table = names(tables, source);
     table.make_printable();
     table
 }

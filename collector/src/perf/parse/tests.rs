@@ -1,5 +1,8 @@
 //! Records built by hand after `include/uapi/linux/perf_event.h`.
 
+use processes::records::Mapping;
+use processes::records::kind::{COMM, FORK, MMAP2, SWITCH};
+
 use super::*;
 
 fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {

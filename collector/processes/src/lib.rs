@@ -1,5 +1,13 @@
 //! Processes, threads and mappings, from the side-band records.
 
+pub mod history;
+pub mod last_stack;
+pub mod objects;
+pub mod records;
+pub mod runtimes;
+pub mod stacks;
+pub mod usage;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,17 +18,15 @@ use experiment::state::Scheduling;
 use experiment::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::stream::{Event, What};
 use rustc_hash::{FxHashMap, FxHashSet};
+use untrusted::printable;
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
-use crate::control::name_id;
 use crate::history::History;
 use crate::last_stack::LastStack;
-use crate::no_events::ProcessState;
 pub use crate::objects::LoadObjects;
 use crate::objects::ModuleRows;
-use crate::perf::parse::{Mapping, Side, SideRecord};
+use crate::records::{Mapping, Side, SideRecord};
 use crate::runtimes::Runtime;
-use crate::sys;
 use crate::usage::Usage;
 
 /// A process between two `exec`s: its address space, load objects and frames.
@@ -191,8 +197,6 @@ pub struct Mapped {
     pub linked: bool,
     /// The runtime.
     pub runtime: Arc<Runtime>,
-    /// The state of its process when the runtime was mapped.
-    pub state: ProcessState,
 }
 
 /// A process that the kernel does not permit to record.
@@ -398,9 +402,9 @@ impl Processes {
         self.process_of[thread.index()]
     }
 
-    /// The CPU time of each living process since the recording began, by the kernel's accounting, in
-    /// nanoseconds.
-    pub fn cpu_times(&self) -> Vec<(ProcessId, u64)> {
+    /// The CPU time of each living process since the recording began, in nanoseconds; `of` gives that of a
+    /// process since its own begin.
+    pub fn cpu_times(&self, of: impl Fn(i32) -> Option<u64>) -> Vec<(ProcessId, u64)> {
         let all = (0..).map(ProcessId).zip(&self.processes);
         let living = all.filter(|(_, process)| !process.threads.is_empty());
         let time = |(id, process): (ProcessId, &Process)| {
@@ -409,20 +413,25 @@ impl Processes {
             } else {
                 0
             };
-            Some((id, sys::cpu_time(process.pid)?.saturating_sub(before)))
+            Some((id, of(process.pid)?.saturating_sub(before)))
         };
         living.filter_map(time).collect()
     }
 
-    /// Processes other than the first that still run and can be recorded at time `now`: process id and
-    /// name.
-    pub fn still_running(&self, tables: &Tables, now: u64) -> Vec<(i32, String)> {
+    /// Processes other than the first that still run, as `is_running` tells of a process id, and can be
+    /// recorded at time `now`: process id and name.
+    pub fn still_running(
+        &self,
+        tables: &Tables,
+        now: u64,
+        is_running: impl Fn(i32) -> bool,
+    ) -> Vec<(i32, String)> {
         /// A program maps its own file at once. If not, its events have been removed.
         const MAPPING_NS: u64 = 200_000_000;
         let all = self.processes.iter().zip(&tables.processes).skip(1);
         let is_removed = |it: &Process| it.bare_since.is_some_and(|since| since + MAPPING_NS < now);
         let is_recorded = |it: &Process| !it.threads.is_empty() && !is_removed(it);
-        all.filter(|(process, _)| is_recorded(process) && sys::is_running(process.pid))
+        all.filter(|(process, _)| is_recorded(process) && is_running(process.pid))
             .map(|(process, row)| (process.pid, row.name.clone()))
             .collect()
     }
@@ -623,7 +632,6 @@ impl Processes {
                         .unwrap_or_default(),
                     linked: runtime.is_part(executable),
                     runtime: runtime.clone(),
-                    state: ProcessState::of(pid, self.objects.collector()),
                 },
             );
         }
@@ -641,6 +649,19 @@ impl Processes {
             program.executable = Some(path.to_owned());
         }
     }
+}
+
+/// Names that are told apart; all others have one name.
+const MOST_NAMES: usize = 1 << 16;
+const OTHER_NAMES: &str = "<other names>";
+
+/// The id of a name of the program's.
+pub fn name_id(tables: &mut Tables, name: &str) -> NameId {
+    let name = match tables.names.len() {
+        MOST_NAMES.. => OTHER_NAMES.into(),
+        _ => printable(name),
+    };
+    tables.name(name.into_owned())
 }
 
 /// The event of a context switch, or of what is known without.

@@ -31,29 +31,46 @@ pub struct LoadObjects {
     paths: FxHashMap<(String, String), PathBuf>,
     /// Those that only a process in a mount namespace of its own could see, kept for after its end.
     kept: Vec<File>,
+    /// Files that are gone, or are other ones by now: their build ids.
+    missing: FxHashMap<PathBuf, BuildId>,
+    /// Whether processes are looked up in `/proc`.
+    is_live: bool,
 }
 
 /// The name that the kernel maps the vDSO under.
 const VDSO: &str = "[vdso]";
 
 impl LoadObjects {
-    /// Without any file. `collector` is the path of `libcollector.so`.
-    pub fn new(collector: Option<PathBuf>) -> Self {
-        let vdso = crate::sys::vdso()
-            .and_then(|bytes| Image::from_bytes(Path::new(VDSO), &bytes).ok())
+    /// Those of processes that run now. `collector` is the path of `libcollector.so`, `vdso` the ELF image of
+    /// the vDSO, which is the same in all of them.
+    pub fn new(collector: Option<PathBuf>, vdso: Option<&[u8]>) -> Self {
+        LoadObjects {
+            collector,
+            is_live: true,
+            ..LoadObjects::recorded(vdso)
+        }
+    }
+
+    /// Those of processes that ran once: what `/proc` shows now under their ids is of others. `vdso` is the
+    /// ELF image of the vDSO that they had, if it is known.
+    pub fn recorded(vdso: Option<&[u8]>) -> Self {
+        let vdso = vdso
+            .and_then(|bytes| Image::from_bytes(Path::new(VDSO), bytes).ok())
             .map(Arc::new);
         LoadObjects {
+            is_live: false,
             images: ImageCache::new(),
             vdso,
-            collector,
+            collector: None,
             runtimes: FxHashMap::default(),
             paths: FxHashMap::default(),
             kept: Vec::new(),
+            missing: FxHashMap::default(),
         }
     }
 
     /// The library that is loaded into programs.
-    pub(crate) fn collector(&self) -> Option<&Path> {
+    pub fn collector(&self) -> Option<&Path> {
         self.collector.as_deref()
     }
 
@@ -64,7 +81,7 @@ impl LoadObjects {
 
     /// Files that their paths in the tables do not lead to, by path and build id: where they are. Such paths
     /// are not UTF-8, or those of other mount namespaces.
-    pub(crate) fn paths(&self) -> FxHashMap<(String, String), PathBuf> {
+    pub fn paths(&self) -> FxHashMap<(String, String), PathBuf> {
         self.paths.clone()
     }
 
@@ -74,7 +91,12 @@ impl LoadObjects {
         path: &Path,
         build_id: Option<&BuildId>,
     ) -> Option<Arc<Image>> {
-        let image = self.parsed(pid, path, build_id)?;
+        let Some(image) = self.parsed(pid, path, build_id) else {
+            if let Some(expected) = build_id {
+                self.missing.insert(path.to_owned(), expected.clone());
+            }
+            return None;
+        };
         let build_id = image.build_id().map(ToString::to_string);
         let row = (
             path.to_string_lossy().into_owned(),
@@ -111,6 +133,9 @@ impl LoadObjects {
         if !path.is_absolute() || path.starts_with("//anon") {
             return None;
         }
+        if !self.is_live {
+            return self.images.get(path, build_id).ok();
+        }
         // A process in a mount namespace of its own may see files that we do not, or other ones under the
         // same path. The build id tells them apart.
         let root = PathBuf::from(format!("/proc/{pid}/root"));
@@ -134,7 +159,8 @@ impl LoadObjects {
         image: Option<&Image>,
         executable: bool,
     ) -> ModuleRows {
-        let build_id = image.and_then(Image::build_id);
+        let missing = || self.missing.get(path).filter(|_| image.is_none());
+        let build_id = image.and_then(Image::build_id).or_else(missing);
         let row = |runtime| tables::Module {
             path: path.to_string_lossy().into_owned(),
             build_id: build_id.map(ToString::to_string).unwrap_or_default(),

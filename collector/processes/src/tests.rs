@@ -10,7 +10,7 @@ struct Setup {
 
 fn setup() -> Setup {
     Setup {
-        processes: Processes::new(LoadObjects::new(None), false),
+        processes: Processes::new(LoadObjects::recorded(None), false),
         tables: Tables::default(),
         events: Vec::new(),
     }
@@ -185,7 +185,7 @@ fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_id() {
 #[test]
 fn with_the_first_process_only_others_are_not_recorded() {
     let mut setup = setup();
-    setup.processes = Processes::new(LoadObjects::new(None), true);
+    setup.processes = Processes::new(LoadObjects::recorded(None), true);
     setup.exec(5, (10, 10), "sh");
     setup.apply(
         10,

@@ -1,0 +1,92 @@
+//! Recordings of `perf record` as experiments.
+//!
+//! A `perf.data` file is converted by the steps that `collect` takes with the kernel's rings: the side band becomes
+//! processes, threads and address spaces, samples are unwound and interned, time goes into the same accounting.
+//! What comes out is an experiment, written by the same writer into a folder that is gone once it is open. It has no
+//! OpenMP records, as one of a program whose runtime sends no events: what threads did is read from their stacks.
+//!
+//! Files are of others. Sizes are checked before memory is reserved, records are read one by one, and a
+//! damaged file is shown up to the damage.
+//!
+//! The format is read here and not by a crate: linux-perf-data 0.13 reserves what sizes in the file say, unpacks
+//! without a limit, panics at a build id that is too long, and mistakes PERF_SAMPLE_READ.
+
+mod convert;
+mod event;
+mod file;
+mod sample;
+mod sort;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use experiment::{Experiment, ExperimentError, OpenError};
+use omp_model::analysis::Analysis;
+
+/// Why a file could not be shown, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfDataError {
+    /// The file system refused.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Io(PathBuf, io::Error),
+    /// A kind of file that cannot be shown.
+    #[error("{} cannot be shown: {}", .0.display(), .1)]
+    Refused(PathBuf, String),
+    /// The folder for temporary files is full, or may not be written.
+    #[error("cannot convert {}: {}; set TMPDIR to a folder with more room", .0.display(), .1)]
+    Temporary(PathBuf, String),
+    /// It is an experiment, which cannot be opened.
+    #[error(transparent)]
+    Experiment(#[from] OpenError),
+}
+
+/// Whether a path leads to a file that begins as those of `perf record` do.
+#[must_use]
+pub fn is_perf_data(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    let read =
+        untrusted::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut magic));
+    let magics = [*file::MAGIC, *b"2ELIFREP", *b"PERFFILE"];
+    read.is_ok() && magics.contains(&magic)
+}
+
+/// Reads a file of `perf record`.
+///
+/// # Errors
+/// If nothing of it can be shown.
+pub fn open(path: &Path) -> Result<Experiment, PerfDataError> {
+    let temporary = |why: String| PerfDataError::Temporary(path.to_owned(), why);
+    let folder = tempfile::Builder::new().prefix("parallax-").tempdir();
+    let folder = folder.map_err(|error| temporary(error.to_string()))?;
+    let directory = folder.path().join("perf.er");
+    convert::convert(path, &directory)?;
+    let mut experiment = Experiment::open(&directory)?;
+    // Its record file stays open, and goes with the folder's end.
+    experiment.path = path.to_owned();
+    experiment.name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(experiment)
+}
+
+/// Opens an experiment of `collect`, or a file of `perf record`: the `number`-th of those opened, from 1.
+///
+/// # Errors
+/// If nothing of it can be read.
+pub fn analysis(path: &Path, number: u32) -> Result<Analysis, PerfDataError> {
+    if is_perf_data(path) {
+        Ok(Analysis::of(open(path)?, number))
+    } else {
+        Ok(Analysis::open(path, number, symbolize::from_files)?)
+    }
+}
+
+impl PerfDataError {
+    fn writing(path: &Path, error: &ExperimentError) -> PerfDataError {
+        PerfDataError::Temporary(path.to_owned(), error.to_string())
+    }
+}
