@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use experiment::{Experiment, RECORDS};
-use export::FORMATS;
+use export::{FORMATS, Writer};
 use omp_model::analysis::Analysis;
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::{Inline, ViewMode};
@@ -54,7 +54,14 @@ fn exports(analysis: &Analysis) {
     let sort = SortKey::of_list(&columns);
     let query = Query::new(&settings, all, &[all], columns, sort);
     for format in FORMATS {
-        (format.write)(&query, &mut io::sink()).expect("a sink takes everything");
+        let written = match format.write {
+            Writer::File(write) => write(&query, &mut io::sink()),
+            Writer::Folder { write, .. } => {
+                let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+                write(&query, folder.path())
+            }
+        };
+        written.expect("there is room for everything");
     }
 }
 
