@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{
-    Block, Column, Document, Line, Mark, Role, Row, Style, Table, TablePart, Target, Value,
+    Block, Column, Document, Line, Mark, Role, Row, Style, Table, TablePart, Target, Unit, Value,
 };
 use crate::settings::Compare;
 use crate::text::{self, Layout, address};
@@ -96,7 +96,7 @@ fn table_of(table: &Table, part: &TablePart) -> Json {
     let at = |id: &String| table.columns.iter().position(|column| column.id == *id);
     let shown = part.columns.iter().filter_map(at);
     let shown: Vec<usize> = shown.filter(|&at| !table.columns[at].is_name()).collect();
-    let columns: Vec<Json> = shown.iter().map(|&at| column(&table.columns[at])).collect();
+    let columns: Vec<Json> = shown.iter().map(|&at| column(table, at)).collect();
     let sides = table.rows.iter().map(|row| row.values.len()).max();
     let values: Vec<Vec<Vec<Json>>> = (0..sides.unwrap_or(0))
         .map(|side| {
@@ -176,15 +176,25 @@ fn name<'a>(table: &Table, row: &'a Row) -> &'a str {
     }
 }
 
-fn column(column: &Column) -> Json {
+fn column(table: &Table, at: usize) -> Json {
+    let column = &table.columns[at];
+    // The script writes the unit of seconds itself.
+    let lines = column.heading.iter().map(String::as_str);
+    let lines = lines.filter(|line| column.unit != Unit::Seconds || *line != "sec.");
+    // A text writes a count without decimals, whatever the column's are.
+    let mut values = table.rows.iter().flat_map(|row| &row.values);
+    let is_of_counts = values.all(|values| {
+        let value = values.get(at);
+        value.is_none_or(|it| matches!(it, Value::Count(_)) || it.number().is_none())
+    });
     json!({
         "id": column.id,
         "label": column.label,
         "unit": column.unit.word(),
-        "heading": column.heading.join(" "),
+        "heading": lines.collect::<Vec<_>>().join(" "),
         "value": column.value,
         "percent": column.percent,
-        "decimals": column.decimals,
+        "decimals": if is_of_counts { 0 } else { column.decimals },
         "metric": column.quantity.is_some(),
     })
 }
@@ -222,7 +232,15 @@ fn target(row: &Row) -> Option<Json> {
         Target::Function(name) => Some(json!({ "function": name })),
         Target::Line(place) => Some(json!({ "line": place.line })),
         Target::Construct(construct) => {
-            Some(json!({ "place": construct.location.short(), "detail": construct.detail }))
+            let place = construct.location.short();
+            let named = row.values.first().into_iter().flatten();
+            let mut names = named.filter_map(|value| match value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            });
+            let is_told = names.any(|name| name.ends_with(&place));
+            let place = (!is_told).then_some(place);
+            Some(json!({ "place": place, "detail": construct.detail }))
         }
         Target::Instruction { .. } | Target::Thread(_) | Target::Metric(_) => None,
     }

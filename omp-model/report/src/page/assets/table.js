@@ -79,9 +79,9 @@ function nameCell(table, row, depth) {
   const called = target?.function ?? name;
   const inside = [];
   if (hasNeighbours(called)) {
-    inside.push(el("button", { class: "link", onclick: () => openFunction(called) }, name));
+    inside.push(el("button", { class: "link", title: target?.detail, onclick: () => openFunction(called) }, name));
   } else {
-    inside.push(el("span", {}, name));
+    inside.push(el("span", { title: target?.detail }, name));
   }
   if (tail) inside.push(el("span", { class: "faint" }, tail));
   const place = placeOf(called);
@@ -90,7 +90,7 @@ function nameCell(table, row, depth) {
       class: "link faint", "aria-label": `source of ${name}`, onclick: () => openSource(called),
     }, "source"));
   }
-  if (target?.place) inside.push(el("span", { class: "faint", title: target.detail }, target.place));
+  if (target?.place) inside.push(el("span", { class: "faint" }, target.place));
   const made = el("td", { class: "name" }, ...inside.flatMap((it) => [it, " "]));
   if (depth !== undefined) made.style.paddingInlineStart = `${0.4 + 1.1 * depth}em`;
   return made;
