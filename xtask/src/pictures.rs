@@ -1,7 +1,8 @@
-//! `cargo xtask pictures`: pictures of analyzer's views, made from the program in a real terminal.
+//! `cargo xtask pictures`: pictures of analyzer's views, made from the program in a real terminal, and of
+//! the page's, made by a browser.
 //!
-//! tmux runs it and sends it keys. The screen with its colours becomes an SVG with its own
-//! background, readable on light and on dark pages.
+//! tmux runs analyzer and sends it keys. The screen with its colours becomes an SVG with its own
+//! background, readable on light and on dark pages. Chromium draws the page's views as PNG.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -44,6 +45,20 @@ const PICTURES: [Picture; 5] = [
     },
 ];
 
+/// The views of the page: `docs/pictures/page-VIEW.png`.
+const PAGE: [&str; 10] = [
+    "overview",
+    "timeline",
+    "functions",
+    "callers-callees",
+    "calltree",
+    "flame",
+    "source",
+    "OMP_preg",
+    "Threads",
+    "header",
+];
+
 /// Columns and lines of the terminal.
 const SIZE: (usize, usize) = (120, 30);
 
@@ -57,7 +72,10 @@ pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
     if !works(Command::new("tmux").arg("-V")) {
         return Err("pictures are made in tmux: install it".to_owned());
     }
-    run(cargo().args(["build", "--release", "-p", "analyzer-tui"]))?;
+    if !works(Command::new("chromium").arg("--version")) {
+        return Err("pictures of the page are made by chromium: install it".to_owned());
+    }
+    run(cargo().args(["build", "--release", "-p", "analyzer-tui", "-p", "er-print"]))?;
     match experiment {
         Some(path) => pictures_of(Path::new(path)),
         None => pictures_of(&demo::Recorded::new()?.experiment()),
@@ -73,6 +91,31 @@ fn pictures_of(experiment: &Path) -> Outcome {
         let path = folder.join(format!("{}.svg", picture.name));
         std::fs::write(&path, svg(&cells(&screen), SIZE.0))
             .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+        println!("{}", path.display());
+    }
+    of_page(experiment, &folder)
+}
+
+/// The page's views as a browser draws them, without the folders of paths.
+fn of_page(experiment: &Path, folder: &Path) -> Outcome {
+    let place = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let page = place.path().join("page.html");
+    let mut er_print = Command::new(target().join("release/er_print"));
+    // The experiment goes by its name alone.
+    er_print.current_dir(experiment.parent().unwrap_or(Path::new("/")));
+    er_print.args(["-redact", "-report"]).arg(&page);
+    run(er_print.arg(experiment.file_name().unwrap_or_default()))?;
+    for view in PAGE {
+        let path = folder.join(format!("page-{view}.png"));
+        let mut chromium = Command::new("chromium");
+        chromium.args(["--headless", "--no-sandbox", "--hide-scrollbars"]);
+        chromium.args(["--window-size=1200,700", "--virtual-time-budget=3000"]);
+        chromium.arg(format!("--screenshot={}", path.display()));
+        chromium.arg(format!("file://{}#{view}", page.display()));
+        // A machine without a desktop gets many lines of complaint.
+        if !works(&mut chromium) {
+            return Err(format!("{chromium:?} failed: run it to see why"));
+        }
         println!("{}", path.display());
     }
     Ok(())

@@ -95,7 +95,13 @@ const fn mark(mark: Mark) -> &'static str {
 fn table_of(table: &Table, part: &TablePart) -> Json {
     let at = |id: &String| table.columns.iter().position(|column| column.id == *id);
     let shown = part.columns.iter().filter_map(at);
-    let shown: Vec<usize> = shown.filter(|&at| !table.columns[at].is_name()).collect();
+    // What a text leaves out because no row has it.
+    let says_something = |at: usize| {
+        let mut values = table.rows.iter().flat_map(|row| &row.values);
+        table.style != Style::Sparse || values.any(|it| it.get(at).is_some_and(Value::is_told))
+    };
+    let is_shown = |&at: &usize| !table.columns[at].is_name() && says_something(at);
+    let shown: Vec<usize> = shown.filter(is_shown).collect();
     let columns: Vec<Json> = shown.iter().map(|&at| column(table, at)).collect();
     let sides = table.rows.iter().map(|row| row.values.len()).max();
     let values: Vec<Vec<Vec<Json>>> = (0..sides.unwrap_or(0))

@@ -25,11 +25,11 @@ function views() {
   });
 }
 
-/** Changes what is shown, as a step that the browser's back button undoes. */
+/** Changes what is shown, as a step that the browser's back button undoes. The address names the view. */
 function go(change) {
   Object.assign(state, change);
   const { view, mode, compare, function: name, file, line } = state;
-  history.pushState({ view, mode, compare, function: name, file, line }, "");
+  history.pushState({ view, mode, compare, function: name, file, line }, "", `#${view}`);
   draw();
 }
 
@@ -141,8 +141,13 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+/** The view that the address names; the first where it names none. */
+function addressed() {
+  return decodeURIComponent(location.hash.slice(1)) || "overview";
+}
+
 window.addEventListener("popstate", (event) => {
-  if (event.state) Object.assign(state, event.state);
+  Object.assign(state, event.state ?? { view: addressed() });
   draw();
 });
 window.addEventListener("resize", () => state.repaint?.());
@@ -160,6 +165,7 @@ unpacked().then((found) => {
   state.mode = data.modes.includes(data.mode) ? data.mode : "user";
   state.compare = data.compares[0];
   state.metrics = new Set(data.shown);
+  state.view = addressed();
   const { view, mode, compare } = state;
   history.replaceState({ view, mode, compare }, "");
   draw();
