@@ -9,7 +9,7 @@ use experiment::Experiment;
 use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{Sample, SampleKind, Within};
 
-use crate::convert::{OfCounter, Weighed, evened};
+use crate::convert::counters::{OfCounter, Weighed, evened};
 use crate::event::Event;
 use crate::file::Record;
 use crate::sort::{Held, Sorter};

@@ -1,30 +1,33 @@
 //! Converts a file into an experiment.
 
+pub(crate) mod counters;
+mod header;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use experiment::header::{Counter, Header, Losses, MOST_COUNTERS, Runtime, Sampling};
+use experiment::header::{Counter, Header, Sampling};
 use experiment::ids::{Nanos, ThreadId, ThreadStateId};
 use experiment::losses::{LossKind, Lost};
 use experiment::rows::{LONG, SLICE, Sample, SampleKind, Within};
 use experiment::state::Scheduling;
-use experiment::tables::{Cut, Module, Tables};
+use experiment::tables::{Module, Tables};
 use experiment::{Batch, Writer};
 use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::stream::{Event as StreamEvent, What};
 use processes::records::{self, Fields, Side, SideRecord};
-use processes::stacks::description;
 use processes::{LoadObjects, Processes};
 use rustc_hash::FxHashMap;
 use symbolize::{Files, KernelFunction, SymbolSource, Symbols};
 
+use counters::{OfCounter, Weighed, counters_of, evened};
+
 use crate::PerfDataError;
 use crate::event::{Common, Event};
 use crate::file::{About, Next, PerfFile, Record};
-use crate::sample::{CHAIN_ENDS, Stacks, is_in_kernel};
+use crate::sample::{Stacks, is_in_kernel};
 use crate::sort::{Held, Sorter};
 
 const LOST: u32 = 2;
@@ -38,12 +41,6 @@ const KERNEL_MAP: &[u8] = b"[kernel.kallsyms]";
 /// A row of samples is written once there are so many.
 const WRITTEN_AT: usize = 1 << 18;
 
-/// A sample that was made by a counter, and the events that it stands for.
-pub(crate) struct Weighed {
-    pub(crate) sample: Sample,
-    pub(crate) events: u64,
-}
-
 /// The most mappings of a process, and the most that forks copy in all: the file may say anything. The kernel
 /// allows 65,530 (`vm.max_map_count`).
 const MOST_MAPPINGS: usize = 1 << 16;
@@ -55,15 +52,6 @@ const ROWS_EACH: u64 = 16;
 
 /// A year, the longest time of an experiment, in nanoseconds.
 const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
-
-/// The samples of an event that is no clock.
-pub(crate) struct OfCounter {
-    /// The number of the event.
-    pub(crate) event: usize,
-    /// The name of its metric.
-    pub(crate) name: String,
-    pub(crate) samples: Vec<Weighed>,
-}
 
 /// What is known of a thread on CPUs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -563,200 +551,6 @@ impl<'a> Conversion<'a> {
         self.writer.symbols(&symbols).map_err(failed)?;
         self.writer.finish(&header).map_err(failed)
     }
-
-    fn header(&self, file: &PerfFile, has_trace: bool) -> Header {
-        let about = &file.about;
-        let stacks = &self.stacks;
-        let modified = fs::metadata(self.path).and_then(|it| it.modified()).ok();
-        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let duration = self.latest;
-        let ended = modified.map_or(0.0, |time| time.as_secs_f64());
-        let cuts = Cut::ALL.iter().filter_map(|reason| {
-            let count = stacks.endings.cut[*reason as usize];
-            let count = match reason {
-                Cut::NoUnwindInfo => count - stacks.chains_cut,
-                _ => count,
-            };
-            (count > 0).then(|| (description(*reason).to_owned(), count))
-        });
-        let chains = (stacks.chains_cut > 0).then(|| (CHAIN_ENDS.to_owned(), stacks.chains_cut));
-        let version = match about.version.as_str() {
-            "" => "of an unknown version",
-            version => version,
-        };
-        let clock = self.clock.map(|at| &file.events[at]);
-        Header {
-            perf: Some(version.to_owned()),
-            command: about.command.clone(),
-            host: about.host.clone(),
-            system: format!("Linux {} {}", about.release, about.machine),
-            cpu_model: about.cpu.clone(),
-            cpus: about.cpus,
-            // perf closes the file at its end.
-            started_unix: (ended - Nanos(duration).seconds()).max(0.0),
-            duration_ns: duration.max(1),
-            sampling: Sampling {
-                event: clock.map_or(String::new(), |_| "cpu-clock".to_owned()),
-                period_us: self.clock_period as f64 / 1e3,
-                stack_bytes: file
-                    .events
-                    .iter()
-                    .map(|it| it.stack_bytes)
-                    .max()
-                    .unwrap_or(0),
-                kernel_frames: stacks.has_kernel,
-                switches: self.has_switches,
-                samples: self.clock_samples,
-                cpu_ns: self.on_cpu_ns,
-                ..Sampling::default()
-            },
-            runtimes: self.runtimes(),
-            losses: Losses {
-                lost: self.lost.clone(),
-                omp_late: 0,
-                stacks_complete: stacks.endings.complete,
-                stacks_cut: cuts.chain(chains).collect(),
-                ..Losses::default()
-            },
-            notes: self.notes(file, has_trace),
-            ..Header::default()
-        }
-    }
-
-    fn runtimes(&self) -> Vec<Runtime> {
-        let mapped = self.processes.mapped.iter();
-        let rows = mapped.map(|runtime| Runtime {
-            pid: runtime.pid,
-            path: runtime.path.clone(),
-            build_id: runtime.build_id.clone(),
-            version: String::new(),
-            interface: "none: perf records none, so states come from stacks".to_owned(),
-        });
-        rows.collect()
-    }
-
-    /// What cannot be told, and why.
-    fn notes(&self, file: &PerfFile, has_trace: bool) -> Vec<String> {
-        let mut notes = Vec::new();
-        let mut note = |is: bool, text: String| notes.extend(is.then_some(text));
-        let damage = file.damage.clone().unwrap_or_default();
-        note(
-            file.damage.is_some(),
-            format!("the file is not whole: {damage}; what could be read is shown"),
-        );
-        note(
-            has_trace,
-            "data of a processor's trace (Intel PT, ARM SPE and the like) are left out: only samples are shown".to_owned(),
-        );
-        note(
-            self.clock.is_none(),
-            "no clock was recorded, so events are counted and no seconds are shown: record with -e cpu-clock".to_owned(),
-        );
-        note(
-            self.clock.is_some() && !self.has_switches,
-            "perf recorded no context switches, so time off CPUs is unknown and waits that sleep are missing: record with --switch-events".to_owned(),
-        );
-        note(
-            self.throttled > 0,
-            format!(
-                "the kernel throttled sampling {} times: choose a lower rate",
-                self.throttled
-            ),
-        );
-        note(
-            self.without_cpu,
-            "the samples do not say on which CPU they were taken, and all count for CPU 0: record with --sample-cpu".to_owned(),
-        );
-        note(
-            self.other_abi > 0,
-            format!("{} samples of 32-bit code have no stacks", self.other_abi),
-        );
-        note(
-            self.start.is_none(),
-            "the records have no times: nothing by time can be shown".to_owned(),
-        );
-        note(
-            self.late > 0,
-            format!(
-                "{} records came out of order, and were taken as they came",
-                self.late
-            ),
-        );
-        note(
-            self.left_out > 0,
-            format!("{} records make no sense and are left out", self.left_out),
-        );
-        let sampled = self.counters.iter().filter(|it| !it.samples.is_empty());
-        for counter in sampled.filter(|it| file.events[it.event].period().is_none()) {
-            note(
-                true,
-                format!(
-                    "perf chose the periods of {} itself: its samples were left out or repeated so that each stands for the mean; record with -c for a fixed one",
-                    counter.name
-                ),
-            );
-        }
-        note(
-            self.uncounted > 0,
-            format!(
-                "only {MOST_COUNTERS} events are shown: {} samples of others are left out",
-                self.uncounted
-            ),
-        );
-        notes
-    }
-}
-
-/// The events that are counted, with names that differ.
-fn counters_of(events: &[Event], clock: Option<usize>) -> Vec<OfCounter> {
-    let mut counters: Vec<OfCounter> = Vec::new();
-    for (number, event) in events.iter().enumerate() {
-        if Some(number) == clock || event.is_dummy() || counters.len() == MOST_COUNTERS {
-            continue;
-        }
-        let mut name = event.metric_name(number);
-        if counters.iter().any(|it| it.name == name) {
-            name = format!("{name}-{number}");
-        }
-        counters.push(OfCounter {
-            event: number,
-            name,
-            samples: Vec::new(),
-        });
-    }
-    counters
-}
-
-/// The samples of an event so that each stands for as many events: one of a long period is repeated, one of a short
-/// period left out, and what that adds or drops is made up for at the thread's next one.
-pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample>) {
-    let weighed = &counter.samples;
-    let events: u128 = weighed.iter().map(|it| u128::from(it.events)).sum();
-    let mean = match weighed.len() {
-        0 => u128::from(event.period().unwrap_or(1)),
-        count => (events / count as u128).max(1),
-    };
-    let mut owed = FxHashMap::<ThreadId, i128>::default();
-    let mut samples = Vec::with_capacity(weighed.len());
-    for it in weighed {
-        let owed = owed.entry(it.sample.thread).or_default();
-        *owed += i128::from(it.events);
-        // As many as there are samples on average.
-        let most = 2 * weighed.len() - samples.len().min(2 * weighed.len());
-        let times = (2 * *owed + mean as i128).div_euclid(2 * mean as i128);
-        let times = times.clamp(0, most as i128);
-        *owed -= times * mean as i128;
-        samples.extend(std::iter::repeat_n(it.sample, times as usize));
-    }
-    let row = Counter {
-        name: counter.name.clone(),
-        interval: mean as u64,
-        events: u64::try_from(events).unwrap_or(u64::MAX),
-        counted: 1.0,
-        samples: samples.len() as u64,
-        ..Counter::default()
-    };
-    (row, samples)
 }
 
 /// The files as they are now; the kernel's names only if it is the one that was recorded, where it was then.
