@@ -37,7 +37,7 @@ impl Recording {
         fs::create_dir_all(&place).expect("the target folder is ours");
         let source = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../fixtures/programs/cases/uneven.c"
+            "/programs/uneven.c"
         );
         let compiler = compiler(family);
         let mut build = Command::new(&compiler.path);
