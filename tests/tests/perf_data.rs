@@ -35,10 +35,7 @@ impl Recording {
     fn of(family: Family, name: &str, options: &[&str]) -> Recording {
         let place = folder().join(format!("perf-data/{name}-{}", std::process::id()));
         fs::create_dir_all(&place).expect("the target folder is ours");
-        let source = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/programs/uneven.c"
-        );
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/uneven.c");
         let compiler = compiler(family);
         let mut build = Command::new(&compiler.path);
         build.current_dir(&place);
