@@ -5,8 +5,8 @@
 //! The linker binds each function to its newest version in the C library of the machine that builds, and
 //! the dynamic linker of an older system refuses to load the result. Only some thirty functions that are
 //! called have a version newer than the floors, and most of those only because they moved from
-//! `libpthread` and `libdl` into `libc`. So the linker is given these two libraries as they were ([`FORMER`]),
-//! and `floor.c` defines the rest. Every build has the floors, by whichever linker, and no old system or
+//! `libpthread` and `libdl` into `libc`, the others are of `libm`. So the linker is given these libraries as they
+//! were ([`FORMER`]), and `floor.c` defines the rest. Every build has the floors, by whichever linker, and no old system or
 //! second toolchain is needed to build a release. `cargo xtask test` checks what was built, and names a
 //! function that is missing here.
 //!
@@ -15,7 +15,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// A library that is a part of `libc` since glibc 2.34.
+/// A library as it was when its functions had their old versions: since glibc 2.34 it is a part of `libc`,
+/// but for `libm`.
 struct Former {
     /// The name by which it is linked, and by which programs name it.
     name: &'static str,
@@ -24,10 +25,10 @@ struct Former {
     functions: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The former libraries. Newer systems have them without functions, for programs that name them; the
+/// The former libraries. Newer systems have the first two without functions, for programs that name them; the
 /// functions are then found in `libc`, which has their old versions. Until glibc 2.29 a function was
 /// found only in the library that the program names with it: jumps to the old versions in `libc` would not do.
-const FORMER: [Former; 2] = [
+const FORMER: [Former; 3] = [
     Former {
         name: "libdl.so",
         soname: "libdl.so.2",
@@ -56,6 +57,14 @@ const FORMER: [Former; 2] = [
             ("GLIBC_2.12", &["pthread_setname_np"]),
         ],
     },
+    Former {
+        name: "libm.so",
+        soname: "libm.so.6",
+        functions: &[(
+            "GLIBC_2.2.5",
+            &["cos", "log", "log10", "log2", "pow", "sin", "sincos", "tan"],
+        )],
+    },
 ];
 
 /// For a package's build script: links its programs for glibc 2.28.
@@ -79,7 +88,7 @@ fn link(targets: &str, macros: &[(&str, &str)]) {
     }
     let mut build = cc::Build::new();
     build.cargo_metadata(false).pic(true).debug(false);
-    // The folder is searched for `-lpthread` and `-ldl` of Rust's standard library before the system's.
+    // The folder is searched for `-lpthread`, `-ldl` and `-lm` of Rust's standard library before the system's.
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     for library in &FORMER {
         library.make(&folder, &build);

@@ -15,11 +15,12 @@ const FLOOR_OF_LIBRARY: u32 = 17;
 const FLOOR_OF_PROGRAMS: u32 = 28;
 
 /// The libraries that every system has, besides the C library's own.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "ld-linux-x86-64.so.2",
     "libc.so.6",
     "libdl.so.2",
     "libgcc_s.so.1",
+    "libm.so.6",
     "libpthread.so.0",
 ];
 
