@@ -81,6 +81,26 @@ function ticksOf(from, to, width) {
   return ticks.map((at) => [at, `${(at / 1e9).toFixed(Math.min(9, decimals))} s`]);
 }
 
+/**
+ * The activity of most of some columns, the sum of their parts on a CPU, and in how many the thread lived.
+ * `counts` has a place for each activity, all zero.
+ */
+function mostOf(main, running, first, last, counts) {
+  let [best, runs, lived] = [-1, 0, 0];
+  for (let at = first; at < last; at++) {
+    const activity = main[at];
+    if (activity < 0) continue;
+    counts[activity]++;
+    lived++;
+    runs += running[at];
+    if (best < 0 || counts[activity] > counts[best]) best = activity;
+  }
+  for (let at = first; at < last; at++) {
+    if (main[at] >= 0) counts[main[at]] = 0;
+  }
+  return [best, runs, lived];
+}
+
 const LABEL = 190;
 const SCHEDULING = ["on a CPU", "waiting for a CPU", "asleep", "its virtual CPU taken away"];
 
@@ -88,7 +108,7 @@ function drawTimeline() {
   const known = timelineData();
   const { threads, end } = known;
   const view = state.timeline ??= { from: 0, to: end, row: 0, time: undefined };
-  const colours = data.timeline.activities.map(([, , colour]) => pixel(colour));
+  const colours = Uint32Array.from(data.timeline.activities, ([, , colour]) => pixel(colour));
   const canvas = el("canvas", {
     tabindex: 0, role: "application",
     "aria-label": "Timeline: + and - zoom, arrow keys move the cursor, shift and arrow keys the view, 0 shows all",
@@ -109,27 +129,25 @@ function drawTimeline() {
     const words = new Uint32Array(pixels.data.buffer);
     const span = (view.to - view.from) / width;
     const onCpu = pixel(isDark() ? "#dddddd" : "#333333");
-    threads.forEach((thread, row) => {
+    // The first column of the grid under each pixel, which is the same for all threads.
+    const columns = data.timeline.columns;
+    const firsts = Int32Array.from({ length: width + 1 }, (_, x) =>
+      Math.min(columns - 1, Math.floor((view.from + x * span) / known.step)));
+    const counts = new Uint16Array(colours.length);
+    threads.forEach(({ main, running, ...thread }, row) => {
       const base = row * 2 * width;
-      const put = (x, activity, runs) => {
-        words[base + x] = colours[activity];
-        words[base + width + x] = runs ? onCpu : 0;
-      };
-      const counts = new Uint16Array(colours.length);
       for (let x = 0; x < width; x++) {
-        const first = Math.floor((view.from + x * span) / known.step);
-        const last = Math.max(first + 1, Math.min(thread.main.length, Math.floor((view.from + (x + 1) * span) / known.step)));
-        counts.fill(0);
-        let [best, runs, lived] = [-1, 0, 0];
-        for (let at = first; at < last; at++) {
-          const activity = thread.main[at];
-          if (activity === undefined || activity < 0) continue;
-          counts[activity]++;
-          lived++;
-          runs += thread.running[at];
-          if (best < 0 || counts[activity] > counts[best]) best = activity;
+        const first = firsts[x];
+        const last = Math.max(first + 1, firsts[x + 1]);
+        let best = main[first];
+        let runs = running[first];
+        let lived = 1;
+        if (last > first + 1) {
+          [best, runs, lived] = mostOf(main, running, first, last, counts);
         }
-        if (best >= 0) put(x, best, runs >= 50 * lived);
+        if (best < 0) continue;
+        words[base + x] = colours[best];
+        words[base + width + x] = runs >= 50 * lived ? onCpu : 0;
       }
       // Where a column of the grid is wider than a pixel, exact intervals lie over it.
       if (span >= known.step) return;
@@ -137,7 +155,8 @@ function drawTimeline() {
         if (thread.ends[at] - thread.starts[at] < span / 2) continue;
         const first = Math.max(0, Math.round((thread.starts[at] - view.from) / span));
         const last = Math.min(width, Math.max(first + 1, Math.round((thread.ends[at] - view.from) / span)));
-        for (let x = first; x < last; x++) put(x, thread.activities[at], thread.scheduling[at] === 0);
+        words.fill(colours[thread.activities[at]], base + first, base + last);
+        words.fill(thread.scheduling[at] === 0 ? onCpu : 0, base + width + first, base + width + last);
       }
     });
     image.getContext("2d").putImageData(pixels, 0, 0);
