@@ -111,7 +111,8 @@ pub(super) fn rows<K: Copy + Eq + Hash>(
         pending.extend(children.map(|(from_last, child)| (child, depth + 1, from_last == 0)));
     }
     CallTree {
-        left_out: tree.len() - rows.len(),
+        // Without a bound, nodes that are no rows are those without time that folding leaves.
+        left_out: smaller.map_or(0, |_| tree.len() - rows.len()),
         rows,
         smaller: smaller.unwrap_or(0.0),
     }

@@ -324,6 +324,11 @@ fn repeated_frames_stand_once_in_the_call_tree() {
         "3 add 2",
     ];
     assert_eq!(tree_lines(&test), expected);
+    // What folding leaves without time, here `a` below `b`, is no row that is missing.
+    let mut test = TestProfile::new();
+    test.add(&["main", "a", "b", "a", "b", "leaf"], state, 4.0);
+    let tree = calltree(&test.profile, &test.names(), &by_total());
+    assert_eq!((tree.rows.len(), tree.left_out), (5, 0));
 }
 
 #[test]
