@@ -1,5 +1,6 @@
 //! The state of a run: experiments, settings, output.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
 
@@ -238,10 +239,13 @@ impl<'a> Session<'a> {
 
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
-        let mut document = document.clone();
-        average(&mut document);
+        // A call tree is large: it is copied only to be changed.
+        let mut document = Cow::Borrowed(document);
+        if self.groups().have_several() {
+            average(document.to_mut());
+        }
         if self.settings.least_percent > 0.0 {
-            prune(&mut document, self.settings.least_percent);
+            prune(document.to_mut(), self.settings.least_percent);
         }
         let report = match self.settings.print {
             PrintMode::Text => match (self.settings.layout, self.screen()) {

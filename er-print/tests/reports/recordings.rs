@@ -194,7 +194,7 @@ fn a_check_of_each_line_names_those_that_became_slower() {
     assert_eq!(ended.code, Some(1));
     expect![[r#"
         FAIL e.total(each line) <= 1.05 * base: 1 of 3 lines of 1 % or more
-          2.010 s, limit 1.050 s, ± 0.278 s by chance: slower, line 1 in "foo.c"
+          2.010 s, limit 1.050 s, ± 0.243 s by chance: slower, line 1 in "foo.c"
     "#]]
     .assert_eq(&ended.stdout);
     let ended = on(

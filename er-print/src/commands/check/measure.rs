@@ -181,11 +181,13 @@ impl Measured {
                 times,
             },
         ];
-        let all = |list: &List| self.seconds(&list.total, self.quantity);
-        let all: Vec<f64> = self.tested.iter().map(all).collect();
+        let lists = || self.tested.iter().chain(&self.base);
+        let each: Vec<f64> = lists().map(value).collect();
+        let whole = lists().map(|list| self.seconds(&list.total, self.quantity));
+        let whole: Vec<f64> = whole.collect();
         let least = match self.quantity {
             Quantity::Time(_, metric) if metric.is_time() => {
-                of_sampling(own.max(mean(&bases)), mean(&all), self.period)
+                of_sampling(mean(&each), mean(&whole), self.period)
             }
             _ => 0.0,
         };
