@@ -51,7 +51,7 @@ impl Kind {
     }
 
     /// The same of a compared experiment, under the names that all share.
-    pub fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
+    pub(crate) fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
         match self {
             Kind::Functions => shared.functions(side, request),
             Kind::Lines => shared.lines(side, request),
@@ -91,7 +91,7 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Document {
 }
 
 /// The lists of all sides joined by name, `<Total>` first.
-pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
+pub fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
     let request = &query.request;
     let lists = query.by_side(
         |source| kind.list(source, request),

@@ -1,13 +1,14 @@
 //! The values of a condition in the recordings of the side that it tests and of the base.
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
-use omp_model::views::compare::Shared;
 use omp_model::views::compare::groups::{Term, chance, mean, of_sampling};
-use omp_model::views::functions::List;
+use omp_model::views::compare::join::Joined;
 use omp_model::views::{ListRow, Request};
 use report::find::{self, Named};
-use report::functions::{Kind, seconds};
+use report::functions::{Kind, joined, seconds};
 use report::query::Source;
+use report::settings::Compare;
+use report::{Query, Settings};
 
 use super::condition::{Condition, Limit, Subject};
 use crate::open_experiment::OpenExperiment;
@@ -21,16 +22,17 @@ const LEVEL: f64 = 0.01;
 /// the more rows are tested, the larger is a change that chance does not explain.
 const LEAST: f64 = 0.01;
 
-/// The lists that a condition is about.
+/// The rows that a condition is about.
 pub(super) struct Measured {
     request: Request,
     pub(super) quantity: Quantity,
-    /// Of each recording of the tested side.
-    tested: Vec<List>,
-    /// Of each recording of the base.
-    base: Vec<List>,
-    /// The name of the function that is asked for.
-    function: Option<String>,
+    /// By recording: first those of the tested side, then those of the base. The row of everything is the
+    /// first.
+    rows: Vec<Joined<ListRow>>,
+    /// The number of recordings of the tested side.
+    tested: usize,
+    /// The row that is asked for.
+    subject: usize,
     /// Seconds that a sample stands for.
     period: f64,
 }
@@ -57,137 +59,116 @@ impl Measured {
         tested: &[&OpenExperiment],
         base: &[&OpenExperiment],
     ) -> Result<Measured, Stop> {
-        let (quantity, request) = asked(condition, tested[0])?;
-        let experiments = tested.iter().chain(base);
-        let sources: Vec<Source<'_>> = experiments
-            .clone()
-            .map(|it| it.source(&session.settings))
-            .collect();
+        let (sort, request) = asked(condition, tested[0])?;
+        let settings = Settings {
+            compare: Compare::On,
+            ..session.settings.shown.clone()
+        };
+        let experiments = || tested.iter().chain(base);
+        let sources = experiments().map(|it| it.source(&settings));
+        let sources: Vec<Source<'_>> = sources.collect();
+        let mut query = Query::new(&settings, sources[0], &sources, Vec::new(), sort);
+        query.request = request.clone();
         let kind = match condition.subject {
             Subject::EachLine => Kind::Lines,
             _ => Kind::Functions,
         };
-        let named = match &condition.subject {
-            Subject::Function(name) => Some(Named {
-                name: name.clone(),
-                number: None,
-            }),
-            _ => None,
+        let rows = joined(&query, kind);
+        let subject = match &condition.subject {
+            Subject::Function(name) => {
+                let named = Named {
+                    name: name.clone(),
+                    number: None,
+                };
+                let name = if query.is_comparison() {
+                    find::shared(&query, &query.shared(), &named)?
+                } else {
+                    let list = kind.list(&query.all, &request);
+                    find::function(&query.all.names(), &list, &named)?
+                        .name
+                        .clone()
+                };
+                rows.iter().position(|row| row.name == name).unwrap_or(0)
+            }
+            _ => 0,
         };
-        let own = |source: &Source<'_>| Kind::Functions.list(source, &request);
-        let (mut lists, function) = if let [only] = sources.as_slice() {
-            let list = kind.list(only, &request);
-            let row = named.map(|named| find::function(&only.names(), &own(only), &named).cloned());
-            (vec![list], row.transpose()?.map(|row| row.name))
-        } else {
-            let sides = sources.iter().map(|it| (it.profile(), it.names()));
-            let shared = Shared::new(&sides.collect::<Vec<_>>());
-            let function = named.map(|named| {
-                let tested = sources[..tested.len()].iter().enumerate();
-                let mut found = tested.map(|(side, source)| -> Result<String, report::Error> {
-                    let list = own(source);
-                    let row = find::function(&source.names(), &list, &named)?;
-                    Ok(shared.name_of(side, &row.name).to_owned())
-                });
-                // A recording may lack a function that has little time.
-                let first = found.next();
-                first.into_iter().chain(found).reduce(Result::or)
-            });
-            let function = function.flatten().transpose()?;
-            let lists = (0..sources.len()).map(|side| kind.shared(&shared, side, &request));
-            (lists.collect(), function)
-        };
-        let base = lists.split_off(tested.len());
-        let periods = experiments.map(|it| it.experiment.header.sampling.period_us / 1e6);
+        let periods = experiments().map(|it| it.experiment.header.sampling.period_us / 1e6);
         Ok(Measured {
             request,
-            quantity,
-            tested: lists,
-            base,
-            function,
+            quantity: sort.quantity,
+            rows,
+            tested: tested.len(),
+            subject,
             period: periods.fold(0.0, f64::max),
         })
     }
 
     /// The verdict about the program, or the function that is asked for.
     pub(super) fn verdict(&self, condition: &Condition) -> Verdict {
-        match &self.function {
-            None => self.of_row(condition, LEVEL, |list| Some(&list.total)),
-            Some(name) => self.of_name(condition, LEVEL, name),
-        }
+        self.of_row(condition, LEVEL, &self.rows[self.subject])
     }
 
     /// The verdicts about each row that matters, by name. Together they fail by chance as rarely as one
     /// condition.
     pub(super) fn each(&self, condition: &Condition) -> Vec<(&str, Verdict)> {
-        let lists = || self.tested.iter().chain(&self.base);
-        let matters = |(list, row): &(&List, &ListRow)| {
-            let all = self.seconds(&list.total, self.quantity);
-            self.seconds(row, self.quantity) >= LEAST * all && all > 0.0
+        let Some((total, rows)) = self.rows.split_first() else {
+            return Vec::new();
         };
-        let rows = lists().flat_map(|list| list.rows.iter().map(move |row| (list, row)));
-        let mut names: Vec<&str> = rows
-            .filter(matters)
-            .map(|(_, row)| row.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let level = LEVEL / names.len().max(1) as f64;
-        let verdicts = names.into_iter();
-        verdicts
-            .map(|name| (name, self.of_name(condition, level, name)))
+        let whole = self.values(total, self.quantity);
+        let matters = |row: &&Joined<ListRow>| {
+            let values = self.values(row, self.quantity).into_iter();
+            let mut parts = values.zip(&whole);
+            parts.any(|(value, whole)| value >= LEAST * whole && *whole > 0.0)
+        };
+        let rows: Vec<&Joined<ListRow>> = rows.iter().filter(matters).collect();
+        let level = LEVEL / rows.len().max(1) as f64;
+        let verdict = |row: &&'_ Joined<ListRow>| self.of_row(condition, level, row);
+        rows.iter()
+            .map(|row| (row.name.as_str(), verdict(row)))
             .collect()
     }
 
     /// Whether it is known how recordings vary.
     pub(super) fn knows_chance(&self) -> bool {
-        self.tested.len() > 1 || self.base.len() > 1
+        let recordings = self.rows.first().map_or(0, |total| total.rows.len());
+        self.tested > 1 || recordings > self.tested + 1
     }
 
-    fn of_name(&self, condition: &Condition, level: f64, name: &str) -> Verdict {
-        let row = |list: &'_ List| list.rows.iter().position(|row| row.name == name);
-        self.of_row(condition, level, |list| Some(&list.rows[row(list)?]))
+    /// A row's values by recording; what a recording lacks took no time in it.
+    fn values(&self, row: &Joined<ListRow>, quantity: Quantity) -> Vec<f64> {
+        let value = |row: &Option<ListRow>| {
+            let row = row.as_ref();
+            row.map_or(0.0, |row| seconds(&self.request, row, quantity))
+        };
+        row.rows.iter().map(value).collect()
     }
 
-    /// The verdict about a row of each list; what a recording lacks took no time in it.
-    fn of_row(
-        &self,
-        condition: &Condition,
-        level: f64,
-        row: impl Fn(&List) -> Option<&ListRow>,
-    ) -> Verdict {
-        let value = |list: &List| row(list).map_or(0.0, |row| self.seconds(row, self.quantity));
-        let values: Vec<f64> = self.tested.iter().map(value).collect();
-        let totals: Vec<f64> = self.tested.iter().map(|list| self.total(list)).collect();
-        let bases: Vec<f64> = self.base.iter().map(value).collect();
-        let (own, total) = (mean(&values), mean(&totals));
+    fn of_row(&self, condition: &Condition, level: f64, row: &Joined<ListRow>) -> Verdict {
+        let all = self.values(row, self.quantity);
+        let whole = self.values(&self.rows[0], self.quantity);
+        let totals = self.totals();
+        let (values, bases) = all.split_at(self.tested);
+        let (own, total) = (mean(values), mean(&totals[..self.tested]));
         let (limit, differences, times) = match condition.limit {
-            Limit::Number(number) => (number, values, 0.0),
+            Limit::Number(number) => (number, values.to_vec(), 0.0),
             Limit::Percent(percent) => {
                 let share = percent / 100.0;
                 let pairs = values.iter().zip(&totals);
                 let differences = pairs.map(|(value, total)| value - share * total);
                 (share * total, differences.collect(), 0.0)
             }
-            Limit::OfBase(times) => (times * mean(&bases), values, times),
+            Limit::OfBase(times) => (times * mean(bases), values.to_vec(), times),
         };
         let terms = [
             Term {
                 runs: &differences,
                 times: 1.0,
             },
-            Term {
-                runs: if times == 0.0 { &[] } else { &bases },
-                times,
-            },
+            Term { runs: bases, times },
         ];
-        let lists = || self.tested.iter().chain(&self.base);
-        let each: Vec<f64> = lists().map(value).collect();
-        let whole = lists().map(|list| self.seconds(&list.total, self.quantity));
-        let whole: Vec<f64> = whole.collect();
         let least = match self.quantity {
             Quantity::Time(_, metric) if metric.is_time() => {
-                of_sampling(mean(&each), mean(&whole), self.period)
+                of_sampling(mean(&all), mean(&whole), self.period)
             }
             _ => 0.0,
         };
@@ -202,22 +183,18 @@ impl Measured {
         }
     }
 
-    fn seconds(&self, row: &ListRow, quantity: Quantity) -> f64 {
-        seconds(&self.request, row, quantity)
-    }
-
-    /// All thread time, or all events of the counter.
-    fn total(&self, list: &List) -> f64 {
+    /// All thread time, or all events of the counter, by recording.
+    fn totals(&self) -> Vec<f64> {
         let whole = match self.quantity {
             Quantity::Time(_, metric) if metric.is_counter() => metric,
             _ => Metric::Total,
         };
-        self.seconds(&list.total, Quantity::Time(Flavour::Exclusive, whole))
+        self.values(&self.rows[0], Quantity::Time(Flavour::Exclusive, whole))
     }
 }
 
-/// The quantity that is limited, and what lists have to have.
-fn asked(condition: &Condition, first: &OpenExperiment) -> Result<(Quantity, Request), Stop> {
+/// The quantity that is limited, as a key of sorting, and what lists have to have.
+fn asked(condition: &Condition, first: &OpenExperiment) -> Result<(SortKey, Request), Stop> {
     let key = SortKey::parse(&condition.metric, first.available())
         .map_err(|error| Stop::Usage(error.to_string()))?;
     let Quantity::Time(_, metric) = key.quantity else {
@@ -236,5 +213,5 @@ fn asked(condition: &Condition, first: &OpenExperiment) -> Result<(Quantity, Req
         metrics: vec![metric, Metric::Total],
         sort: key,
     };
-    Ok((key.quantity, request))
+    Ok((key, request))
 }
