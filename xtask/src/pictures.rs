@@ -46,7 +46,7 @@ const PICTURES: [Picture; 5] = [
 ];
 
 /// The views of the page: `docs/pictures/page-VIEW.png`.
-const PAGE: [&str; 10] = [
+const PAGE: [&str; 12] = [
     "overview",
     "timeline",
     "functions",
@@ -55,6 +55,8 @@ const PAGE: [&str; 10] = [
     "flame",
     "source",
     "OMP_preg",
+    "OMP_loop",
+    "OMP_lock",
     "Threads",
     "header",
 ];
