@@ -1,0 +1,258 @@
+//! What `collect -r` found in a run, as an experiment stores it: the file [`FILE`].
+//!
+//! All names are resolved, so a reader needs neither the program nor its debug information. The
+//! checkers write it, `report` makes documents of it. Nothing here knows how a finding was made.
+
+use serde::{Deserialize, Serialize};
+
+/// The name of the file in the experiment's folder.
+pub const FILE: &str = "findings.json";
+
+/// The version of the file's form. A reader refuses another one.
+pub const VERSION: u32 = 1;
+
+/// Everything that `collect -r` found, and how much of the program it saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What was looked for: the words of `collect -r`, without `all`.
+    pub checks: Vec<Check>,
+    /// How much of the program the checks saw.
+    pub coverage: Coverage,
+    /// Accesses of two strands to one variable without an order between them. The most certain
+    /// first, then by count.
+    pub races: Vec<Race>,
+    /// Cycles of waits for locks, and barriers that a thread never reaches.
+    pub deadlocks: Vec<Deadlock>,
+    /// Calls and constructs that the OpenMP specification forbids.
+    pub misuse: Vec<Misuse>,
+    /// Reads of memory that nothing has written.
+    pub uninitialised: Vec<Uninitialised>,
+}
+
+/// A kind of error that `collect -r` looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    /// `-r race`.
+    Race,
+    /// `-r deadlock`, and misuse with it.
+    Deadlock,
+    /// `-r init`.
+    Init,
+}
+
+/// How much of the program was seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Accesses that were recorded.
+    pub accesses: u64,
+    /// Threads that recorded.
+    pub threads: u64,
+    /// Seconds that threads waited, in sum, because their ring was full.
+    pub waited: f64,
+    /// Load objects whose code was executed by the program and is not instrumented.
+    pub uninstrumented: Vec<String>,
+    /// Sentences about what was not checked, such as a checker that ended early.
+    pub losses: Vec<String>,
+}
+
+/// One pair of lines that race for one variable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Race {
+    /// How certain it is.
+    pub class: Class,
+    /// What is accessed.
+    pub variable: Variable,
+    /// How many pairs of unordered accesses were found; at least 1.
+    pub count: u64,
+    /// The two accesses. A write comes before a read; of two of a kind, the one on the lower line.
+    pub accesses: [Access; 2],
+    /// What to do about it, if the accesses prove it: one sentence.
+    pub advice: Option<String>,
+}
+
+/// How certain a race is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Class {
+    /// No order and no common lock: certain for this input.
+    #[serde(rename = "race")]
+    Race,
+    /// Ordered in this run only by a lock's or a flag's hand-over.
+    #[serde(rename = "order by chance")]
+    OrderByChance,
+}
+
+/// A piece of memory in the program's own words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// Name with its element or field, such as `a[17]`, `p.next`; `None` if nothing names it.
+    pub name: Option<String>,
+    /// The address of one instance, in the recorded process.
+    pub address: u64,
+    /// The size of the access in bytes.
+    pub size: u64,
+    /// The size of the whole variable or block in bytes; 0 if unknown.
+    pub whole: u64,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where memory comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Unknown.
+    #[default]
+    Unknown,
+    /// A global or static variable, declared here.
+    Global(Declaration),
+    /// A thread's copy of a threadprivate variable, declared here.
+    Thread(Declaration),
+    /// A variable of a function, declared here.
+    Stack(Declaration),
+    /// A heap block, and the stack of its allocation, innermost frame first.
+    Heap(Vec<Frame>),
+}
+
+/// The place of a declaration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// The function that declares it; empty for globals.
+    pub function: String,
+    /// Source file as the debug information names it; empty if unknown.
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function's name as reports show it; the program's own name for it, not the compiler's
+    /// for an outlined body, in user stacks.
+    pub function: String,
+    /// Source file as the debug information names it; empty if unknown.
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+}
+
+/// One side of a race.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Access {
+    /// Its kind.
+    pub kind: Kind,
+    /// User mode: innermost frame first, down to `main`. The first frame is the access.
+    pub stack: Vec<Frame>,
+    /// Machine mode: innermost frame first, down to the thread's first frame.
+    pub machine_stack: Vec<Frame>,
+    /// The constructs around it, innermost first.
+    pub constructs: Vec<Construct>,
+    /// The number of the thread in its team.
+    pub thread: u32,
+    /// What ran without synchronisation, in words: `iterations 0 to 499`, `task created at f.c:12`.
+    pub strand: String,
+    /// Names of the locks held.
+    pub locks: Vec<String>,
+}
+
+/// The kind of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    #[serde(rename = "read")]
+    Read,
+    #[serde(rename = "write")]
+    Write,
+    #[serde(rename = "atomic read")]
+    AtomicRead,
+    #[serde(rename = "atomic write")]
+    AtomicWrite,
+}
+
+/// An OpenMP construct.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Construct {
+    /// Such as `parallel`, `for`, `task`.
+    pub name: String,
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+}
+
+/// A cycle of waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deadlock {
+    /// The program hung in it; else it is possible with other timing.
+    pub happened: bool,
+    /// Its edges: each thread holds one and wants the next.
+    pub edges: Vec<Edge>,
+    /// What it is, in one sentence.
+    pub detail: String,
+}
+
+/// A thread that holds one thing and waits for another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Edge {
+    /// The number of the thread in its team.
+    pub thread: u32,
+    /// The lock that it holds; empty if it holds none, as at a barrier.
+    pub holds: String,
+    /// The stack of the call by which it took that lock, innermost first.
+    pub held: Vec<Frame>,
+    /// The lock or barrier that it wants.
+    pub wants: String,
+    /// The stack of the call by which it waits, innermost first.
+    pub wanted: Vec<Frame>,
+}
+
+/// Something that the specification forbids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Misuse {
+    /// What kind, in a few words: `lock released by another thread`.
+    pub kind: String,
+    /// What happened, in one sentence with names and places.
+    pub detail: String,
+    /// Where, innermost frame first.
+    pub stack: Vec<Frame>,
+    /// How often; at least 1.
+    pub count: u64,
+}
+
+/// Reads of memory that nothing has written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uninitialised {
+    /// What is read.
+    pub variable: Variable,
+    /// User mode: where, innermost frame first.
+    pub stack: Vec<Frame>,
+    /// The constructs around it, innermost first.
+    pub constructs: Vec<Construct>,
+    /// How often; at least 1.
+    pub count: u64,
+}
+
+impl Findings {
+    /// The content of the file, as JSON.
+    ///
+    /// # Errors
+    /// Those of the JSON writer.
+    pub fn to_json(&self) -> Result<Vec<u8>, String> {
+        serde_json::to_vec_pretty(self).map_err(|error| error.to_string())
+    }
+
+    /// Reads the content of the file.
+    ///
+    /// # Errors
+    /// A phrase that says what is wrong with it.
+    pub fn from_json(text: &[u8]) -> Result<Findings, String> {
+        let findings: Findings =
+            serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if findings.version == VERSION {
+            Ok(findings)
+        } else {
+            Err(format!("version {} is not known", findings.version))
+        }
+    }
+}
