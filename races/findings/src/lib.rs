@@ -247,8 +247,7 @@ impl Findings {
     /// # Errors
     /// A phrase that says what is wrong with it.
     pub fn from_json(text: &[u8]) -> Result<Findings, String> {
-        let findings: Findings =
-            serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let findings: Findings = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if findings.version == VERSION {
             Ok(findings)
         } else {

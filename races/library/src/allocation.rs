@@ -1,0 +1,228 @@
+//! The allocator: where blocks come from, and when their memory may be another's.
+//!
+//! Each function passes the call on. A block's number is taken after it is there and before it is
+//! given back, so that the blocks at one address are in order.
+#![allow(unsafe_code)]
+
+use std::arch::naked_asm;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use race_stream::record::{Checks, Event};
+
+use crate::next::Next;
+use crate::{process, tls};
+
+static MALLOC: Next = Next::new(c"malloc");
+static CALLOC: Next = Next::new(c"calloc");
+static REALLOC: Next = Next::new(c"realloc");
+static FREE: Next = Next::new(c"free");
+static MEMALIGN: Next = Next::new(c"memalign");
+static ALIGNED: Next = Next::new(c"aligned_alloc");
+static POSIX: Next = Next::new(c"posix_memalign");
+
+/// Memory for calls that come while the next library's functions are looked up: the loader may
+/// allocate. It is never given back.
+static FIRST: First = First {
+    bytes: [const { AtomicUsize::new(0) }; FIRST_WORDS],
+    used: AtomicUsize::new(0),
+};
+const FIRST_WORDS: usize = 1 << 13;
+
+#[repr(align(16))]
+struct First {
+    bytes: [AtomicUsize; FIRST_WORDS],
+    used: AtomicUsize,
+}
+
+impl First {
+    /// Zeroed memory of `size` bytes, aligned to 16; NULL if there is no more.
+    fn take(&self, size: usize) -> *mut c_void {
+        let words = size.div_ceil(16).saturating_mul(2);
+        let at = self.used.fetch_add(words, Relaxed);
+        match at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
+            true => self.bytes.as_ptr().wrapping_add(at) as *mut c_void,
+            false => null_mut(),
+        }
+    }
+
+    fn has(&self, block: *const c_void) -> bool {
+        self.bytes.as_ptr_range().contains(&block.cast())
+    }
+}
+
+/// Looks for `next`, but not while it is already being looked for by this thread.
+fn address(next: &'static Next) -> Option<usize> {
+    use std::sync::atomic::AtomicI32;
+    static SEEKER: AtomicI32 = AtomicI32::new(0);
+    if let Some(found) = next.found() {
+        return Some(found);
+    }
+    // SAFETY: takes nothing, and cannot fail.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+    if SEEKER.load(Relaxed) == thread {
+        return None;
+    }
+    SEEKER.store(thread, Relaxed);
+    let found = next.address();
+    SEEKER.store(0, Relaxed);
+    found
+}
+
+/// Whether blocks are told of.
+#[inline]
+fn is_told() -> bool {
+    process::checks().0 & !Checks::DEADLOCK.0 != 0
+}
+
+#[inline]
+fn allocated(block: *mut c_void, bytes: usize, code: u64) -> *mut c_void {
+    if !block.is_null() && is_told() {
+        // SAFETY: `f` below calls neither the program nor a runtime.
+        let thread = unsafe { tls::existing() };
+        thread.map(|thread| {
+            thread.enter(|thread| {
+                let context = thread.context();
+                thread.unordered_event(&Event::Alloc {
+                    address: block as u64,
+                    bytes: bytes as u64,
+                    code,
+                    context,
+                });
+            })
+        });
+    }
+    block
+}
+
+#[inline]
+fn given_back(block: *mut c_void, code: u64) {
+    if !block.is_null() && is_told() {
+        // SAFETY: as in `allocated`.
+        let thread = unsafe { tls::existing() };
+        thread.map(|thread| {
+            thread.enter(|thread| {
+                let context = thread.context();
+                thread.event(&Event::Free {
+                    address: block as u64,
+                    code,
+                    context,
+                });
+            })
+        });
+    }
+}
+
+/// Calls the function at an address, of this type.
+macro_rules! call {
+    ($address:expr, fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        // SAFETY: the next library's function of that name, with the program's arguments.
+        unsafe {
+            std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>($address)(
+                $($argument),*
+            )
+        }
+    }};
+}
+
+pub(crate) extern "C" fn plain(size: usize, code: u64) -> *mut c_void {
+    match address(&MALLOC) {
+        Some(next) => allocated(call!(next, fn(usize) -> *mut c_void, size), size, code),
+        None => FIRST.take(size),
+    }
+}
+
+extern "C" fn zeroed(count: usize, size: usize, code: u64) -> *mut c_void {
+    match address(&CALLOC) {
+        Some(next) => {
+            let block = call!(next, fn(usize, usize) -> *mut c_void, count, size);
+            allocated(block, count.wrapping_mul(size), code)
+        }
+        None => FIRST.take(count.saturating_mul(size)),
+    }
+}
+
+extern "C" fn resized(block: *mut c_void, size: usize, code: u64) -> *mut c_void {
+    if FIRST.has(block) {
+        let new = plain(size, code);
+        if !new.is_null() {
+            let room = FIRST.bytes.as_ptr_range().end as usize - block as usize;
+            // SAFETY: both blocks have as many bytes.
+            unsafe {
+                std::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), size.min(room))
+            };
+        }
+        return new;
+    }
+    let Some(next) = address(&REALLOC) else {
+        return null_mut();
+    };
+    given_back(block, code);
+    let new = call!(next, fn(*mut c_void, usize) -> *mut c_void, block, size);
+    allocated(new, size, code)
+}
+
+pub(crate) extern "C" fn free_block(block: *mut c_void, code: u64) {
+    if FIRST.has(block) {
+        return;
+    }
+    if let Some(next) = address(&FREE) {
+        given_back(block, code);
+        call!(next, fn(*mut c_void) -> (), block);
+    }
+}
+
+extern "C" fn aligned(alignment: usize, size: usize, code: u64) -> *mut c_void {
+    let Some(next) = address(&ALIGNED) else {
+        return null_mut();
+    };
+    let block = call!(next, fn(usize, usize) -> *mut c_void, alignment, size);
+    allocated(block, size, code)
+}
+
+extern "C" fn page_aligned(alignment: usize, size: usize, code: u64) -> *mut c_void {
+    let Some(next) = address(&MEMALIGN) else {
+        return null_mut();
+    };
+    let block = call!(next, fn(usize, usize) -> *mut c_void, alignment, size);
+    allocated(block, size, code)
+}
+
+extern "C" fn posix(to: *mut *mut c_void, alignment: usize, size: usize, code: u64) -> c_int {
+    let Some(next) = address(&POSIX) else {
+        return libc::ENOMEM;
+    };
+    let result = call!(
+        next,
+        fn(*mut *mut c_void, usize, usize) -> c_int,
+        to,
+        alignment,
+        size
+    );
+    if result == 0 {
+        // SAFETY: the function has stored the block there.
+        allocated(unsafe { *to }, size, code);
+    }
+    result
+}
+
+macro_rules! with_code {
+    ($($register:literal $name:ident $to:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
+        }
+    )*};
+}
+
+with_code! {
+    "rsi" malloc plain;
+    "rdx" calloc zeroed;
+    "rdx" realloc resized;
+    "rsi" free free_block;
+    "rdx" aligned_alloc aligned;
+    "rdx" memalign page_aligned;
+    "rcx" posix_memalign posix;
+}

@@ -1,0 +1,138 @@
+//! Functions of LLVM's runtime of which its OMPT events do not tell enough, interposed.
+#![allow(unsafe_code)]
+
+use std::arch::naked_asm;
+use std::ffi::c_int;
+
+use race_stream::record::Event;
+
+use crate::next::next;
+use crate::tls;
+
+/// The memory of a task, which the runtime takes from a pool of its own: a new task's may have been
+/// that of an older one, with which it is not ordered.
+extern "C-unwind" fn task_alloc(
+    place: u64,
+    thread: c_int,
+    flags: c_int,
+    bytes: usize,
+    shared: usize,
+    body: u64,
+    code: u64,
+) -> u64 {
+    let task = next!(
+        c"__kmpc_omp_task_alloc",
+        fn(u64, c_int, c_int, usize, usize, u64) -> u64,
+        (place, thread, flags, bytes, shared, body),
+        0
+    );
+    if task != 0 {
+        tls::with(|state| {
+            let context = state.context();
+            state.event(&Event::Alloc {
+                address: task,
+                bytes: (bytes.next_multiple_of(8) + shared) as u64,
+                code,
+                context,
+            });
+        });
+    }
+    task
+}
+
+/// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by
+/// barriers of its own.
+extern "C-unwind" fn reduce(
+    place: u64,
+    thread: c_int,
+    count: c_int,
+    bytes: usize,
+    data: u64,
+    function: u64,
+    lock: u64,
+) -> c_int {
+    tls::with(|state| state.set_ignoring(true));
+    let method = next!(
+        c"__kmpc_reduce",
+        fn(u64, c_int, c_int, usize, u64, u64, u64) -> c_int,
+        (place, thread, count, bytes, data, function, lock),
+        0
+    );
+    tls::with(|state| state.set_ignoring(false));
+    method
+}
+
+extern "C-unwind" fn reduce_nowait(
+    place: u64,
+    thread: c_int,
+    count: c_int,
+    bytes: usize,
+    data: u64,
+    function: u64,
+    lock: u64,
+) -> c_int {
+    tls::with(|state| state.set_ignoring(true));
+    let method = next!(
+        c"__kmpc_reduce_nowait",
+        fn(u64, c_int, c_int, usize, u64, u64, u64) -> c_int,
+        (place, thread, count, bytes, data, function, lock),
+        0
+    );
+    tls::with(|state| state.set_ignoring(false));
+    method
+}
+
+/// A function whose last argument on the stack is its caller's return address: it calls `$to` with
+/// the seventh argument replaced by it.
+macro_rules! with_code_on_stack {
+    ($($name:ident $to:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rax, [rsp]",
+                "sub rsp, 24",
+                ".cfi_def_cfa_offset 32",
+                "mov [rsp], rax",
+                "call {to}",
+                "add rsp, 24",
+                ".cfi_def_cfa_offset 8",
+                "ret",
+                ".cfi_endproc",
+                to = sym $to,
+            )
+        }
+    )*};
+}
+
+with_code_on_stack! {
+    __kmpc_omp_task_alloc task_alloc;
+}
+
+macro_rules! as_they_are {
+    ($($name:ident $to:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!("jmp {to}", to = sym $to)
+        }
+    )*};
+}
+
+as_they_are! {
+    __kmpc_reduce reduce;
+    __kmpc_reduce_nowait reduce_nowait;
+    omp_get_thread_num thread_number;
+    omp_get_thread_num_ thread_number_fortran;
+}
+
+extern "C-unwind" fn thread_number() -> c_int {
+    tls::with(crate::thread::Thread::asks_thread);
+    next!(c"omp_get_thread_num", fn() -> c_int, (), 0)
+}
+
+extern "C-unwind" fn thread_number_fortran() -> c_int {
+    tls::with(crate::thread::Thread::asks_thread);
+    next!(c"omp_get_thread_num_", fn() -> c_int, (), 0)
+}

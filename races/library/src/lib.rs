@@ -1,0 +1,43 @@
+//! `libparallax_races.so`: the library inside a program under `collect -r`.
+//!
+//! A program compiled with `-fsanitize=thread` calls `__tsan_*` at each access to memory that
+//! another thread can reach. This library takes the place of the compiler's own runtime. It also is
+//! an OMPT tool, and interposes libgomp, POSIX threads and the allocator. What it learns becomes a
+//! stream of records for each thread ([`race_stream`]); nothing is checked here.
+//!
+//! Accesses of one instruction in one calling context at a constant distance are one record, a
+//! *run*, which is written when the pattern breaks or an event comes.
+//!
+//! Rules for code that runs inside another program:
+//!
+//! - A callback never allocates, opens a file or prints. A thread's memory is mapped at its first
+//!   event. A callback waits only for room in the thread's ring.
+//! - A callback never panics: what it reaches has no indexing and no unwrap.
+//! - Without shared memory named by the environment, everything here only passes calls on.
+//!
+//! | module | what |
+//! |---|---|
+//! | `tsan` | the interface of the compilers |
+//! | `atomics` | its atomic operations, which the library has to carry out |
+//! | `ompt` | the OMPT tool |
+//! | `kmpc` | functions of LLVM's runtime of which OMPT does not tell enough |
+//! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
+//! | `thread` | what all of them call: events and accesses in, records out |
+//! | `runs`, `contexts` | accesses as runs; calling contexts |
+//! | `process` | the shared memory, and fork |
+//! | `next` | the functions that ours hide |
+//! | `tls`, `memory` | the thread's state and its memory |
+
+mod allocation;
+mod atomics;
+mod contexts;
+mod kmpc;
+mod memory;
+mod next;
+mod ompt;
+mod process;
+mod runs;
+mod thread;
+mod threads;
+mod tls;
+mod tsan;

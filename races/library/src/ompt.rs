@@ -1,0 +1,437 @@
+//! The OMPT tool. OpenMP API Specification 5.2, chapter 19.
+//!
+//! Contents of the tool's words: `parallel_data` holds the region's number, an explicit task's
+//! `task_data` its own. An implicit task's word stays zero: LLVM's runtime keeps a copy of it in each
+//! worker and asserts that it is zero at a `taskwait` with dependences. `thread_data` holds the kind
+//! of the thread.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use race_stream::record::Event;
+
+use crate::{process, tls};
+
+/// `ompt_data_t`.
+#[repr(C)]
+struct Data {
+    value: u64,
+}
+
+/// `ompt_frame_t`.
+#[repr(C)]
+struct Frame {
+    exit: u64,
+    enter: u64,
+    exit_flags: c_int,
+    enter_flags: c_int,
+}
+
+/// `ompt_dependence_t`.
+#[repr(C)]
+struct Dependence {
+    variable: u64,
+    kind: c_uint,
+}
+
+/// `ompt_dispatch_chunk_t`.
+#[repr(C)]
+struct ChunkBounds {
+    first: u64,
+    count: u64,
+}
+
+type Function = unsafe extern "C" fn();
+type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
+type SetCallback = unsafe extern "C" fn(number: c_int, callback: Function) -> c_int;
+
+/// `ompt_start_tool_result_t`.
+#[repr(C)]
+struct Tool {
+    initialize: unsafe extern "C" fn(Lookup, c_int, *mut Data) -> c_int,
+    finalize: unsafe extern "C" fn(*mut Data),
+    data: AtomicU64,
+}
+
+static TOOL: Tool = Tool {
+    initialize,
+    finalize,
+    data: AtomicU64::new(0),
+};
+
+/// Called by a runtime before its first construct.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const c_void {
+    match process::shared() {
+        Some(_) => (&raw const TOOL).cast(),
+        None => std::ptr::null(),
+    }
+}
+
+const BEGIN: c_int = 1;
+const END: c_int = 2;
+
+/// # Safety
+/// The runtime's lookup takes a C string and returns the functions that the specification names.
+unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
+    let image = image_of(lookup as usize as u64);
+    RUNTIME[0].store(image.start, Relaxed);
+    RUNTIME[1].store(image.end, Relaxed);
+    // SAFETY: as above; the entry point of this name has this type (19.6.3).
+    let set = unsafe {
+        let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {
+            return 0;
+        };
+        std::mem::transmute::<Function, SetCallback>(found)
+    };
+    let callbacks: [(c_int, *const ()); 16] = [
+        (1, thread_begin as *const ()),
+        (2, thread_end as *const ()),
+        (3, parallel_begin as *const ()),
+        (4, parallel_end as *const ()),
+        (5, task_create as *const ()),
+        (6, task_schedule as *const ()),
+        (7, implicit_task as *const ()),
+        (17, mutex_released as *const ()),
+        (18, dependences as *const ()),
+        (20, work as *const ()),
+        (23, sync_region as *const ()),
+        (24, lock_init as *const ()),
+        (25, lock_destroy as *const ()),
+        (26, mutex_acquire as *const ()),
+        (27, mutex_acquired as *const ()),
+        (32, dispatch as *const ()),
+    ];
+    for (number, callback) in callbacks {
+        // SAFETY: each has the signature of its number (19.5).
+        unsafe { set(number, std::mem::transmute::<*const (), Function>(callback)) };
+    }
+    1
+}
+
+unsafe extern "C" fn finalize(_data: *mut Data) {}
+
+/// The bounds of the runtime's object.
+static RUNTIME: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Whether `code` is in an OpenMP runtime.
+pub(crate) fn is_runtime(code: u64) -> bool {
+    (RUNTIME[0].load(Relaxed)..RUNTIME[1].load(Relaxed)).contains(&code)
+}
+
+/// The bounds of the shared object with `address`; empty for the executable.
+fn image_of(address: u64) -> Range<u64> {
+    let mut search = (address, 0..0);
+    // SAFETY: the loader passes the pointer to the callback, and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.1
+}
+
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader's description; `image_of` passes the search; the loader's name is NULL or a
+    // C string, and its table of segments has that length.
+    unsafe {
+        let (info, search) = (&*info, &mut *search.cast::<(u64, Range<u64>)>());
+        let is_executable = info.dlpi_name.is_null() || *info.dlpi_name == 0;
+        let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+        let range = segments
+            .iter()
+            .filter(|segment| segment.p_type == libc::PT_LOAD)
+            .map(|segment| {
+                let begin = info.dlpi_addr + segment.p_vaddr;
+                begin..begin + segment.p_memsz
+            })
+            .reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
+            .unwrap_or_default();
+        if !range.contains(&search.0) {
+            return 0;
+        }
+        if !is_executable {
+            search.1 = range;
+        }
+        1
+    }
+}
+
+/// The tool's word in `data`; 0 for NULL.
+///
+/// # Safety
+/// `data` is NULL or the runtime's.
+unsafe fn word(data: *const Data) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { data.as_ref() }.map_or(0, |data| data.value)
+}
+
+/// # Safety
+/// `data` is NULL or the runtime's, and no other thread uses it now.
+unsafe fn set_word(data: *mut Data, value: u64) {
+    // SAFETY: the caller's promise.
+    if let Some(data) = unsafe { data.as_mut() } {
+        data.value = value;
+    }
+}
+
+/// Where the task left to the runtime; 0 if unknown.
+///
+/// # Safety
+/// `frame` is NULL or the runtime's.
+unsafe fn entered(frame: *const Frame) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { frame.as_ref() }.map_or(0, |frame| frame.enter)
+}
+
+/// `ompt_thread_worker`.
+const WORKER: c_uint = 2;
+
+unsafe extern "C" fn thread_begin(kind: c_uint, thread: *mut Data) {
+    // SAFETY: the runtime's own word of this thread.
+    unsafe { set_word(thread, kind.into()) };
+    tls::with(|_| ());
+}
+
+unsafe extern "C" fn thread_end(thread: *mut Data) {
+    // SAFETY: as above.
+    if unsafe { word(thread) } == WORKER.into() {
+        tls::end();
+    }
+}
+
+unsafe extern "C" fn parallel_begin(
+    _task: *mut Data,
+    frame: *const Frame,
+    parallel: *mut Data,
+    _requested: c_uint,
+    flags: c_int,
+    code: *const c_void,
+) {
+    // SAFETY: the runtime's own arguments; the team does not exist yet.
+    unsafe {
+        let region = tls::with(|thread| {
+            let region = thread.instance();
+            thread.fork(region, flags as u32, code as u64, entered(frame));
+            region
+        });
+        set_word(parallel, region);
+    }
+}
+
+unsafe extern "C" fn parallel_end(
+    parallel: *mut Data,
+    _task: *mut Data,
+    _flags: c_int,
+    _code: *const c_void,
+) {
+    // SAFETY: the runtime's own argument.
+    let region = unsafe { word(parallel) };
+    tls::with(|thread| thread.join(region));
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: c_int,
+    parallel: *mut Data,
+    _task: *mut Data,
+    size: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    /// `ompt_task_initial`.
+    const INITIAL: c_int = 1;
+    if flags & INITIAL != 0 {
+        return;
+    }
+    // SAFETY: the runtime's own argument.
+    let region = unsafe { word(parallel) };
+    match endpoint {
+        BEGIN => tls::with(|thread| thread.begin_implicit(region, index, size)),
+        END => tls::with(|thread| thread.end_implicit(region)),
+        _ => {}
+    }
+}
+
+unsafe extern "C" fn sync_region(
+    kind: c_uint,
+    endpoint: c_int,
+    _parallel: *mut Data,
+    _task: *mut Data,
+    code: *const c_void,
+) {
+    /// `ompt_sync_region_t`.
+    const TASKWAIT: c_uint = 5;
+    const TASKGROUP: c_uint = 6;
+    const REDUCTION: c_uint = 7;
+    let code = code as u64;
+    tls::with(|thread| {
+        let context = thread.context();
+        match (kind, endpoint) {
+            (REDUCTION, _) | (TASKWAIT, BEGIN) => {}
+            (TASKWAIT, END) => thread.event(&Event::Taskwait { code }),
+            (TASKGROUP, BEGIN) => thread.event(&Event::GroupBegin { code }),
+            (TASKGROUP, END) => thread.event(&Event::GroupEnd { code }),
+            (_, BEGIN) => thread.event(&Event::Arrive {
+                kind: kind as u8,
+                code,
+                context,
+            }),
+            (_, END) => thread.event(&Event::Leave { kind: kind as u8 }),
+            _ => {}
+        }
+    });
+}
+
+unsafe extern "C" fn work(
+    kind: c_uint,
+    endpoint: c_int,
+    _parallel: *mut Data,
+    _task: *mut Data,
+    count: u64,
+    code: *const c_void,
+) {
+    let (kind, code) = (kind as u8, code as u64);
+    tls::with(|thread| {
+        let context = thread.context();
+        match endpoint {
+            BEGIN => thread.event(&Event::Work {
+                kind,
+                code,
+                context,
+                count,
+            }),
+            END => thread.event(&Event::WorkEnd { kind }),
+            _ => {}
+        }
+    });
+}
+
+unsafe extern "C" fn dispatch(
+    _parallel: *mut Data,
+    _task: *mut Data,
+    kind: c_uint,
+    instance: *const c_void,
+) {
+    /// `ompt_dispatch_t`: a section, whose instance is its code.
+    const SECTION: c_uint = 2;
+    /// A chunk of a worksharing loop.
+    const LOOP: c_uint = 3;
+    let (first, count) = match kind {
+        SECTION => (instance as u64, 1),
+        // SAFETY: the runtime's own description of the chunk.
+        LOOP if !instance.is_null() => unsafe {
+            let chunk = &*instance.cast::<ChunkBounds>();
+            (chunk.first, chunk.count)
+        },
+        _ => return,
+    };
+    tls::with(|thread| thread.event(&Event::Chunk { first, count }));
+}
+
+unsafe extern "C" fn task_create(
+    _task: *mut Data,
+    frame: *const Frame,
+    new_task: *mut Data,
+    flags: c_int,
+    _has_dependences: c_int,
+    code: *const c_void,
+) {
+    /// `ompt_task_initial | ompt_task_implicit`.
+    const NOT_EXPLICIT: c_int = 3;
+    if flags & NOT_EXPLICIT != 0 {
+        return;
+    }
+    // SAFETY: the runtime's own arguments; nobody executes the task yet.
+    unsafe {
+        let task = tls::with(|thread| {
+            let task = thread.instance();
+            thread.create(task, flags as u32, code as u64, entered(frame));
+            task
+        });
+        set_word(new_task, task);
+    }
+}
+
+/// Bytes above a callback's own frame within which the frame of the runtime's function ends that
+/// calls the task, and in which no frame of the program lies.
+const RUNTIME_FRAME: u64 = 96;
+
+unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
+    /// `ompt_task_status_t`.
+    const COMPLETE: c_uint = 1;
+    const CANCEL: c_uint = 3;
+    const DETACH: c_uint = 4;
+    const EARLY_FULFILL: c_uint = 5;
+    const LATE_FULFILL: c_uint = 6;
+    const TASKWAIT_COMPLETE: c_uint = 8;
+    // SAFETY: the runtime's own arguments.
+    let (from, to) = unsafe { (word(prior), word(next)) };
+    let here = std::ptr::from_ref(&from) as u64 + RUNTIME_FRAME;
+    let status_byte = status as u8;
+    tls::with(|thread| match status {
+        EARLY_FULFILL | LATE_FULFILL => thread.event(&Event::Switch {
+            from,
+            to,
+            status: status_byte,
+            frame: 0,
+        }),
+        TASKWAIT_COMPLETE => thread.event(&Event::Taskwait { code: 0 }),
+        COMPLETE | CANCEL | DETACH => thread.switch(from, to, status_byte, true, here),
+        _ => thread.switch(from, to, status_byte, false, here),
+    });
+}
+
+unsafe extern "C" fn dependences(task: *mut Data, list: *const Dependence, count: c_int) {
+    /// `ompt_dependence_type_t`: of doacross loops.
+    const SOURCE: c_uint = 5;
+    const SINK: c_uint = 6;
+    if list.is_null() || count <= 0 {
+        return;
+    }
+    // SAFETY: the runtime's own array.
+    let list = unsafe { std::slice::from_raw_parts(list, count as usize) };
+    // SAFETY: the runtime's own word.
+    let task = unsafe { word(task) };
+    let object = list.iter().fold(1 << 63, |hash: u64, dependence| {
+        (hash ^ dependence.variable).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    tls::with(|thread| match list.first().map(|first| first.kind) {
+        Some(SOURCE) => thread.event(&Event::Signal { object }),
+        Some(SINK) => thread.event(&Event::Await { object }),
+        _ => {
+            for dependence in list {
+                thread.event(&Event::Depend {
+                    task,
+                    address: dependence.variable,
+                    kind: dependence.kind as u8,
+                });
+            }
+        }
+    });
+}
+
+macro_rules! mutex_events {
+    ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
+        unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
+            tls::with(|thread| {
+                let context = thread.context();
+                thread.event(&Event::$event {
+                    kind: kind as u8,
+                    lock,
+                    code: code as u64,
+                    context,
+                });
+            });
+        }
+    )*};
+}
+
+mutex_events! {
+    mutex_acquire(_hint: c_uint, _implementation: c_uint) Want;
+    mutex_acquired() Acquired;
+    mutex_released() Released;
+    lock_init(_hint: c_uint, _implementation: c_uint) LockInit;
+    lock_destroy() LockDestroy;
+}

@@ -1,0 +1,78 @@
+//! The process: its shared memory, and what fork makes of it.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use race_stream::producer::Shared;
+use race_stream::record::Checks;
+
+use crate::tls;
+
+static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
+/// This process is the child of one that is recorded.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+/// What is looked for, once the memory is mapped.
+static CHECKS: AtomicU64 = AtomicU64::new(0);
+/// Code may run at the same time as other code of the program outside parallel regions, too.
+static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
+static UNRECORDED: AtomicU64 = AtomicU64::new(0);
+
+/// The shared memory; `None` if the environment names none, or another process records.
+pub(crate) fn shared() -> Option<&'static Shared> {
+    if IS_CHILD.load(Relaxed) {
+        return None;
+    }
+    SHARED
+        .get_or_init(|| {
+            // SAFETY: C strings; the environment is not changed while a program starts.
+            let shared = unsafe {
+                let path = libc::getenv(c"PARALLAX_RACES".as_ptr());
+                match path.is_null() {
+                    true => None,
+                    false => Shared::attach(std::ffi::CStr::from_ptr(path)).ok(),
+                }
+            }?;
+            // SAFETY: takes nothing, and cannot fail.
+            let process = unsafe { libc::getpid() };
+            if !shared.begin(process as u32) {
+                return None;
+            }
+            // SAFETY: a function of the right type in a library that is never unloaded.
+            unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+            CHECKS.store(shared.checks().0.into(), Relaxed);
+            Some(shared)
+        })
+        .as_ref()
+}
+
+/// What is looked for; nothing before the shared memory is mapped.
+#[inline]
+pub(crate) fn checks() -> Checks {
+    Checks(CHECKS.load(Relaxed) as u8)
+}
+
+/// Whether code outside parallel regions may run at the same time as other code of the program.
+#[inline]
+pub(crate) fn is_concurrent() -> bool {
+    IS_CONCURRENT.load(Relaxed)
+}
+
+/// From now on it may: there is a thread or a task of its own.
+#[inline]
+pub(crate) fn set_concurrent() {
+    if !IS_CONCURRENT.load(Relaxed) {
+        IS_CONCURRENT.store(true, Relaxed);
+    }
+}
+
+/// A thread could not be recorded.
+pub(crate) fn count_unrecorded() {
+    UNRECORDED.fetch_add(1, Relaxed);
+}
+
+extern "C" fn after_fork_in_child() {
+    IS_CHILD.store(true, Relaxed);
+    CHECKS.store(0, Relaxed);
+    tls::forget();
+}

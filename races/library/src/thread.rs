@@ -1,0 +1,461 @@
+//! A thread's state: accesses and events in, records out.
+
+use std::mem::MaybeUninit;
+
+use race_stream::producer::{Producer, Shared};
+use race_stream::record::{Checks, Event, Run};
+
+use crate::contexts::{Contexts, Found};
+use crate::memory::Zeroed;
+use crate::process;
+use crate::runs::Runs;
+
+/// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
+/// the last one kept.
+const DEPTH: usize = 4096;
+
+/// Most tasks that a thread is in at one time, one within the other.
+const TASKS: usize = 1024;
+
+/// A call of an instrumented function.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    /// The calling context of the caller.
+    caller: u32,
+    /// The return address of the call in it.
+    code: u64,
+    /// The stack and frame pointers in the function called.
+    stack: u64,
+    base: u64,
+}
+
+/// What a thread goes back to when a task ends.
+#[derive(Clone, Copy, Debug)]
+struct Suspended {
+    context: u32,
+    depth: usize,
+    asked: bool,
+    is_active: bool,
+    is_ignoring: bool,
+}
+
+/// All of a thread's memory.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Block {
+    thread: MaybeUninit<Thread>,
+    runs: Runs,
+    contexts: Contexts,
+    calls: [Call; DEPTH],
+    tasks: [Suspended; TASKS],
+}
+
+// SAFETY: integers, and `MaybeUninit`, which permits any bytes.
+#[allow(unsafe_code)]
+unsafe impl Zeroed for Block {}
+
+/// The state of one thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    /// Accesses are recorded: the thread is in a parallel region, or the program has other threads.
+    is_active: bool,
+    /// The state is in use; a signal handler that finds it so is not recorded.
+    is_busy: bool,
+    /// Nobody reads any more, or too many threads: nothing is recorded.
+    is_off: bool,
+    /// The task has asked for its thread's number.
+    asked: bool,
+    /// Accesses are the runtime's own, as within a reduction.
+    is_ignoring: bool,
+    context: u32,
+    depth: usize,
+    /// Calls up to this depth are known to the reader.
+    told: usize,
+    /// Tasks that are suspended beneath the current one.
+    suspended: usize,
+    /// Instances made so far.
+    instances: u64,
+    /// Where the thread left to the runtime at its last fork.
+    fork_frame: u64,
+    runs: &'static mut Runs,
+    contexts: &'static mut Contexts,
+    calls: &'static mut [Call; DEPTH],
+    tasks: &'static mut [Suspended; TASKS],
+    producer: Producer,
+}
+
+impl Thread {
+    /// Claims a slot for the calling thread. `None` if there is none.
+    pub(crate) fn new(
+        shared: &'static Shared,
+        block: &'static mut Block,
+        created: u64,
+    ) -> Option<&'static mut Thread> {
+        let ends = crate::threads::own_memory();
+        let producer = Producer::claim(shared, ends.thread)?;
+        let Block {
+            thread,
+            runs,
+            contexts,
+            calls,
+            tasks,
+        } = block;
+        let thread = thread.write(Thread {
+            is_active: created != 0 || process::is_concurrent(),
+            is_busy: false,
+            is_off: false,
+            asked: false,
+            is_ignoring: false,
+            context: 0,
+            depth: 0,
+            told: 0,
+            suspended: 0,
+            instances: 0,
+            fork_frame: 0,
+            runs,
+            contexts,
+            calls,
+            tasks,
+            producer,
+        });
+        thread.event(&Event::ThreadBegin {
+            thread: ends.thread,
+            stack: ends.stack.start,
+            stack_end: ends.stack.end,
+            tls: ends.tls.start,
+            tls_end: ends.tls.end,
+            created,
+        });
+        Some(thread)
+    }
+
+    /// The block that the state lies in, at its start.
+    pub(crate) fn block(&mut self) -> *mut Block {
+        std::ptr::from_mut(self).cast()
+    }
+
+    /// The thread's last event.
+    pub(crate) fn end(&mut self) {
+        self.event(&Event::ThreadEnd {});
+        self.producer.end();
+    }
+
+    /// Calls `f` unless the state is in use.
+    #[inline]
+    pub(crate) fn enter<R>(&mut self, f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+        if self.is_busy || self.is_off {
+            return None;
+        }
+        self.is_busy = true;
+        let result = f(self);
+        self.is_busy = false;
+        Some(result)
+    }
+
+    /// An access of `kind >> 8` bytes by the instruction before `code`.
+    #[inline(always)]
+    pub(crate) fn access(&mut self, address: u64, code: u64, kind: u32) {
+        if !self.is_active {
+            return;
+        }
+        if let Some(run) = self.runs.add(address, code, self.context, kind) {
+            self.write(&run);
+        }
+    }
+
+    /// An access of any size, which is no part of a run.
+    pub(crate) fn block_access(&mut self, address: u64, size: u64, code: u64, kind: u8) {
+        if !self.is_active || self.is_ignoring || size == 0 {
+            return;
+        }
+        self.write(&Run {
+            first: address,
+            stride: 0,
+            count: 1,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+            code,
+            context: self.context,
+            kind,
+        });
+    }
+
+    #[inline(never)]
+    fn write(&mut self, run: &Run) {
+        self.enter(|thread| {
+            if !thread.is_ignoring && !thread.producer.run(run) {
+                thread.turn_off();
+            }
+        });
+    }
+
+    /// An event: what stands before it in the stream came before it in the program.
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.end_runs();
+        if !self.producer.event(event) {
+            self.turn_off();
+        }
+    }
+
+    /// An event before which no accesses need to be written.
+    #[inline]
+    pub(crate) fn unordered_event(&mut self, event: &Event) {
+        if !self.producer.event(event) {
+            self.turn_off();
+        }
+    }
+
+    /// Writes the accesses so far.
+    #[inline]
+    pub(crate) fn end_runs(&mut self) {
+        let (producer, is_ignoring) = (&mut self.producer, self.is_ignoring);
+        let mut is_read = true;
+        self.runs.end(|run| {
+            if !is_ignoring {
+                is_read = is_read && producer.run(run);
+            }
+        });
+        if !is_read {
+            self.turn_off();
+        }
+    }
+
+    #[cold]
+    fn turn_off(&mut self) {
+        (self.is_active, self.is_off) = (false, true);
+    }
+
+    /// Accesses outside parallel regions are recorded, too, from now on.
+    pub(crate) fn activate(&mut self) {
+        self.is_active = !self.is_off && process::checks().0 & !Checks::DEADLOCK.0 != 0;
+    }
+
+    /// An access that is a run of its own.
+    pub(crate) fn plain_access(&mut self, address: u64, code: u64, kind: u32) {
+        if !self.is_ignoring {
+            let run = Run {
+                first: address,
+                stride: 0,
+                count: 1,
+                size: kind >> 8,
+                code,
+                context: self.context,
+                kind: kind as u8,
+            };
+            if !self.producer.run(&run) {
+                self.turn_off();
+            }
+        }
+    }
+
+    /// Whether the thread records accesses.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Accesses are the runtime's own from now on, or are not.
+    pub(crate) fn set_ignoring(&mut self, is_ignoring: bool) {
+        self.end_runs();
+        self.is_ignoring = is_ignoring;
+    }
+
+    /// The calling context.
+    #[inline]
+    pub(crate) fn context(&self) -> u32 {
+        self.context
+    }
+
+    /// A number for a region or a task, never 0.
+    pub(crate) fn instance(&mut self) -> u64 {
+        self.instances += 1;
+        (self.producer.slot() as u64) << 44 | self.instances
+    }
+
+    /// An instrumented function begins: called from before `code`, with these registers.
+    #[inline]
+    pub(crate) fn enter_function(&mut self, code: u64, stack: u64, base: u64) {
+        let caller = self.context;
+        if let Some(call) = self.calls.get_mut(self.depth) {
+            *call = Call {
+                caller,
+                code,
+                stack,
+                base,
+            };
+            self.context = match self.contexts.find(caller, code) {
+                Found::Known(id) => id,
+                Found::New(id) => self.new_context(id, code),
+                Found::Full => caller,
+            };
+        }
+        self.depth += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_context(&mut self, id: u32, code: u64) -> u32 {
+        let parent = self.context;
+        self.enter(|thread| {
+            if !thread.producer.context(id, parent, code) {
+                thread.turn_off();
+            }
+        });
+        id
+    }
+
+    /// It ends.
+    #[inline]
+    pub(crate) fn leave_function(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth < self.told {
+            self.told = self.depth;
+        }
+        if let Some(call) = self.calls.get(self.depth) {
+            self.context = call.caller;
+        }
+    }
+
+    /// Calls left by `longjmp` to a function whose stack pointer is `stack` are over.
+    pub(crate) fn unwind_to(&mut self, stack: u64) {
+        while self.depth > 0 {
+            let top = self.calls.get(self.depth - 1);
+            if top.is_some_and(|call| call.stack >= stack) {
+                break;
+            }
+            self.leave_function();
+        }
+    }
+
+    /// Tells the frames that the reader does not know yet.
+    fn tell_frames(&mut self) {
+        let depth = self.depth.min(DEPTH);
+        for at in self.told..depth {
+            let Some(call) = self.calls.get(at).copied() else {
+                break;
+            };
+            self.unordered_event(&Event::Frame {
+                depth: at as u32,
+                code: call.code,
+                stack: call.stack,
+                base: call.base,
+            });
+        }
+        self.told = depth;
+    }
+
+    /// The current task forks a region; `frame` lies below the frames of the code that forks it.
+    pub(crate) fn fork(&mut self, region: u64, flags: u32, code: u64, frame: u64) {
+        if process::checks().has(Checks::RACE) {
+            self.tell_frames();
+        }
+        self.fork_frame = frame;
+        let context = self.context;
+        self.event(&Event::Fork {
+            region,
+            flags,
+            code,
+            context,
+            frame,
+        });
+    }
+
+    /// The region has ended.
+    pub(crate) fn join(&mut self, region: u64) {
+        self.event(&Event::Join { region });
+    }
+
+    /// The current task creates task `task`.
+    pub(crate) fn create(&mut self, task: u64, flags: u32, code: u64, frame: u64) {
+        process::set_concurrent();
+        self.activate();
+        if process::checks().has(Checks::RACE) {
+            self.tell_frames();
+        }
+        let context = self.context;
+        self.event(&Event::Create {
+            task,
+            flags,
+            code,
+            context,
+            frame,
+        });
+    }
+
+    /// Begins a task on top of the current one, whose frames lie below `frame`.
+    fn suspend(&mut self) {
+        if let Some(task) = self.tasks.get_mut(self.suspended) {
+            *task = Suspended {
+                context: self.context,
+                depth: self.depth,
+                asked: self.asked,
+                is_active: self.is_active,
+                is_ignoring: self.is_ignoring,
+            };
+        }
+        self.suspended += 1;
+        self.context = 0;
+        self.asked = false;
+        self.is_ignoring = false;
+    }
+
+    /// Goes on with the task beneath the current one.
+    fn resume(&mut self) {
+        self.suspended = self.suspended.saturating_sub(1);
+        if let Some(task) = self.tasks.get(self.suspended).copied() {
+            self.context = task.context;
+            self.depth = task.depth;
+            self.told = self.told.min(task.depth);
+            self.asked = task.asked;
+            self.is_ignoring = task.is_ignoring;
+            self.is_active = task.is_active || process::is_concurrent();
+        }
+    }
+
+    /// An implicit task begins.
+    pub(crate) fn begin_implicit(&mut self, region: u64, index: u32, size: u32) {
+        // The thread that forks the region goes on below its own frames; another one has nothing of
+        // the program above.
+        let frame = if index == 0 { self.fork_frame } else { 0 };
+        self.event(&Event::Implicit {
+            region,
+            index,
+            size,
+            frame,
+        });
+        self.suspend();
+        self.activate();
+    }
+
+    /// It ends.
+    pub(crate) fn end_implicit(&mut self, region: u64) {
+        self.event(&Event::ImplicitEnd { region });
+        self.resume();
+    }
+
+    /// The thread leaves task `from`, 0: its implicit task, with this `ompt_task_status_t`, and goes
+    /// on with `to`. `is_end`: it does not come back to `from`.
+    pub(crate) fn switch(&mut self, from: u64, to: u64, status: u8, is_end: bool, frame: u64) {
+        self.event(&Event::Switch {
+            from,
+            to,
+            status,
+            frame,
+        });
+        match is_end {
+            true => self.resume(),
+            false => {
+                self.suspend();
+                self.activate();
+            }
+        }
+    }
+
+    /// The program asks for the number of its thread.
+    pub(crate) fn asks_thread(&mut self) {
+        if !self.asked {
+            self.asked = true;
+            self.event(&Event::AsksThread {});
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! POSIX threads and their synchronisation, as the program uses it.
+//!
+//! Calls from OpenMP runtimes are passed on and not told: a runtime's own mutexes order nothing that
+//! the specification does not order.
+#![allow(unsafe_code)]
+
+use std::arch::naked_asm;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
+
+use crate::next::next;
+use crate::{process, tls};
+
+/// A thread's own memory.
+pub(crate) struct OwnMemory {
+    pub(crate) thread: u32,
+    pub(crate) stack: Range<u64>,
+    pub(crate) tls: Range<u64>,
+}
+
+/// The calling thread's own memory. Called once a thread: it may allocate.
+pub(crate) fn own_memory() -> OwnMemory {
+    let mut stack = 0..0;
+    // SAFETY: the C library fills the local values, and the attributes are destroyed once.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
+            let (mut base, mut size) = (std::ptr::null_mut(), 0);
+            if libc::pthread_attr_getstack(&raw const attributes, &raw mut base, &raw mut size) == 0
+            {
+                stack = base as u64..base as u64 + size as u64;
+            }
+            libc::pthread_attr_destroy(&raw mut attributes);
+        }
+    }
+    let mut tls: Range<u64> = 0..0;
+    // SAFETY: the loader passes the pointer to the callback, which casts it back; `tls` outlives the
+    // call.
+    unsafe { libc::dl_iterate_phdr(Some(add_tls), (&raw mut tls).cast()) };
+    OwnMemory {
+        // SAFETY: takes nothing, and cannot fail.
+        thread: unsafe { libc::syscall(libc::SYS_gettid) } as u32,
+        stack,
+        tls,
+    }
+}
+
+/// Widens the range at `tls` by the thread's block of one object.
+unsafe extern "C" fn add_tls(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    tls: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader's description of an object; `own_memory` passes the range.
+    let (info, tls) = unsafe { (&*info, &mut *tls.cast::<Range<u64>>()) };
+    let block = info.dlpi_tls_data as u64;
+    // SAFETY: the loader's table of segments.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let segment = headers.iter().find(|header| header.p_type == libc::PT_TLS);
+    if let Some(segment) = segment
+        && block != 0
+    {
+        let end = block + segment.p_memsz;
+        // Blocks of libraries that were opened late lie elsewhere, and are left out.
+        if tls.is_empty() || block.abs_diff(tls.start) < 1 << 20 {
+            *tls = match tls.is_empty() {
+                true => block..end,
+                false => tls.start.min(block)..tls.end.max(end),
+            };
+        }
+    }
+    0
+}
+
+/// What a new thread needs, in a mapping of its own.
+#[repr(C)]
+struct Start {
+    function: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+    created: u64,
+}
+
+// SAFETY: never made of zero bytes alone: `create` writes all fields.
+unsafe impl crate::memory::Zeroed for std::mem::MaybeUninit<Start> {}
+
+type Function = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+extern "C-unwind" fn create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    function: Function,
+    argument: *mut c_void,
+    code: u64,
+) -> c_int {
+    let is_told = process::checks() != Checks::default() && !crate::ompt::is_runtime(code);
+    let start = match is_told {
+        true => crate::memory::map::<std::mem::MaybeUninit<Start>>(),
+        false => None,
+    };
+    let (mut function, mut argument) = (function, argument);
+    if let Some(start) = start {
+        let created = tls::with(|thread| {
+            let object = thread.instance();
+            thread.end_runs();
+            process::set_concurrent();
+            thread.activate();
+            thread.event(&Event::Signal { object });
+            object
+        });
+        let start = start.write(Start {
+            function,
+            argument,
+            created,
+        });
+        argument = std::ptr::from_mut(start).cast();
+        function = begin;
+    }
+    next!(
+        c"pthread_create",
+        fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Function, *mut c_void) -> c_int,
+        (thread, attributes, function, argument),
+        libc::EAGAIN
+    )
+}
+
+/// The first function of a thread of the program.
+extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+    let block = start.cast::<std::mem::MaybeUninit<Start>>();
+    // SAFETY: `create` made the mapping for this thread alone, and wrote it.
+    let Start {
+        function,
+        argument,
+        created,
+    } = unsafe {
+        let start = (*block).assume_init_read();
+        crate::memory::unmap(block);
+        start
+    };
+    tls::attach(created);
+    end_with_thread();
+    function(argument)
+}
+
+/// Has the thread's recording end when the thread ends, however it does.
+fn end_with_thread() {
+    static KEY: AtomicU64 = AtomicU64::new(0);
+    let mut key = KEY.load(Relaxed);
+    if key == 0 {
+        let mut new = 0;
+        // SAFETY: the C library fills the local value; the function stays loaded.
+        if unsafe { libc::pthread_key_create(&raw mut new, Some(thread_ends)) } != 0 {
+            return;
+        }
+        key = u64::from(new) + 1;
+        if let Err(first) = KEY.compare_exchange(0, key, Relaxed, Relaxed) {
+            // SAFETY: our own key, which nobody else knows.
+            unsafe { libc::pthread_key_delete(new) };
+            key = first;
+        }
+    }
+    // SAFETY: a key of ours; any value but NULL has the function called.
+    unsafe { libc::pthread_setspecific((key - 1) as u32, std::ptr::dangling()) };
+}
+
+/// The object by which a thread's end orders what follows a join.
+fn end_object(thread: libc::pthread_t) -> u64 {
+    thread | 1
+}
+
+extern "C" fn thread_ends(_value: *mut c_void) {
+    // SAFETY: takes nothing, and cannot fail.
+    let object = end_object(unsafe { libc::pthread_self() });
+    tls::with(|thread| thread.event(&Event::Signal { object }));
+    tls::end();
+}
+
+extern "C-unwind" fn join(thread: libc::pthread_t, result: *mut *mut c_void, code: u64) -> c_int {
+    let joined = next!(
+        c"pthread_join",
+        fn(libc::pthread_t, *mut *mut c_void) -> c_int,
+        (thread, result),
+        libc::EINVAL
+    );
+    if joined == 0 && is_told(code) {
+        tls::with(|state| {
+            state.event(&Event::Await {
+                object: end_object(thread),
+            });
+        });
+    }
+    joined
+}
+
+/// Whether a call that returns to `code` is told of.
+fn is_told(code: u64) -> bool {
+    process::checks() != Checks::default() && !crate::ompt::is_runtime(code)
+}
+
+fn want(kind: u8, lock: u64, code: u64) {
+    tls::with(|thread| {
+        let context = thread.context();
+        thread.event(&Event::Want {
+            kind,
+            lock,
+            code,
+            context,
+        });
+    });
+}
+
+fn acquired(kind: u8, lock: u64, code: u64) {
+    tls::with(|thread| {
+        let context = thread.context();
+        thread.event(&Event::Acquired {
+            kind,
+            lock,
+            code,
+            context,
+        });
+    });
+}
+
+fn released(kind: u8, lock: u64, code: u64) {
+    tls::with(|thread| {
+        let context = thread.context();
+        thread.event(&Event::Released {
+            kind,
+            lock,
+            code,
+            context,
+        });
+    });
+}
+
+fn signal(object: u64) {
+    tls::with(|thread| thread.event(&Event::Signal { object }));
+}
+
+fn awaits(object: u64) {
+    tls::with(|thread| thread.event(&Event::Await { object }));
+}
+
+/// A call that takes a lock of this kind, and returns 0 if it has it.
+macro_rules! takes {
+    ($($to:ident $name:literal $kind:expr, waits $waits:literal, $($more:ident: $type:ty)?;)*) => {$(
+        extern "C-unwind" fn $to(lock: u64, $($more: $type,)? code: u64) -> c_int {
+            let is_told = is_told(code);
+            if is_told && $waits {
+                want($kind, lock, code);
+            }
+            let result = next!(
+                $name, fn(u64 $(, $type)?) -> c_int, (lock $(, $more)?), libc::EINVAL
+            );
+            if is_told && result == 0 {
+                acquired($kind, lock, code);
+            }
+            result
+        }
+    )*};
+}
+
+takes! {
+    mutex_lock c"pthread_mutex_lock" MUTEX_POSIX, waits true,;
+    mutex_trylock c"pthread_mutex_trylock" MUTEX_POSIX, waits false,;
+    mutex_timedlock c"pthread_mutex_timedlock" MUTEX_POSIX, waits false, until: u64;
+    read_lock c"pthread_rwlock_rdlock" MUTEX_POSIX_SHARED, waits true,;
+    read_trylock c"pthread_rwlock_tryrdlock" MUTEX_POSIX_SHARED, waits false,;
+    write_lock c"pthread_rwlock_wrlock" MUTEX_POSIX, waits true,;
+    write_trylock c"pthread_rwlock_trywrlock" MUTEX_POSIX, waits false,;
+    spin_lock c"pthread_spin_lock" MUTEX_POSIX, waits true,;
+    spin_trylock c"pthread_spin_trylock" MUTEX_POSIX, waits false,;
+}
+
+macro_rules! releases {
+    ($($to:ident $name:literal;)*) => {$(
+        extern "C-unwind" fn $to(lock: u64, code: u64) -> c_int {
+            if is_told(code) {
+                released(MUTEX_POSIX, lock, code);
+            }
+            next!($name, fn(u64) -> c_int, (lock), libc::EINVAL)
+        }
+    )*};
+}
+
+releases! {
+    mutex_unlock c"pthread_mutex_unlock";
+    rw_unlock c"pthread_rwlock_unlock";
+    spin_unlock c"pthread_spin_unlock";
+}
+
+/// Waits for a condition, without the mutex meanwhile. That another thread signals first is chance:
+/// the mutex and the program's own test decide.
+macro_rules! conditions {
+    ($($to:ident $name:literal $($until:ident)?;)*) => {$(
+        extern "C-unwind" fn $to(condition: u64, mutex: u64, $($until: u64,)? code: u64) -> c_int {
+            let is_told = is_told(code);
+            if is_told {
+                released(MUTEX_POSIX, mutex, code);
+            }
+            let result = next!(
+                $name, fn(u64, u64 $(, conditions!(@type $until))?) -> c_int,
+                (condition, mutex $(, $until)?), libc::EINVAL
+            );
+            if is_told {
+                acquired(MUTEX_POSIX, mutex, code);
+            }
+            result
+        }
+    )*};
+    (@type $until:ident) => { u64 };
+}
+
+conditions! {
+    wait c"pthread_cond_wait";
+    wait_until c"pthread_cond_timedwait" until;
+}
+
+extern "C-unwind" fn barrier(object: u64, code: u64) -> c_int {
+    let is_told = is_told(code);
+    if is_told {
+        signal(object);
+    }
+    let result = next!(
+        c"pthread_barrier_wait",
+        fn(u64) -> c_int,
+        (object),
+        libc::EINVAL
+    );
+    if is_told {
+        awaits(object);
+    }
+    result
+}
+
+extern "C-unwind" fn post(object: u64, code: u64) -> c_int {
+    if is_told(code) {
+        signal(object);
+    }
+    next!(c"sem_post", fn(u64) -> c_int, (object), -1)
+}
+
+extern "C-unwind" fn down(object: u64, code: u64) -> c_int {
+    let result = next!(c"sem_wait", fn(u64) -> c_int, (object), -1);
+    if result == 0 && is_told(code) {
+        awaits(object);
+    }
+    result
+}
+
+extern "C-unwind" fn try_down(object: u64, code: u64) -> c_int {
+    let result = next!(c"sem_trywait", fn(u64) -> c_int, (object), -1);
+    if result == 0 && is_told(code) {
+        awaits(object);
+    }
+    result
+}
+
+/// A function's static variable has been initialised; who finds it so reads the guard atomically.
+extern "C-unwind" fn guard_release(guard: u64, code: u64) {
+    if is_told(code) {
+        signal(guard);
+    }
+    next!(c"__cxa_guard_release", fn(u64) -> (), (guard), ());
+}
+
+macro_rules! with_code {
+    ($($register:literal $name:ident $to:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
+        }
+    )*};
+}
+
+with_code! {
+    "r8" pthread_create create;
+    "rdx" pthread_join join;
+    "rsi" pthread_mutex_lock mutex_lock;
+    "rsi" pthread_mutex_trylock mutex_trylock;
+    "rdx" pthread_mutex_timedlock mutex_timedlock;
+    "rsi" pthread_mutex_unlock mutex_unlock;
+    "rsi" pthread_rwlock_rdlock read_lock;
+    "rsi" pthread_rwlock_tryrdlock read_trylock;
+    "rsi" pthread_rwlock_wrlock write_lock;
+    "rsi" pthread_rwlock_trywrlock write_trylock;
+    "rsi" pthread_rwlock_unlock rw_unlock;
+    "rsi" pthread_spin_lock spin_lock;
+    "rsi" pthread_spin_trylock spin_trylock;
+    "rsi" pthread_spin_unlock spin_unlock;
+    "rdx" pthread_cond_wait wait;
+    "rcx" pthread_cond_timedwait wait_until;
+    "rsi" pthread_barrier_wait barrier;
+    "rsi" sem_post post;
+    "rsi" sem_wait down;
+    "rsi" sem_trywait try_down;
+    "rsi" __cxa_guard_release guard_release;
+}

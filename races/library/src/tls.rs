@@ -1,0 +1,122 @@
+//! The current thread's state, and the thread-local pointer to it.
+//!
+//! The pointer uses the initial-exec model, which is one load through the thread register; the
+//! default model of a library calls a function at each access to memory.
+#![allow(unsafe_code)]
+
+use crate::memory;
+use crate::process;
+use crate::thread::{Block, Thread};
+
+core::arch::global_asm!(
+    ".pushsection .tbss.parallax_race_thread,\"awT\",@nobits",
+    ".p2align 3",
+    ".globl parallax_race_thread",
+    ".hidden parallax_race_thread",
+    ".type parallax_race_thread,@object",
+    ".size parallax_race_thread, 8",
+    "parallax_race_thread: .zero 8",
+    ".popsection",
+);
+
+/// The pointer of a thread that is not recorded, and does not try again.
+const REFUSED: usize = 1;
+
+#[inline(always)]
+fn get() -> usize {
+    let value: usize;
+    // SAFETY: loads the variable's offset from the global offset table, and then the variable from
+    // the thread's block, where the loader has put it.
+    unsafe {
+        core::arch::asm!(
+            "mov {value}, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
+            "mov {value}, qword ptr fs:[{value}]",
+            value = out(reg) value,
+            options(nostack, readonly, preserves_flags, pure),
+        );
+    }
+    value
+}
+
+fn set(value: usize) {
+    // SAFETY: as in `get`; only this thread accesses its variable.
+    unsafe {
+        core::arch::asm!(
+            "mov {at}, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
+            "mov qword ptr fs:[{at}], {value}",
+            at = out(reg) _,
+            value = in(reg) value,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The calling thread's state, if it has one.
+///
+/// # Safety
+/// No other reference to the state may be in use on this thread. So neither the program nor a
+/// runtime may be called meanwhile; a signal's handler is kept out by [`Thread::enter`].
+#[inline(always)]
+pub(crate) unsafe fn existing<'a>() -> Option<&'a mut Thread> {
+    let pointer = get();
+    if pointer <= REFUSED {
+        return None;
+    }
+    // SAFETY: `attach` has set the pointer on this thread to a state that lives until `end`.
+    Some(unsafe { &mut *(pointer as *mut Thread) })
+}
+
+/// Calls `f` with the calling thread's state, which is made at the thread's first event. Returns the
+/// default of `R` if the thread is not recorded, or if the call comes from a signal handler that
+/// has interrupted another one.
+#[inline]
+pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
+    if get() == 0 {
+        attach(0);
+    }
+    // SAFETY: `f` calls neither the program nor a runtime.
+    match unsafe { existing() } {
+        Some(thread) => thread.enter(f).unwrap_or_default(),
+        None => R::default(),
+    }
+}
+
+/// Makes the state of the calling thread, whose creator has signalled `created`; 0: unknown. Does
+/// nothing if there is one.
+#[cold]
+#[inline(never)]
+pub(crate) fn attach(created: u64) {
+    if get() != 0 {
+        return;
+    }
+    // What is called here may allocate, and our own allocator asks for the state.
+    set(REFUSED);
+    let Some(shared) = process::shared() else {
+        return;
+    };
+    let Some(block) = memory::map::<Block>() else {
+        return;
+    };
+    match Thread::new(shared, block, created) {
+        Some(thread) => set(std::ptr::from_mut(thread) as usize),
+        // The block stays mapped: 1 MB of addresses and no memory.
+        None => process::count_unrecorded(),
+    }
+}
+
+/// Ends the calling thread's recording. What it does later is not recorded.
+pub(crate) fn end() {
+    // SAFETY: the reference is dropped here, and the pointer is reset before the memory goes.
+    if let Some(thread) = unsafe { existing() } {
+        thread.end();
+        let block = thread.block();
+        set(REFUSED);
+        // SAFETY: nothing refers to the block any more.
+        unsafe { memory::unmap(block) };
+    }
+}
+
+/// Forgets the state without ending it: in the child of a fork it is a copy of the parent's.
+pub(crate) fn forget() {
+    set(REFUSED);
+}

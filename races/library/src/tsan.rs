@@ -1,0 +1,287 @@
+//! The interface that compilers call for `-fsanitize=thread`: accesses, function entries and exits,
+//! and what programs may say themselves.
+//!
+//! An entry point passes the return address of its caller on, which names the instruction.
+#![allow(unsafe_code)]
+
+use std::arch::naked_asm;
+use std::ffi::{c_char, c_int, c_void};
+
+use race_stream::record::{Event, WRITE};
+
+use crate::tls;
+
+/// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
+const DECLARED: u8 = 1;
+
+/// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
+extern "C" fn access(address: u64, code: u64, kind: u32) {
+    // SAFETY: the state's methods call neither the program nor a runtime.
+    if let Some(thread) = unsafe { tls::existing() } {
+        thread.access(address, code, kind);
+    }
+}
+
+extern "C" fn range(address: u64, size: u64, code: u64, kind: u32) {
+    // SAFETY: as above.
+    if let Some(thread) = unsafe { tls::existing() } {
+        thread.block_access(address, size, code, kind as u8);
+    }
+}
+
+extern "C" fn enter(code: u64, stack: u64, base: u64) {
+    // SAFETY: as above.
+    match unsafe { tls::existing() } {
+        Some(thread) => thread.enter_function(code, stack, base),
+        None => tls::attach(0),
+    }
+}
+
+macro_rules! accesses {
+    ($($name:ident $pc_name:ident $size:literal $kind:expr;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rsi, [rsp]",
+                "mov edx, {kind}",
+                "jmp {access}",
+                kind = const ($size << 8 | $kind as u32),
+                access = sym access,
+            )
+        }
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $pc_name() {
+            naked_asm!(
+                "mov edx, {kind}",
+                "jmp {access}",
+                kind = const ($size << 8 | $kind as u32),
+                access = sym access,
+            )
+        }
+    )*};
+}
+
+accesses! {
+    __tsan_read1 __tsan_read1_pc 1 0;
+    __tsan_read2 __tsan_read2_pc 2 0;
+    __tsan_read4 __tsan_read4_pc 4 0;
+    __tsan_read8 __tsan_read8_pc 8 0;
+    __tsan_read16 __tsan_read16_pc 16 0;
+    __tsan_write1 __tsan_write1_pc 1 WRITE;
+    __tsan_write2 __tsan_write2_pc 2 WRITE;
+    __tsan_write4 __tsan_write4_pc 4 WRITE;
+    __tsan_write8 __tsan_write8_pc 8 WRITE;
+    __tsan_write16 __tsan_write16_pc 16 WRITE;
+    __tsan_unaligned_read2 __tsan_unaligned_read2_pc 2 0;
+    __tsan_unaligned_read4 __tsan_unaligned_read4_pc 4 0;
+    __tsan_unaligned_read8 __tsan_unaligned_read8_pc 8 0;
+    __tsan_unaligned_read16 __tsan_unaligned_read16_pc 16 0;
+    __tsan_unaligned_write2 __tsan_unaligned_write2_pc 2 WRITE;
+    __tsan_unaligned_write4 __tsan_unaligned_write4_pc 4 WRITE;
+    __tsan_unaligned_write8 __tsan_unaligned_write8_pc 8 WRITE;
+    __tsan_unaligned_write16 __tsan_unaligned_write16_pc 16 WRITE;
+    __tsan_vptr_read __tsan_vptr_read_pc 8 0;
+    __tsan_vptr_update __tsan_vptr_update_pc 8 WRITE;
+}
+
+macro_rules! ranges {
+    ($($name:ident $pc_name:ident $kind:expr;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rdx, [rsp]",
+                "mov ecx, {kind}",
+                "jmp {range}",
+                kind = const ($kind as u32),
+                range = sym range,
+            )
+        }
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $pc_name() {
+            naked_asm!(
+                "mov ecx, {kind}",
+                "jmp {range}",
+                kind = const ($kind as u32),
+                range = sym range,
+            )
+        }
+    )*};
+}
+
+ranges! {
+    __tsan_read_range __tsan_read_range_pc 0;
+    __tsan_write_range __tsan_write_range_pc WRITE;
+}
+
+/// A function begins that was called from before `code`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_func_entry(_code: *const c_void) {
+    naked_asm!("mov rsi, rsp", "mov rdx, rbp", "jmp {enter}", enter = sym enter)
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_func_exit() {
+    // SAFETY: as in `access`.
+    if let Some(thread) = unsafe { tls::existing() } {
+        thread.leave_function();
+    }
+}
+
+/// Called by each instrumented object as it is loaded.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_init() {
+    tls::attach(0);
+}
+
+/// Copies `size` bytes, lowest first.
+///
+/// # Safety
+/// The ranges are the program's.
+#[inline(always)]
+unsafe fn copy_up(to: *mut c_void, from: *const c_void, size: usize) {
+    // SAFETY: the caller's promise. Not the C library's function, which may be ours.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rdi") to => _, inout("rsi") from => _, inout("rcx") size => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64) -> *mut c_void {
+    range(from as u64, size as u64, code, 0);
+    range(to as u64, size as u64, code, WRITE.into());
+    let is_below = (to as usize).wrapping_sub(from as usize) >= size;
+    // SAFETY: the program's own arguments; where the target begins within the source, the highest
+    // bytes are copied first.
+    unsafe {
+        match is_below {
+            true => copy_up(to, from, size),
+            false => std::arch::asm!(
+                "std", "rep movsb", "cld",
+                inout("rdi") to.byte_add(size - 1) => _,
+                inout("rsi") from.byte_add(size - 1) => _,
+                inout("rcx") size => _,
+                options(nostack),
+            ),
+        }
+    }
+    to
+}
+
+extern "C" fn fill(to: *mut c_void, value: c_int, size: usize, code: u64) -> *mut c_void {
+    range(to as u64, size as u64, code, WRITE.into());
+    // SAFETY: the program's own arguments.
+    unsafe {
+        std::arch::asm!(
+            "rep stosb",
+            inout("rdi") to => _, in("al") value as u8, inout("rcx") size => _,
+            options(nostack, preserves_flags),
+        );
+    }
+    to
+}
+
+macro_rules! with_code {
+    ($($name:ident => $to:ident;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!("mov rcx, [rsp]", "jmp {to}", to = sym $to)
+        }
+    )*};
+}
+
+with_code! {
+    __tsan_memcpy => copy;
+    __tsan_memmove => copy;
+    __tsan_memset => fill;
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_acquire(object: *const c_void) {
+    tls::with(|thread| {
+        thread.event(&Event::Await {
+            object: object as u64,
+        });
+    });
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_release(object: *const c_void) {
+    tls::with(|thread| {
+        thread.event(&Event::Signal {
+            object: object as u64,
+        });
+    });
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_ignore_thread_begin() {
+    tls::with(|thread| thread.set_ignoring(true));
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_ignore_thread_end() {
+    tls::with(|thread| thread.set_ignoring(false));
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_create(_mutex: *const c_void, _flags: u32) {}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_destroy(_mutex: *const c_void, _flags: u32) {}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_pre_lock(_mutex: *const c_void, _flags: u32) {}
+
+/// The flag of an attempt that failed.
+const FAILED: u32 = 1 << 5;
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_post_lock(mutex: *const c_void, flags: u32, _recursion: c_int) {
+    if flags & FAILED == 0 {
+        tls::with(|thread| {
+            let context = thread.context();
+            thread.event(&Event::Acquired {
+                kind: DECLARED,
+                lock: mutex as u64,
+                code: 0,
+                context,
+            });
+        });
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_pre_unlock(mutex: *const c_void, _flags: u32) -> c_int {
+    tls::with(|thread| {
+        let context = thread.context();
+        thread.event(&Event::Released {
+            kind: DECLARED,
+            lock: mutex as u64,
+            code: 0,
+            context,
+        });
+    });
+    1
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn __tsan_mutex_post_unlock(_mutex: *const c_void, _flags: u32) {}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, object: *const c_void) {
+    __tsan_release(object);
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, object: *const c_void) {
+    __tsan_acquire(object);
+}

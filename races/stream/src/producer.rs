@@ -1,0 +1,175 @@
+//! A thread's end of its ring.
+
+use std::ffi::CStr;
+use std::io;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::layout::{ENDED, FREE, LIVE, MAGIC, RING_WORDS};
+use crate::memory::{self, Memory};
+use crate::record::{Checks, Event, Kind, LONGEST, Run};
+
+/// Nanoseconds without a sign of life after which a thread that waits for room takes the reader for
+/// dead.
+const PATIENCE: u64 = 10_000_000_000;
+
+/// The shared memory, mapped in the program.
+#[derive(Debug)]
+pub struct Shared(Memory);
+
+impl Shared {
+    /// Maps the memory at `path`, which a [`Consumer`](crate::consumer::Consumer) has made.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidData` for another kind of file.
+    pub fn attach(path: &CStr) -> io::Result<Shared> {
+        let memory = memory::attach(path)?;
+        match memory.header().magic.load(Relaxed) {
+            MAGIC => Ok(Shared(memory)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// What is looked for.
+    pub fn checks(&self) -> Checks {
+        Checks(self.0.header().checks.load(Relaxed) as u8)
+    }
+
+    /// Makes this process the one that records. `false` if another one does.
+    pub fn begin(&self, process: u32) -> bool {
+        self.0
+            .header()
+            .process
+            .compare_exchange(0, process.into(), Relaxed, Relaxed)
+            .is_ok()
+    }
+
+    /// The number of the next event of the program.
+    #[inline]
+    pub fn next_number(&self) -> u64 {
+        self.0.header().next.fetch_add(1, Relaxed)
+    }
+}
+
+/// A thread's ring.
+#[derive(Debug)]
+pub struct Producer {
+    shared: &'static Shared,
+    slot: usize,
+    head: u64,
+    /// What the thread has last read of the reader's position.
+    tail: u64,
+}
+
+impl Producer {
+    /// Takes a free slot for thread `thread`. `None` if there is none; that is counted.
+    pub fn claim(shared: &'static Shared, thread: u32) -> Option<Producer> {
+        let slots = shared.0.slots();
+        let slot = slots.iter().position(|slot| {
+            slot.state.load(Relaxed) == FREE
+                && slot
+                    .state
+                    .compare_exchange(FREE, LIVE, Acquire, Relaxed)
+                    .is_ok()
+        });
+        let Some(slot) = slot else {
+            shared.0.header().refused.fetch_add(1, Relaxed);
+            return None;
+        };
+        slots.get(slot)?.thread.store(thread, Relaxed);
+        Some(Producer {
+            shared,
+            slot,
+            head: 0,
+            tail: 0,
+        })
+    }
+
+    /// The number of its slot, which no other living thread has.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Writes a run of accesses. Waits for room. `false` if nobody reads any more.
+    #[inline]
+    pub fn run(&mut self, run: &Run) -> bool {
+        self.write(&run.words())
+    }
+
+    /// Writes that calling context `id` is a call at `code` in context `parent`.
+    #[inline]
+    pub fn context(&mut self, id: u32, parent: u32, code: u64) -> bool {
+        let first = Kind::Context as u64 | u64::from(id) << 32;
+        self.write(&[first, u64::from(parent), code])
+    }
+
+    /// Numbers an event and writes it. `false` if nobody reads any more.
+    #[inline]
+    pub fn event(&mut self, event: &Event) -> bool {
+        let number = self.shared.next_number();
+        self.numbered(event, number)
+    }
+
+    /// Writes an event whose number was taken before.
+    #[inline]
+    pub fn numbered(&mut self, event: &Event, number: u64) -> bool {
+        let (words, length) = event.words(number);
+        self.write(words.get(..length).unwrap_or_default())
+    }
+
+    /// The last record has been written.
+    pub fn end(&mut self) {
+        if let Some(slot) = self.shared.0.slots().get(self.slot) {
+            slot.state.store(ENDED, Release);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, words: &[u64]) -> bool {
+        if self.head + words.len() as u64 > self.tail + RING_WORDS as u64 && !self.wait(words.len())
+        {
+            return false;
+        }
+        let ring = self.shared.0.ring(self.slot);
+        for word in words {
+            if let Some(to) = ring.get(self.head as usize % RING_WORDS) {
+                to.store(*word, Relaxed);
+            }
+            self.head += 1;
+        }
+        if let Some(slot) = self.shared.0.slots().get(self.slot) {
+            slot.head.store(self.head, Release);
+        }
+        true
+    }
+
+    /// Waits for room for `words` words.
+    #[cold]
+    #[inline(never)]
+    fn wait(&mut self, words: usize) -> bool {
+        debug_assert!(words <= LONGEST);
+        let (header, slots) = (self.shared.0.header(), self.shared.0.slots());
+        let Some(slot) = slots.get(self.slot) else {
+            return false;
+        };
+        let begin = memory::now();
+        let mut alive = (header.heartbeat.load(Relaxed), begin);
+        for tries in 0.. {
+            self.tail = slot.tail.load(Acquire);
+            if self.head + words as u64 <= self.tail + RING_WORDS as u64 {
+                if tries > 0 {
+                    slot.waited.fetch_add(memory::now() - begin, Relaxed);
+                }
+                return true;
+            }
+            memory::pause(tries);
+            let beat = header.heartbeat.load(Relaxed);
+            let now = memory::now();
+            if beat != alive.0 {
+                alive = (beat, now);
+            } else if now - alive.1 > PATIENCE {
+                return false;
+            }
+        }
+        false
+    }
+}
