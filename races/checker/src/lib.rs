@@ -1,0 +1,32 @@
+//! The checkers of `collect -r`: streams of a program in, findings in addresses out.
+//!
+//! ```text
+//! streams ──▶ replay ──▶ strands, locksets, contexts, heap ──▶ interval ──▶ races
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`streams`] | the threads' records in one order |
+//! | [`replay`] | threads, teams, tasks and loops become strands; their accesses, intervals |
+//! | [`strands`] | the order between strands; pure |
+//! | [`locksets`] | sets of locks; pure |
+//! | [`tasks`] | explicit tasks, groups, dependences; pure |
+//! | [`memory`] | pieces of memory and what two have in common; pure |
+//! | [`sweep`] | which pieces of many touch; pure, behind a trait |
+//! | [`interval`] | the accesses between two barriers, compared |
+//! | [`heap`] | heap blocks and recycled memory |
+//! | [`contexts`] | calling contexts of all threads |
+//! | [`races`], [`site`] | what was found |
+
+pub mod contexts;
+pub mod heap;
+pub mod interval;
+pub mod locksets;
+pub mod memory;
+pub mod races;
+pub mod replay;
+pub mod site;
+pub mod strands;
+pub mod streams;
+pub mod sweep;
+pub mod tasks;

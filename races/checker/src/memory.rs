@@ -1,0 +1,295 @@
+//! Pieces of memory: blocks of one width at one distance.
+
+/// `count` blocks of `width` bytes, the first at `first`, each `stride` bytes behind the one before.
+/// A single block has a `stride` of 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Piece {
+    /// What memory it is: recycled memory at one address is not the same. 0 for most.
+    pub space: u32,
+    /// The address of the first byte.
+    pub first: u64,
+    /// Bytes of a block, at least 1.
+    pub width: u64,
+    /// At least `width`, where there are several blocks.
+    pub stride: u64,
+    /// Blocks, at least 1.
+    pub count: u32,
+}
+
+impl Piece {
+    /// A run of `count` accesses of `width` bytes, `stride` bytes apart.
+    pub fn of_run(space: u32, first: u64, width: u64, stride: i64, count: u32) -> Piece {
+        let single = |first: u64, width: u64| Piece {
+            space,
+            first,
+            width: width.max(1),
+            stride: 0,
+            count: 1,
+        };
+        if count <= 1 || stride == 0 {
+            return single(first, width);
+        }
+        let distance = stride.unsigned_abs();
+        let length = distance.saturating_mul(u64::from(count) - 1);
+        let lowest = match stride < 0 {
+            true => first.saturating_sub(length),
+            false => first,
+        };
+        if distance <= width {
+            return single(lowest, length.saturating_add(width));
+        }
+        Piece {
+            space,
+            first: lowest,
+            width: width.max(1),
+            stride: distance,
+            count,
+        }
+    }
+
+    /// The address behind the last byte.
+    pub fn end(&self) -> u64 {
+        let length = self.stride.saturating_mul(u64::from(self.count) - 1);
+        self.first.saturating_add(length).saturating_add(self.width)
+    }
+
+    /// The lowest address that both have, if there is one.
+    pub fn common(&self, other: &Piece) -> Option<u64> {
+        if self.space != other.space || self.first >= other.end() || other.first >= self.end() {
+            return None;
+        }
+        match (self.count, other.count) {
+            (1, 1) => Some(self.first.max(other.first)),
+            (1, _) => other.common_with_block(self.first, self.end()),
+            (_, 1) => self.common_with_block(other.first, other.end()),
+            _ if self.stride == other.stride => self.common_of_one_stride(other),
+            _ => {
+                // The one with fewer blocks goes through the other.
+                let (few, many) = match self.count <= other.count {
+                    true => (self, other),
+                    false => (other, self),
+                };
+                few.blocks_within(many.first, many.end())
+                    .find_map(|block| many.common_with_block(block, block + few.width))
+            }
+        }
+    }
+
+    /// The addresses of the blocks that may reach into `begin..end`.
+    fn blocks_within(&self, begin: u64, end: u64) -> impl Iterator<Item = u64> {
+        let low = begin.saturating_sub(self.width - 1).saturating_sub(self.first);
+        let first = low.div_ceil(self.stride).min(self.count.into());
+        let high = end.saturating_sub(self.first).div_ceil(self.stride);
+        let (start, stride) = (self.first, self.stride);
+        (first..high.min(self.count.into())).map(move |number| start + number * stride)
+    }
+
+    /// The lowest address in common with `begin..end`.
+    fn common_with_block(&self, begin: u64, end: u64) -> Option<u64> {
+        if self.count == 1 {
+            let low = self.first.max(begin);
+            return (low < end && low < self.end()).then_some(low);
+        }
+        let block = self.blocks_within(begin, end).next()?;
+        Some(block.max(begin)).filter(|low| *low < end)
+    }
+
+    /// Both have blocks at one distance: two neighbours decide.
+    fn common_of_one_stride(&self, other: &Piece) -> Option<u64> {
+        let (low, high) = match self.first <= other.first {
+            true => (self, other),
+            false => (other, self),
+        };
+        let offset = (high.first - low.first) % low.stride;
+        let number = (high.first - low.first) / low.stride;
+        let block = low.first + number * low.stride;
+        if number < low.count.into() && offset < low.width {
+            return Some(high.first.max(block));
+        }
+        let is_next = number + 1 < low.count.into() && offset + high.width > low.stride;
+        is_next.then_some(block + low.stride)
+    }
+}
+
+/// Joins pieces of the same accesses into as few as it can: neighbours, rows of a matrix, columns.
+pub fn compact(pieces: &mut Vec<Piece>) {
+    let before = pieces.len();
+    join_neighbours(pieces);
+    if pieces.len() > 1 {
+        join_columns(pieces);
+        join_rows(pieces);
+    }
+    if pieces.len() > 1 && pieces.len() < before {
+        join_neighbours(pieces);
+    }
+}
+
+/// Blocks that touch or overlap become one.
+fn join_neighbours(pieces: &mut Vec<Piece>) {
+    pieces.sort_unstable();
+    join(pieces, |last, next| {
+        let is_same = last == next;
+        let are_blocks = last.count == 1 && next.count == 1 && last.space == next.space;
+        if are_blocks && next.first <= last.end() {
+            last.width = next.end().max(last.end()) - last.first;
+            return true;
+        }
+        is_same
+    });
+}
+
+/// Series of blocks that lie beside each other become one of wider blocks.
+fn join_columns(pieces: &mut Vec<Piece>) {
+    pieces.sort_unstable_by_key(|piece| (piece.space, piece.count, piece.stride, piece.first));
+    join(pieces, |last, next| {
+        let fits = last.count > 1
+            && (last.space, last.count, last.stride) == (next.space, next.count, next.stride)
+            && next.first <= last.first + last.width;
+        if fits {
+            last.width = last.width.max(next.first + next.width - last.first);
+            if last.width >= last.stride {
+                let end = last.end();
+                (last.width, last.stride, last.count) = (end - last.first, 0, 1);
+            }
+        }
+        fits
+    });
+}
+
+/// Blocks of one width at one distance become a series.
+fn join_rows(pieces: &mut Vec<Piece>) {
+    pieces.sort_unstable_by_key(|piece| (piece.space, piece.width, piece.first));
+    join(pieces, |last, next| {
+        if (last.space, last.width) != (next.space, next.width) {
+            return false;
+        }
+        let distance = next.first - last.first;
+        match (last.count, next.count) {
+            (1, 1) if distance > last.width => {
+                (last.stride, last.count) = (distance, 2);
+                true
+            }
+            (_, 1) if last.count > 1 && distance == last.stride * u64::from(last.count) => {
+                last.count += 1;
+                true
+            }
+            (_, _)
+                if last.count > 1
+                    && last.stride == next.stride
+                    && distance == last.stride * u64::from(last.count) =>
+            {
+                last.count += next.count;
+                true
+            }
+            _ => false,
+        }
+    });
+}
+
+/// Goes through `pieces` once; `take` adds the second to the first, or returns `false`.
+fn join(pieces: &mut Vec<Piece>, take: impl Fn(&mut Piece, &Piece) -> bool) {
+    let mut kept = 0;
+    for at in 1..pieces.len() {
+        let next = pieces[at];
+        if !take(&mut pieces[kept], &next) {
+            kept += 1;
+            pieces[kept] = next;
+        }
+    }
+    pieces.truncate(kept + 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(first: u64, width: u64, stride: i64, count: u32) -> Piece {
+        Piece::of_run(0, first, width, stride, count)
+    }
+
+    /// All bytes of the pieces.
+    fn bytes(pieces: &[Piece]) -> Vec<u64> {
+        let mut all: Vec<u64> = pieces
+            .iter()
+            .flat_map(|piece| {
+                (0..u64::from(piece.count)).flat_map(move |number| {
+                    let block = piece.first + number * piece.stride;
+                    block..block + piece.width
+                })
+            })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn runs_without_gaps_are_blocks() {
+        assert_eq!(run(100, 8, 8, 4), run(100, 32, 0, 1));
+        assert_eq!(run(124, 8, -8, 4), run(100, 32, 0, 1));
+        assert_eq!(run(100, 8, 4, 4), run(100, 20, 0, 1));
+        let spread = run(100, 8, 24, 3);
+        assert_eq!((spread.count, spread.stride, spread.end()), (3, 24, 156));
+    }
+
+    #[test]
+    fn the_common_address_is_that_of_the_bytes() {
+        let mut random = Random(7);
+        for _ in 0..20_000 {
+            let mut piece = || {
+                let width = 1 + random.below(6);
+                let stride = random.below(12) as i64 - 4;
+                run(50 + random.below(40), width, stride, 1 + random.below(5) as u32)
+            };
+            let (one, two) = (piece(), piece());
+            let (of_one, of_two) = (bytes(&[one]), bytes(&[two]));
+            let expected = of_one.iter().find(|byte| of_two.contains(byte));
+            assert_eq!(one.common(&two).is_some(), expected.is_some(), "{one:?} {two:?}");
+            if let Some(common) = one.common(&two) {
+                assert!(of_one.contains(&common) && of_two.contains(&common), "{one:?} {two:?}");
+            }
+            assert_eq!(one.common(&two).is_some(), two.common(&one).is_some());
+        }
+    }
+
+    #[test]
+    fn compaction_keeps_the_bytes() {
+        let mut random = Random(11);
+        for _ in 0..3000 {
+            let mut pieces: Vec<Piece> = (0..1 + random.below(12))
+                .map(|_| {
+                    let width = 1 + random.below(3);
+                    let stride = random.below(8) as i64;
+                    run(random.below(60), width, stride, 1 + random.below(4) as u32)
+                })
+                .collect();
+            let before = bytes(&pieces);
+            let count = pieces.len();
+            compact(&mut pieces);
+            assert_eq!(bytes(&pieces), before);
+            assert!(pieces.len() <= count);
+        }
+    }
+
+    #[test]
+    fn a_matrix_is_one_piece_by_rows_and_by_columns() {
+        let row = |number: u64| run(8000 * number + 8, 8, 8, 998);
+        let mut rows: Vec<Piece> = (1..500).map(row).collect();
+        compact(&mut rows);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        let column = |number: u64| run(8 * number, 8, 8000, 1000);
+        let mut columns: Vec<Piece> = (0..900).map(column).collect();
+        compact(&mut columns);
+        assert_eq!(columns.len(), 1, "{columns:?}");
+    }
+
+    /// A generator of numbers that need not be good.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) % bound
+        }
+    }
+}

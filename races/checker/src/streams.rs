@@ -1,0 +1,102 @@
+//! The threads' streams in one order.
+
+use race_stream::record::Record;
+
+/// What threads have said and is not passed on yet.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// By slot.
+    streams: Vec<Stream>,
+    /// The number of the next event.
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    words: Vec<u64>,
+    is_broken: bool,
+}
+
+impl Streams {
+    /// Appends words of the thread in `slot`.
+    pub fn add(&mut self, slot: usize, words: &[u64]) {
+        if self.streams.len() <= slot {
+            self.streams.resize_with(slot + 1, Stream::default);
+        }
+        if let Some(stream) = self.streams.get_mut(slot)
+            && !stream.is_broken
+        {
+            stream.words.extend(words);
+        }
+    }
+
+    /// Passes on what is in order: accesses of a thread, and the event with the next number. Events
+    /// behind a number that is missing stay.
+    pub fn drain(&mut self, pass: &mut dyn FnMut(u32, Record)) {
+        loop {
+            let before = self.next;
+            let mut is_moved = false;
+            for slot in 0..self.streams.len() {
+                is_moved |= self.drain_slot(slot, pass);
+            }
+            if !is_moved && self.next == before {
+                return;
+            }
+        }
+    }
+
+    fn drain_slot(&mut self, slot: usize, pass: &mut dyn FnMut(u32, Record)) -> bool {
+        let Some(stream) = self.streams.get_mut(slot) else {
+            return false;
+        };
+        let mut is_moved = false;
+        let words = &stream.words;
+        let mut used = 0;
+        while used < words.len() {
+            let Some((record, length)) = Record::parse(&words[used..]) else {
+                // Records are written whole: one that makes no sense is no record.
+                stream.is_broken = true;
+                used = words.len();
+                break;
+            };
+            if let Record::Event(number, _) = record {
+                if number > self.next {
+                    break;
+                }
+                self.next = self.next.max(number + 1);
+            }
+            pass(slot as u32, record);
+            used += length;
+            is_moved = true;
+        }
+        stream.words.drain(..used);
+        is_moved
+    }
+
+    /// Passes over the numbers that are missing: the program has ended. Returns how many.
+    pub fn skip(&mut self) -> u64 {
+        let first = self.streams.iter().filter_map(|stream| {
+            let words = &stream.words;
+            match Record::parse(words.as_slice()) {
+                Some((Record::Event(number, _), _)) => Some(number),
+                _ => None,
+            }
+        });
+        let Some(lowest) = first.min() else {
+            return 0;
+        };
+        let missing = lowest.saturating_sub(self.next);
+        self.next = self.next.max(lowest);
+        missing
+    }
+
+    /// Streams that were given up, for they made no sense.
+    pub fn broken(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.is_broken).count()
+    }
+
+    /// Words that wait.
+    pub fn waiting(&self) -> usize {
+        self.streams.iter().map(|stream| stream.words.len()).sum()
+    }
+}
