@@ -49,7 +49,8 @@ impl Action {
                     session.query()?
                 };
                 let subject = match report.build {
-                    Build::Whole(_) => None,
+                    Build::Whole(_) | Build::IfRecorded(_) => None,
+                    Build::Numbered(_) => numbered(report.name, arguments)?,
                     Build::Named(_) => Some(named(report.name, arguments)?),
                 };
                 let document = report.document(&query, subject.as_ref())?;
@@ -101,7 +102,7 @@ impl Group {
     pub(crate) const CODE: Group = Group::Reports(reports::Group::Code);
 
     /// Every group, in the order of help.
-    pub(crate) const ALL: [Group; 12] = [
+    pub(crate) const ALL: [Group; 13] = [
         Group::Reports(reports::Group::Functions),
         Group::Reports(reports::Group::Tree),
         Group::CODE,
@@ -110,6 +111,7 @@ impl Group {
         Group::Filters,
         Group::Reports(reports::Group::Metrics),
         Group::Output,
+        Group::Reports(reports::Group::Findings),
         Group::Reports(reports::Group::Run),
         Group::Experiments,
         Group::Defaults,
@@ -127,6 +129,7 @@ impl Group {
             Group::Filters => "Filters",
             Group::Reports(reports::Group::Metrics) => "Metrics",
             Group::Output => "Output",
+            Group::Reports(reports::Group::Findings) => "Races, deadlocks and uninitialised reads",
             Group::Reports(reports::Group::Run) => "About the run, and others",
             Group::Experiments => "Several experiments",
             Group::Defaults => "Defaults",
@@ -267,6 +270,23 @@ fn named(command: &str, arguments: &[String]) -> Result<Named, Stop> {
         name: arguments[0].clone(),
         number: number.transpose()?,
     })
+}
+
+/// Parses the argument `[all|N]`.
+fn numbered(command: &str, arguments: &[String]) -> Result<Option<Named>, Stop> {
+    let word = arguments.first().map_or("all", String::as_str);
+    if !word.is_empty() && "all".starts_with(&word.to_lowercase()) {
+        return Ok(None);
+    }
+    let number = word.parse().map_err(|_| {
+        Stop::Usage(format!(
+            "{command} takes all or the number of a finding, not \"{word}\""
+        ))
+    });
+    Ok(Some(Named {
+        name: String::new(),
+        number: Some(number?),
+    }))
 }
 
 /// Parses a whole number.

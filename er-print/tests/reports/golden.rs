@@ -282,6 +282,42 @@ goldens! {
         "-check", "e.total(foo -- OMP parallel region from line 9) < 1.6 * base", "-check", "i.total(foo) > 1s",
         "omp.er", "one.er",
     ];
+    races: "races.txt", ["-races", "-rsummary", "race.er"];
+    races_in_detail: "rdetail.txt", ["-setpath", "checked", "-rdetail", "all", "race.er"];
+    races_in_machine_mode: "races_machine.txt",
+        ["-viewmode", "machine", "-races", "-rdetail", "2", "race.er"];
+    races_as_json: "races.json",
+        ["-printmode", "json", "-races", "-rdetail", "3", "-rsummary", "race.er"];
+    races_under_a_filter: "races_filtered.txt", [
+        "-filters", "\"nobody\" IN STACK", "-races", "-filters", "THRID==1", "-races",
+        "-filters", "LEAF==\"add\"", "-limit", "1", "-races", "race.er",
+    ];
+    races_by_name: "races_sorted.txt",
+        ["-sort", "name", "-races", "-sort", "e.total", "-races", "race.er"];
+    races_delimited: "races_delimited.txt", ["-printmode", ",", "-races", "-printmode", "html", "-races", "race.er"];
+    suppressed_races: "races_suppressed.txt", [
+        "-suppressions", "known.txt", "-races", "-misuse", "-rsummary", "-rdetail", "1", "race.er",
+    ];
+    races_compared: "races_compared.txt",
+        ["-compare", "on", "-races", "-deadlocks", "race.er", "later.er"];
+    races_compared_as_json: "races_compared.json",
+        ["-printmode", "json", "-compare", "on", "-limit", "2", "-races", "race.er", "later.er"];
+    races_added_up: "races_added_up.txt", ["-races", "race.er", "later.er", "plain.er"];
+    deadlocks: "deadlocks.txt", [
+        "-setpath", "checked", "-deadlocks", "-ddetail", "all", "-dsummary", "race.er",
+    ];
+    deadlocks_as_json: "deadlocks.json",
+        ["-printmode", "json", "-deadlocks", "-ddetail", "2", "-dsummary", "race.er"];
+    misuse_and_uninitialised_reads: "misuse.txt",
+        ["-misuse", "-uninit", "-udetail", "1", "race.er"];
+    misuse_and_uninitialised_reads_as_json: "misuse.json",
+        ["-printmode", "json", "-misuse", "-uninit", "-udetail", "race.er"];
+    nothing_found: "nothing_found.txt", [
+        "-deadlocks", "-ddetail", "all", "-dsummary", "-printmode", "json", "-deadlocks", "-misuse",
+        "clean.er",
+    ];
+    header_with_checks: "header_checks.txt",
+        ["-header", "-printmode", "json", "-header", "race.er"];
     help: "help.txt", ["-help"];
 }
 
