@@ -193,15 +193,19 @@ impl Command {
 
     /// Whether its only argument is an expression. In a script, this is the rest of the line.
     pub(crate) fn takes_expression(&self) -> bool {
-        self.arguments == "EXPR"
+        self.arguments == "EXPR" || self.arguments == "[EXPR]"
     }
 
     /// Its arguments at the beginning of the following words of the command line. A word counts as
     /// an optional argument if the command has such a word, or if it is a number and not the last
-    /// word, which names an experiment.
+    /// word, which names an experiment. Any other word than that is an optional expression.
     pub(crate) fn arguments_in<'a>(&self, rest: &'a [String]) -> &'a [String] {
         let (least, most) = self.arity();
         let mut count = least.min(rest.len());
+        if self.arguments == "[EXPR]" {
+            let is_expression = |word: &String| !word.starts_with('-') && rest.len() > 1;
+            return &rest[..usize::from(rest.first().is_some_and(is_expression))];
+        }
         let is_number = |word: &str| word.bytes().all(|letter| letter.is_ascii_digit());
         let choices = choices(self);
         let is_choice = |word: &str| {

@@ -158,7 +158,7 @@ const OTHERS: &[Command] = &[
     on_experiments(RUN, "report", "FILE", "write a page for a browser with every view, in one file; - is standard output", page::report),
     on_session(RUN, "no_source", "", "leave source text out of report's page", page::no_source),
     on_session(RUN, "redact", "", "leave the folders of paths out of report's page", page::redact),
-    on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base, e.total(each line) < 1.05 * base", check::check),
+    on_experiments(RUN, "check", "[EXPR]", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base, e.total(each line) < 1.05 * base, races(new) == 0; without EXPR, races == 0", check::check),
     on_experiments(RUN, "budgets", "FILE", "test the conditions of a file, one a line", check::budgets),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),
     on_session(RUN, "procstats", "", "show what er_print itself has used", program::procstats),

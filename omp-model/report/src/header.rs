@@ -118,10 +118,18 @@ fn derived(source: &Source<'_>) -> Json {
 /// All parts, an empty line after each.
 fn lines(source: &Source<'_>) -> Vec<Line> {
     let header = &source.analysis.experiment.header;
+    let checks = source.analysis.experiment.findings.is_some();
+    let sampling = if checks && header.sampling.event.is_empty() {
+        vec![Line::plain(
+            "Clock sampling: off, for collect -r checked the run instead",
+        )]
+    } else {
+        sampling(header)
+    };
     let parts = [
         state(source),
         target(&source.analysis.experiment),
-        sampling(header),
+        sampling,
         openmp(source),
         lost::lines(header),
         attribution(source),

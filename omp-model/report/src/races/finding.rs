@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use findings::{
-    Access, Check, Construct, Deadlock, Declaration, Findings, Frame, Misuse, Origin, Race,
+    Access, Check, Class, Construct, Deadlock, Declaration, Findings, Frame, Misuse, Origin, Race,
     Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
@@ -119,6 +119,11 @@ pub trait Finding: Clone {
     /// Its class in summaries.
     fn class(&self) -> &str;
 
+    /// Whether it is an error, and not what may be one: budgets count no others.
+    fn is_certain(&self) -> bool {
+        true
+    }
+
     /// Its fields in JSON, without the number.
     fn json(&self, mode: ViewMode) -> Map<String, Json>;
 }
@@ -168,11 +173,15 @@ impl Finding for Race {
         self.class.words()
     }
 
+    fn is_certain(&self) -> bool {
+        self.class == Class::Race
+    }
+
     fn json(&self, mode: ViewMode) -> Map<String, Json> {
         let access = |access: &Access| {
             let stack = stack_in(access, mode);
-            let mut object = place(stack.first());
-            object.insert("kind".to_owned(), json!(access.kind.words()));
+            let mut object = fields([("kind", json!(access.kind.words()))]);
+            object.extend(place(stack.first()));
             object.extend(frames(stack));
             object.extend(fields([
                 ("constructs", constructs(&access.constructs)),
@@ -462,7 +471,7 @@ fn site_key(frame: Option<&Frame>) -> String {
     })
 }
 
-/// `a.c:10 (main)`, with what is known of it.
+/// The same of the innermost frame of a stack, which may be empty.
 pub(super) fn at(frame: Option<&Frame>) -> String {
     let Some(frame) = frame else {
         return "an unknown place".to_owned();
@@ -473,6 +482,11 @@ pub(super) fn at(frame: Option<&Frame>) -> String {
         (Some(line), "") => line,
         (Some(line), function) => format!("{line} ({function})"),
     }
+}
+
+/// `a.c:10 (main)`, with what is known of it.
+pub fn place_of(frame: &Frame) -> String {
+    at(Some(frame))
 }
 
 /// `a.c:10`.

@@ -11,9 +11,9 @@ mod summary;
 mod suppressions;
 
 pub use details::{details, lines_of};
-pub use finding::{Finding, FindingKind};
+pub use finding::{Finding, FindingKind, place_of as place};
 pub use list::list;
-pub use rows::{Found, found, has_findings};
+pub use rows::{Found, Row, found, has_findings};
 pub(crate) use summary::coverage;
 pub use summary::{coverage_lines, summary};
 pub use suppressions::{Rule, Suppressions};

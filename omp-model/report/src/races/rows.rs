@@ -32,6 +32,8 @@ pub struct Found<T> {
     pub rows: Vec<Row<T>>,
     /// Sentences about what they are short of.
     pub notices: Vec<String>,
+    /// Sentences about suppressions of the kind that suppress nothing.
+    pub unused: Vec<String>,
 }
 
 impl<T: Finding> Found<T> {
@@ -104,6 +106,7 @@ pub fn found<T: Finding>(query: &Query<'_>) -> Result<Found<T>, Error> {
     let mut found = Found {
         rows: Vec::<Row<T>>::new(),
         notices: Vec::new(),
+        unused: Vec::new(),
     };
     let mut known = HashMap::<(String, usize), usize>::new();
     let mut missing = Vec::new();
@@ -144,6 +147,13 @@ pub fn found<T: Finding>(query: &Query<'_>) -> Result<Found<T>, Error> {
     if missing.len() == sources(query).count() {
         return Err(missing.swap_remove(0));
     }
+    if let Some(filter) = &query.settings.filter
+        && found.notices.is_empty()
+    {
+        found
+            .notices
+            .push(format!("only what the filter keeps ({})", filter.text()));
+    }
     found.notices.extend(missing.into_iter().map(|it| it.0));
     let suppressed = found.suppressed();
     if suppressed > 0 {
@@ -153,8 +163,8 @@ pub fn found<T: Finding>(query: &Query<'_>) -> Result<Found<T>, Error> {
             .push(format!("{suppressed} {noun} suppressed"));
     }
     let used: Vec<usize> = found.rows.iter().filter_map(|row| row.suppressed).collect();
-    let unused = query.settings.suppressions.unused(T::KIND, &used);
-    found.notices.extend(unused);
+    found.unused = query.settings.suppressions.unused(T::KIND, &used);
+    found.notices.extend(found.unused.iter().cloned());
     Ok(found)
 }
 
