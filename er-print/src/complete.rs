@@ -19,6 +19,7 @@ pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     match command.name {
         "export" => &FORMAT_NAMES,
         "inline" => &["on", "off"],
+        "rdetail" | "ddetail" | "udetail" => &["all"],
         "viewmode" => &["user", "expert", "machine"],
         "printmode" => &["text", "json", "html", "markdown"],
         "compare" => &["off", "on", "delta", "ratio", "scaling"],
@@ -53,7 +54,7 @@ fn kind(command: &Command) -> ArgumentKind {
         "filters" | "indxobj_define" => Kind::Filter,
         "indxobj" => Kind::Index,
         "outfile" | "appendfile" | "script" | "setpath" | "addpath" | "pathmap" | "open_exp"
-        | "add_exp" | "export" | "budgets" => Kind::File,
+        | "add_exp" | "export" | "budgets" | "suppressions" => Kind::File,
         _ => Kind::Other,
     }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod builder;
+mod findings;
 mod noise;
 mod recording;
 
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 pub use builder::Builder;
+pub use findings::{SOURCE, findings, later_findings};
 pub use noise::skewed;
 pub use recording::{JITTER_NS, Recording, assert_same_tables};
 

@@ -49,7 +49,8 @@ impl Action {
                     session.query()?
                 };
                 let subject = match report.build {
-                    Build::Whole(_) => None,
+                    Build::Whole(_) | Build::IfRecorded(_) => None,
+                    Build::Numbered(_) => numbered(report.name, arguments)?,
                     Build::Named(_) => Some(named(report.name, arguments)?),
                 };
                 let document = report.document(&query, subject.as_ref())?;
@@ -101,7 +102,7 @@ impl Group {
     pub(crate) const CODE: Group = Group::Reports(reports::Group::Code);
 
     /// Every group, in the order of help.
-    pub(crate) const ALL: [Group; 12] = [
+    pub(crate) const ALL: [Group; 13] = [
         Group::Reports(reports::Group::Functions),
         Group::Reports(reports::Group::Tree),
         Group::CODE,
@@ -110,6 +111,7 @@ impl Group {
         Group::Filters,
         Group::Reports(reports::Group::Metrics),
         Group::Output,
+        Group::Reports(reports::Group::Findings),
         Group::Reports(reports::Group::Run),
         Group::Experiments,
         Group::Defaults,
@@ -127,6 +129,7 @@ impl Group {
             Group::Filters => "Filters",
             Group::Reports(reports::Group::Metrics) => "Metrics",
             Group::Output => "Output",
+            Group::Reports(reports::Group::Findings) => "Races, deadlocks and uninitialised reads",
             Group::Reports(reports::Group::Run) => "About the run, and others",
             Group::Experiments => "Several experiments",
             Group::Defaults => "Defaults",
@@ -190,15 +193,19 @@ impl Command {
 
     /// Whether its only argument is an expression. In a script, this is the rest of the line.
     pub(crate) fn takes_expression(&self) -> bool {
-        self.arguments == "EXPR"
+        self.arguments == "EXPR" || self.arguments == "[EXPR]"
     }
 
     /// Its arguments at the beginning of the following words of the command line. A word counts as
     /// an optional argument if the command has such a word, or if it is a number and not the last
-    /// word, which names an experiment.
+    /// word, which names an experiment. Any other word than that is an optional expression.
     pub(crate) fn arguments_in<'a>(&self, rest: &'a [String]) -> &'a [String] {
         let (least, most) = self.arity();
         let mut count = least.min(rest.len());
+        if self.arguments == "[EXPR]" {
+            let is_expression = |word: &String| !word.starts_with('-') && rest.len() > 1;
+            return &rest[..usize::from(rest.first().is_some_and(is_expression))];
+        }
         let is_number = |word: &str| word.bytes().all(|letter| letter.is_ascii_digit());
         let choices = choices(self);
         let is_choice = |word: &str| {
@@ -267,6 +274,23 @@ fn named(command: &str, arguments: &[String]) -> Result<Named, Stop> {
         name: arguments[0].clone(),
         number: number.transpose()?,
     })
+}
+
+/// Parses the argument `[all|N]`.
+fn numbered(command: &str, arguments: &[String]) -> Result<Option<Named>, Stop> {
+    let word = arguments.first().map_or("all", String::as_str);
+    if !word.is_empty() && "all".starts_with(&word.to_lowercase()) {
+        return Ok(None);
+    }
+    let number = word.parse().map_err(|_| {
+        Stop::Usage(format!(
+            "{command} takes all or the number of a finding, not \"{word}\""
+        ))
+    });
+    Ok(Some(Named {
+        name: String::new(),
+        number: Some(number?),
+    }))
 }
 
 /// Parses a whole number.

@@ -142,6 +142,17 @@ pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Resu
     Ok(())
 }
 
+/// Reads a file of suppressions, which are added to those in force.
+pub(crate) fn suppressions(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let name = &arguments[0];
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        Stop::Data(format!(
+            "cannot read the suppressions {name}: {error}; check the name"
+        ))
+    })?;
+    Ok(session.settings.suppressions.add(name, &text)?)
+}
+
 /// Sends what follows to a file.
 pub(crate) fn outfile(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.redirect(&arguments[0], false)

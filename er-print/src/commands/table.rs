@@ -89,7 +89,8 @@ fn of_report(report: &'static Report) -> Command {
         name: report.name,
         aliases: report.aliases,
         arguments: match report.build {
-            Build::Whole(_) => "",
+            Build::Whole(_) | Build::IfRecorded(_) => "",
+            Build::Numbered(_) => "[all|N]",
             Build::Named(_) => "NAME [N]",
         },
         help: report.help,
@@ -102,6 +103,7 @@ fn of_report(report: &'static Report) -> Command {
 const FUNCTIONS: Group = Group::Reports(reports::Group::Functions);
 const TREE: Group = Group::Reports(reports::Group::Tree);
 const INDEX: Group = Group::Reports(reports::Group::Index);
+const FINDINGS: Group = Group::Reports(reports::Group::Findings);
 const RUN: Group = Group::Reports(reports::Group::Run);
 
 /// The commands that are no reports.
@@ -151,10 +153,12 @@ const OTHERS: &[Command] = &[
     on_session(Group::Output, "compare", "[MODE]", "set experiments side by side: on, delta, ratio, and with -- several recordings of each side; scaling shows what threads lose; without MODE, functions by delta", experiments::compare),
     on_session(Group::Output, "printmode", "MODE", "print text, json, html, markdown, or a sign such as , between cells", settings::printmode),
 
+    on_session(FINDINGS, "suppressions", "FILE", "count the findings that a file names, and show them no more: race variable:x # why", settings::suppressions),
+
     on_experiments(RUN, "report", "FILE", "write a page for a browser with every view, in one file; - is standard output", page::report),
     on_session(RUN, "no_source", "", "leave source text out of report's page", page::no_source),
     on_session(RUN, "redact", "", "leave the folders of paths out of report's page", page::redact),
-    on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base, e.total(each line) < 1.05 * base", check::check),
+    on_experiments(RUN, "check", "[EXPR]", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base, e.total(each line) < 1.05 * base, races(new) == 0; without EXPR, races == 0", check::check),
     on_experiments(RUN, "budgets", "FILE", "test the conditions of a file, one a line", check::budgets),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),
     on_session(RUN, "procstats", "", "show what er_print itself has used", program::procstats),
@@ -182,10 +186,4 @@ const OTHERS: &[Command] = &[
     unsupported(Group::NotRecorded, "iodetail", "", "show input and output by descriptor"),
     unsupported(Group::NotRecorded, "iocallstack", "", "show input and output by stack"),
     unsupported(Group::NotRecorded, "iostat", "", "show input and output in sum"),
-    unsupported(Group::NotRecorded, "races", "", "list data races"),
-    unsupported(Group::NotRecorded, "rsummary", "ID", "show a data race"),
-    unsupported(Group::NotRecorded, "rdetail", "ID", "show a data race in detail"),
-    unsupported(Group::NotRecorded, "deadlocks", "", "list deadlocks"),
-    unsupported(Group::NotRecorded, "dsummary", "ID", "show a deadlock"),
-    unsupported(Group::NotRecorded, "ddetail", "ID", "show a deadlock in detail"),
 ];

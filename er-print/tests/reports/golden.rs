@@ -282,6 +282,47 @@ goldens! {
         "-check", "e.total(foo -- OMP parallel region from line 9) < 1.6 * base", "-check", "i.total(foo) > 1s",
         "omp.er", "one.er",
     ];
+    races: "races.txt", ["-races", "-rsummary", "race.er"];
+    races_in_detail: "rdetail.txt", ["-setpath", "checked", "-rdetail", "all", "race.er"];
+    races_in_machine_mode: "races_machine.txt",
+        ["-viewmode", "machine", "-races", "-rdetail", "2", "race.er"];
+    races_as_json: "races.json",
+        ["-printmode", "json", "-races", "-rdetail", "3", "-rsummary", "race.er"];
+    races_under_a_filter: "races_filtered.txt", [
+        "-filters", "\"nobody\" IN STACK", "-races", "-filters", "THRID==1", "-races",
+        "-filters", "LEAF==\"add\"", "-limit", "1", "-races", "race.er",
+    ];
+    races_by_name: "races_sorted.txt",
+        ["-sort", "name", "-races", "-sort", "e.total", "-races", "race.er"];
+    races_delimited: "races_delimited.txt", ["-printmode", ",", "-races", "-printmode", "html", "-races", "race.er"];
+    suppressed_races: "races_suppressed.txt", [
+        "-suppressions", "known.txt", "-races", "-misuse", "-rsummary", "-rdetail", "1", "race.er",
+    ];
+    races_compared: "races_compared.txt",
+        ["-compare", "on", "-races", "-deadlocks", "race.er", "later.er"];
+    races_compared_as_json: "races_compared.json",
+        ["-printmode", "json", "-compare", "on", "-limit", "2", "-races", "race.er", "later.er"];
+    races_added_up: "races_added_up.txt", ["-races", "race.er", "later.er", "plain.er"];
+    deadlocks: "deadlocks.txt", [
+        "-setpath", "checked", "-deadlocks", "-ddetail", "all", "-dsummary", "race.er",
+    ];
+    deadlocks_as_json: "deadlocks.json",
+        ["-printmode", "json", "-deadlocks", "-ddetail", "2", "-dsummary", "race.er"];
+    misuse_and_uninitialised_reads: "misuse.txt",
+        ["-misuse", "-uninit", "-udetail", "1", "race.er"];
+    misuse_and_uninitialised_reads_as_json: "misuse.json",
+        ["-printmode", "json", "-misuse", "-uninit", "-udetail", "race.er"];
+    nothing_found: "nothing_found.txt", [
+        "-deadlocks", "-ddetail", "all", "-dsummary", "-printmode", "json", "-deadlocks", "-misuse",
+        "-check", "deadlocks", "clean.er",
+    ];
+    budgets_of_findings: "check_findings.txt", [
+        "-check", "races <= 2", "-check", "races(add) <= base", "-check", "races(main) = 0",
+        "-check", "deadlocks < 3", "-suppressions", "known.txt", "-check", "races == 1",
+        "-check", "misuse <= 1", "-printmode", "json", "-check", "uninit <= 2 * base", "race.er", "later.er",
+    ];
+    header_with_checks: "header_checks.txt",
+        ["-header", "-printmode", "json", "-header", "race.er"];
     help: "help.txt", ["-help"];
 }
 
@@ -316,6 +357,14 @@ fn json_is_one_object_a_command() {
     assert!(views.len() >= 35, "{views:?}");
     views.extend(["fsingle main", "csingle main", "source foo", "disasm bar"].map(str::to_owned));
     views.push("check total < 99".to_owned());
+    let findings = [
+        "races",
+        "rsummary",
+        "deadlocks",
+        "dsummary",
+        "misuse",
+        "uninit",
+    ];
     for (mode, experiments) in [
         ("off", ["omp.er"].as_slice()),
         ("off", &["omp.er", "one.er"]),
@@ -327,7 +376,12 @@ fn json_is_one_object_a_command() {
             let (name, argument) = dashed.split_once(' ').unwrap_or((&dashed, ""));
             let mut words = vec!["-printmode", "json", "-limit", "5", "-compare", mode, name];
             words.extend((!argument.is_empty()).then_some(argument));
-            words.extend(experiments);
+            let is_finding = findings.contains(&&name[1..]);
+            words.extend(experiments.iter().map(|name| match *name {
+                "omp.er" if is_finding => "race.er",
+                "one.er" if is_finding => "later.er",
+                name => name,
+            }));
             let ended = er_print(folder.path(), &words);
             let what = format!("{words:?}: {}", ended.stderr);
             assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{what}");
@@ -336,6 +390,107 @@ fn json_is_one_object_a_command() {
             assert_eq!(report["view"], name[1..], "{what}");
         }
     }
+}
+
+/// A budget that does not hold ends with status 1 and names what breaks it; only races of class race count.
+#[test]
+fn findings_over_budget_fail_the_check() {
+    let folder = folder();
+    for (words, said) in [
+        (
+            &["-check", "race.er"] as &[&str],
+            "FAIL races == 0: 2, limit 0\n  race 1: sum, foo.c:12 (add), foo.c:12 (add)\n  race 2: a[17], foo.c:12 (add), foo.c:14 (add)\n",
+        ),
+        (&["-check", "races", "race.er"], "FAIL races == 0: 2"),
+        (
+            &["-check", "races(new) == 0", "later.er", "race.er"],
+            "FAIL races(new) == 0: 1, limit 0\n  race 1: count, foo.c:14 (add), foo.c:12 (add)\n",
+        ),
+        (
+            &["-suppressions", "known.txt", "-check", "races", "race.er"],
+            "FAIL races == 0: 1, limit 0, 1 suppressed\n  race 2",
+        ),
+        (
+            &["-check", "deadlocks", "race.er"],
+            "FAIL deadlocks == 0: 2",
+        ),
+        (&["-check", "misuse", "race.er"], "FAIL misuse == 0: 1"),
+        (&["-check", "uninit == 0", "race.er"], "FAIL uninit == 0: 1"),
+    ] {
+        let ended = er_print(folder.path(), words);
+        assert_eq!(
+            (ended.code, ended.stderr.as_str()),
+            (Some(1), ""),
+            "{words:?}"
+        );
+        assert!(
+            ended.stdout.starts_with(said),
+            "{words:?}: {}",
+            ended.stdout
+        );
+    }
+}
+
+/// An experiment without findings, or with damaged ones, is not one without races.
+#[test]
+fn without_data_there_is_one_sentence_and_no_answer() {
+    let folder = folder();
+    for (words, said) in [
+        (
+            &["-races", "omp.er"] as &[&str],
+            "er_print: the experiment has no data on races (omp.er); record it with `collect -r race`\n",
+        ),
+        (
+            &["-udetail", "2", "clean.er"],
+            "er_print: the experiment has no data on uninitialised reads (clean.er); record it with `collect -r init`\n",
+        ),
+        (
+            &["-check", "clean.er"],
+            "er_print: the experiment has no data on races (clean.er); record it with `collect -r race`\n",
+        ),
+        (
+            &["-compare", "on", "-races", "race.er", "omp.er"],
+            "er_print: the experiment has no data on races (omp.er); record it with `collect -r race`\n",
+        ),
+        (
+            &["-rdetail", "4", "race.er"],
+            "er_print: there is no race 4: races lists 3, from 1\n",
+        ),
+        (&["-rdetail", "x", "race.er"], ""),
+        (
+            &["-check", "races < 5%", "race.er"],
+            "er_print: check counts races, which are no part of a whole: write races == 0\n",
+        ),
+        (
+            &["-check", "races(each line) == 0", "race.er"],
+            "er_print: check counts races of the program, of a function, or new ones: write races == 0, races(main) == 0 or races(new) == 0\n",
+        ),
+        (
+            &["-check", "races(new) == 0", "race.er"],
+            "er_print: check compares with base: name the base experiment after the one to check\n",
+        ),
+    ] {
+        let ended = er_print(folder.path(), words);
+        assert_eq!(
+            (ended.code == Some(0), ended.stdout.as_str()),
+            (false, ""),
+            "{words:?}"
+        );
+        assert!(
+            said.is_empty() || ended.stderr == said,
+            "{words:?}: {}",
+            ended.stderr
+        );
+    }
+    let torn = er_print(folder.path(), &["-deadlocks", "torn.er"]);
+    assert_eq!((torn.code, torn.stdout.as_str()), (Some(2), ""));
+    assert!(
+        torn.stderr.contains("`findings.json` is unreadable"),
+        "{}",
+        torn.stderr
+    );
+    let header = er_print(folder.path(), &["-header", "torn.er"]);
+    assert_eq!(header.code, Some(0), "the rest is whole");
 }
 
 /// Full precision: work and wait add up to the lifetimes, in both modes.

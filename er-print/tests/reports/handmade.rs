@@ -17,7 +17,7 @@
 
 use std::path::Path;
 
-use experiment::header::{Counter, Losses, Runtime};
+use experiment::header::{Counter, Losses, Runtime, Sampling};
 use experiment::ids::{
     ContextId, FrameId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId, ThreadStateId,
 };
@@ -31,6 +31,7 @@ use experiment::symbols::{Construct, Directive, Workshare};
 use experiment::tables::{
     ContextKind, Frame, Lock, Loop, LoopClause, Mutex, Phase, RuntimeKind, Schedule, ThreadKind,
 };
+use findings::{Check, Findings};
 use test_support::Builder;
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.
@@ -116,6 +117,40 @@ pub(crate) fn counted(path: &Path) {
         count: 1,
     });
     make.write(path);
+}
+
+/// Writes experiments of `collect -r`, which have no samples: one with the findings of `test_support`, one
+/// recorded later, one that looked for deadlocks alone and found none, and one whose findings are damaged.
+pub(crate) fn checked(folder: &Path) {
+    let write = |name: &str, findings: &Findings| {
+        let mut make = builder("app");
+        make.module("/home/ann/app/app", RuntimeKind::None);
+        make.thread(100, ThreadKind::Initial);
+        make.header.sampling = Sampling::default();
+        make.header.losses = Losses::default();
+        let path = folder.join(name);
+        make.write(&path);
+        experiment::write_findings(&path, findings).unwrap();
+    };
+    write("race.er", &test_support::findings());
+    write("later.er", &test_support::later_findings());
+    let clean = Findings {
+        version: findings::VERSION,
+        checks: vec![Check::Deadlock],
+        ..Findings::default()
+    };
+    write("clean.er", &clean);
+    write("torn.er", &clean);
+    std::fs::write(
+        folder.join("torn.er").join(findings::FILE),
+        "{\"version\":1",
+    )
+    .unwrap();
+    let sources = folder.join("checked");
+    std::fs::create_dir(&sources).unwrap();
+    std::fs::write(sources.join("foo.c"), test_support::SOURCE).unwrap();
+    let known = "race variable:sum  # the sum is printed only\nmisuse function:nobody # x\n";
+    std::fs::write(folder.join("known.txt"), known).unwrap();
 }
 
 fn program_with_openmp() -> Builder {

@@ -58,6 +58,7 @@ pub(crate) fn folder() -> TempDir {
     handmade::plain(&folder.path().join("plain.er"));
     handmade::single(&folder.path().join("one.er"));
     handmade::marked(&folder.path().join("marked.er"));
+    handmade::checked(folder.path());
     handmade::source(&folder.path().join("src"));
     folder
 }

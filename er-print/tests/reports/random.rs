@@ -132,6 +132,18 @@ const COMMANDS: &[&str] = &[
     "OMP_task",
     "OMP_loop",
     "OMP_lock",
+    "races",
+    "rdetail all",
+    "rdetail 2",
+    "rsummary",
+    "deadlocks",
+    "ddetail",
+    "dsummary",
+    "misuse",
+    "uninit",
+    "udetail 1",
+    "check races <= 3",
+    "check",
     "CPUs",
     "Samples",
     "Phases",
@@ -152,6 +164,9 @@ const EXPERIMENTS: &[&str] = &[
     "omp.er -- one.er plain.er",
     "one.er one.er -- omp.er omp.er",
     "broken0.er",
+    "race.er",
+    "race.er later.er",
+    "race.er omp.er clean.er",
     "omp.er broken1.er",
     "broken2.er",
     "broken3.er plain.er",
@@ -418,13 +433,14 @@ fn check_random(ended: &Ended, broken: bool, what: &str) {
 /// name.
 #[test]
 fn random_lines_have_every_command() {
-    const APART: [&str; 6] = [
+    const APART: [&str; 7] = [
         "outfile",
         "appendfile",
         "export",
         "report",
         "script",
         "budgets",
+        "suppressions",
     ];
     let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);

@@ -17,6 +17,7 @@
 
 pub mod barriers;
 mod column;
+mod findings_file;
 mod frame;
 pub mod header;
 pub mod ids;
@@ -41,6 +42,9 @@ mod writer;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use findings::Findings;
 
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
@@ -51,6 +55,7 @@ use crate::rows::{
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
+pub use findings_file::write as write_findings;
 pub use packed::{Packed, Unpacking};
 pub use reader::{Growing, read_header};
 pub use samples::{Iter, SampleFrame, Samples};
@@ -294,6 +299,15 @@ pub enum Warning {
         /// The others.
         left_out: u32,
     },
+    /// The file of what `collect -r` found differs from what was written.
+    #[error(
+        "`{FILE}` is unreadable ({what}): what collect -r found is unknown",
+        FILE = findings::FILE
+    )]
+    Findings {
+        /// What is wrong with it.
+        what: String,
+    },
     /// Neither the record file nor `header.json` says what was run.
     #[error("the header is unreadable: the command, the host and what was lost are unknown")]
     NoHeader,
@@ -363,6 +377,8 @@ pub struct Experiment {
     pub sample_points: Vec<SamplePoint>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
+    /// What `collect -r` found, if it recorded the experiment.
+    pub findings: Option<Arc<Findings>>,
     /// Whether the recording was finished.
     pub finished: bool,
     /// The latest time in any record.

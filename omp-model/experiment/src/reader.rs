@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use untrusted::printable;
 
 use crate::column::{Corrupt, Decoder, Scratch};
+use crate::findings_file;
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{Counter, FORMAT_VERSION, Header, MOST_COUNTERS};
 use crate::ids::Nanos;
@@ -313,6 +315,10 @@ impl Contents {
         }
         if header.is_none() {
             warnings.push(Warning::NoHeader);
+        }
+        match findings_file::read(&path) {
+            Ok(findings) => experiment.findings = findings.map(Arc::new),
+            Err(what) => warnings.push(Warning::Findings { what }),
         }
         if self.stacks_left_out > 0 {
             warnings.push(Warning::TooManyStacks {

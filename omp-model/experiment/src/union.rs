@@ -84,6 +84,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         sample_points: rows!(sample_points),
         tables: all.tables,
         symbols: None,
+        findings: None,
         finished: parts.iter().all(|part| part.0.finished),
         last: last.unwrap_or_default(),
         warnings: Vec::new(),

@@ -10,6 +10,7 @@ use crate::document::{Block, Document, Line, Mark};
 use crate::json;
 use crate::lost;
 use crate::query::{Query, Source};
+use crate::races;
 use crate::run::calendar;
 use crate::text::{percent, seconds};
 
@@ -17,9 +18,15 @@ use crate::text::{percent, seconds};
 pub fn header(query: &Query<'_>) -> Document {
     let header = json!(query.all.analysis.experiment.header);
     let sides = query.sides().iter();
+    let mut facts = json::fields([("header", header), ("derived", derived(&query.all))]);
+    let mut blocks: Vec<Block> = sides.map(|side| Block::Lines(lines(side))).collect();
+    if races::has_findings(query) {
+        facts.insert("checks".to_owned(), races::coverage(query));
+        blocks.push(Block::Lines(races::coverage_lines(query)));
+    }
     Document {
-        facts: json::fields([("header", header), ("derived", derived(&query.all))]),
-        blocks: sides.map(|side| Block::Lines(lines(side))).collect(),
+        facts,
+        blocks,
         is_bare: true,
         ..query.document("header")
     }
@@ -111,10 +118,18 @@ fn derived(source: &Source<'_>) -> Json {
 /// All parts, an empty line after each.
 fn lines(source: &Source<'_>) -> Vec<Line> {
     let header = &source.analysis.experiment.header;
+    let checks = source.analysis.experiment.findings.is_some();
+    let sampling = if checks && header.sampling.event.is_empty() {
+        vec![Line::plain(
+            "Clock sampling: off, for collect -r checked the run instead",
+        )]
+    } else {
+        sampling(header)
+    };
     let parts = [
         state(source),
         target(&source.analysis.experiment),
-        sampling(header),
+        sampling,
         openmp(source),
         lost::lines(header),
         attribution(source),

@@ -38,6 +38,7 @@ pub mod page;
 mod phases;
 pub mod prune;
 pub mod query;
+pub mod races;
 pub mod regions;
 pub mod reports;
 pub mod resources;

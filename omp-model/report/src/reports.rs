@@ -1,5 +1,7 @@
 //! The table of reports. `er_print` makes its commands of it, and `analyzer` its list of reports.
 
+use findings::{Deadlock, Misuse, Race, Uninitialised};
+
 use crate::calltree::calltree;
 use crate::disasm::disasm;
 use crate::experiments::{experiment_list, sample_list};
@@ -19,7 +21,7 @@ use crate::settings::Compare;
 use crate::source::source;
 use crate::tasks::tasks;
 use crate::threads::{lwp_list, thread_list, threads};
-use crate::{Document, Error, Query, details, index, scaling};
+use crate::{Document, Error, Query, details, index, races, scaling};
 
 /// A report.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,10 @@ type MayFail = fn(&Query<'_>) -> Result<Document, Error>;
 pub enum Build {
     /// Of the whole query.
     Whole(fn(&Query<'_>) -> Document),
+    /// Of the whole query, if the experiment has data on it.
+    IfRecorded(MayFail),
+    /// Of all findings, or of the one with a number.
+    Numbered(fn(&Query<'_>, Option<usize>) -> Result<Document, Error>),
     /// Of the code with a name.
     Named(fn(&Query<'_>, &Named) -> Result<Document, Error>),
 }
@@ -67,6 +73,8 @@ pub enum Group {
     Lists,
     /// Metrics.
     Metrics,
+    /// What `collect -r` found.
+    Findings,
     /// The run.
     Run,
 }
@@ -89,6 +97,8 @@ impl Report {
         }
         match (self.build, subject) {
             (Build::Whole(build), _) => Ok(build(query)),
+            (Build::IfRecorded(build), _) => build(query),
+            (Build::Numbered(build), subject) => build(query, subject.and_then(|it| it.number)),
             (Build::Named(build), Some(subject)) => build(query, subject),
             (Build::Named(_), None) => Err(Error(format!(
                 "{} is about one function: see the views of functions",
@@ -129,8 +139,8 @@ const fn report(group: Group, name: &'static str, help: &'static str, build: Bui
     }
 }
 
-use Build::{Named as Of, Whole};
-use Group::{Code, Functions, Index, Lists, Metrics, Run, Tree};
+use Build::{IfRecorded, Named as Of, Numbered, Whole};
+use Group::{Code, Findings, Functions, Index, Lists, Metrics, Run, Tree};
 
 /// Every report, in the order of help.
 #[rustfmt::skip]
@@ -171,6 +181,16 @@ pub static REPORTS: &[Report] = &[
     report(Metrics, "metric_list", "list the metrics of this experiment, and those in force", Whole(metric_list)).uncompared(),
     report(Metrics, "cmetric_list", "list the metrics of callers and callees", Whole(cmetric_list)).uncompared().alias(&["gmetric_list"]),
     report(Metrics, "indx_metric_list", "list the metrics of index objects", Whole(indx_metric_list)).uncompared(),
+
+    report(Findings, "races", "list data races", IfRecorded(races::list::<Race>)),
+    report(Findings, "rdetail", "show data races in detail: all, or the one with a number", Numbered(races::details::<Race>)),
+    report(Findings, "rsummary", "count data races by class, function and variable, and tell what was checked", IfRecorded(races::summary::<Race>)).uncompared(),
+    report(Findings, "deadlocks", "list deadlocks that happened or may", IfRecorded(races::list::<Deadlock>)),
+    report(Findings, "ddetail", "show deadlocks in detail: all, or the one with a number", Numbered(races::details::<Deadlock>)),
+    report(Findings, "dsummary", "count deadlocks by function and lock, and tell what was checked", IfRecorded(races::summary::<Deadlock>)).uncompared(),
+    report(Findings, "misuse", "list what the OpenMP specification forbids", IfRecorded(races::list::<Misuse>)),
+    report(Findings, "uninit", "list reads of memory that nothing has written", IfRecorded(races::list::<Uninitialised>)),
+    report(Findings, "udetail", "show such reads in detail: all, or the one with a number", Numbered(races::details::<Uninitialised>)),
 
     report(Run, "header", "tell how the recording was made, and what it is short of", Whole(|query| header(&query.added_up()))).uncompared(),
     report(Run, "overview", "tell where the time went", Whole(overview)),

@@ -9,6 +9,8 @@ use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::visibility::{Visibility, default_of};
 use symbolize::search::SearchPath;
 
+use crate::races::Suppressions;
+
 /// The user's choices, which every builder obeys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
@@ -34,6 +36,8 @@ pub struct Settings {
     pub compare: Compare,
     /// How sources and instructions are annotated.
     pub annotation: Annotation,
+    /// Findings that are counted and not shown.
+    pub suppressions: Suppressions,
 }
 
 impl Settings {

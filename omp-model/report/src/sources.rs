@@ -37,6 +37,25 @@ impl SourceFile {
         let symbols = &source.analysis.symbols;
         let recorded = symbols.files.get(file.0 as usize);
         let recorded = recorded.cloned().unwrap_or_default();
+        SourceFile::find(source, recorded, |digest| symbols.is_recorded(file, digest))
+    }
+
+    /// Likewise a file that a finding names.
+    pub fn of_finding(source: &Source<'_>, file: &str) -> SourceFile {
+        let findings = source.analysis.experiment.findings.as_deref();
+        let recorded = findings.map_or(&[][..], |findings| &findings.sources);
+        SourceFile::find(source, file.to_owned(), |digest| {
+            let mut of_file = recorded.iter().filter(|it| it.file == file).peekable();
+            of_file.peek()?;
+            Some(of_file.any(|it| it.digest == digest))
+        })
+    }
+
+    fn find(
+        source: &Source<'_>,
+        recorded: String,
+        is_recorded: impl Fn([u8; 16]) -> Option<bool>,
+    ) -> SourceFile {
         let search = &source.settings.annotation.search;
         let experiments = &source.analysis.directories;
         let mut refused = None;
@@ -54,7 +73,7 @@ impl SourceFile {
                     continue;
                 }
             };
-            let is_recorded = symbols.is_recorded(file, untrusted::digest(&bytes));
+            let is_recorded = is_recorded(untrusted::digest(&bytes));
             let is_shown = match place {
                 Place::Experiment => is_inside,
                 Place::Given => true,

@@ -48,6 +48,23 @@ impl PathTest {
         phases.map(answer).collect()
     }
 
+    /// The result for a stack of names, callers first.
+    pub(super) fn answer<'n>(&self, stack: impl DoubleEndedIterator<Item = &'n str>) -> bool {
+        let mut progress = Progress::default();
+        let matches =
+            |name: &str| -> Vec<bool> { self.names.iter().map(|it| is_like(it, name)).collect() };
+        if self.rule == Rule::Leaf {
+            let mut stack = stack;
+            return stack
+                .next_back()
+                .is_some_and(|leaf| matches(leaf).contains(&true));
+        }
+        for name in stack {
+            progress.step(self.rule, &matches(name));
+        }
+        progress.done(self.rule, self.names.len())
+    }
+
     /// The result for each path, by its number.
     pub(super) fn answers(&self, profile: &Profile, names: &Names<'_>) -> Vec<bool> {
         let mut matcher = Matcher {
@@ -138,7 +155,7 @@ impl Matcher<'_> {
 }
 
 /// Whether a name matches a pattern, in which `*` matches any text.
-fn is_like(pattern: &str, name: &str) -> bool {
+pub fn is_like(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;
     }

@@ -29,6 +29,19 @@ pub struct Findings {
     pub misuse: Vec<Misuse>,
     /// Reads of memory that nothing has written.
     pub uninitialised: Vec<Uninitialised>,
+    /// The sources that findings name, as they were when the run was recorded. A reader shows the lines
+    /// of no other file, unless its user says where it is: anybody may have made an experiment.
+    #[serde(default)]
+    pub sources: Vec<Source>,
+}
+
+/// A source file as it was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its path, as frames and declarations have it.
+    pub file: String,
+    /// The MD5 digest of its contents.
+    pub digest: [u8; 16],
 }
 
 /// A kind of error that `collect -r` looks for.
@@ -82,6 +95,16 @@ pub enum Class {
     /// Ordered in this run only by a lock's or a flag's hand-over.
     #[serde(rename = "order by chance")]
     OrderByChance,
+}
+
+impl Class {
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Class::Race => "race",
+            Class::OrderByChance => "order by chance",
+        }
+    }
 }
 
 /// A piece of memory in the program's own words.
@@ -142,7 +165,7 @@ pub struct Frame {
 /// One side of a race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Access {
-    /// Its kind.
+    /// Whether it reads or writes.
     pub kind: Kind,
     /// User mode: innermost frame first, down to `main`. The first frame is the access.
     pub stack: Vec<Frame>,
@@ -161,14 +184,30 @@ pub struct Access {
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
+    /// A plain load.
     #[serde(rename = "read")]
     Read,
+    /// A plain store.
     #[serde(rename = "write")]
     Write,
+    /// An atomic load.
     #[serde(rename = "atomic read")]
     AtomicRead,
+    /// An atomic store, or one that reads and writes.
     #[serde(rename = "atomic write")]
     AtomicWrite,
+}
+
+impl Kind {
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::AtomicRead => "atomic read",
+            Kind::AtomicWrite => "atomic write",
+        }
+    }
 }
 
 /// An OpenMP construct.
@@ -176,6 +215,7 @@ pub enum Kind {
 pub struct Construct {
     /// Such as `parallel`, `for`, `task`.
     pub name: String,
+    /// Source file as the debug information names it; empty if unknown.
     pub file: String,
     /// 0 if unknown.
     pub line: u32,
@@ -253,5 +293,71 @@ impl Findings {
         } else {
             Err(format!("version {} is not known", findings.version))
         }
+    }
+
+    /// Changes every text of it, as a reader does that shows the text of others on a terminal.
+    pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
+        let coverage = &mut self.coverage;
+        let words = coverage.uninstrumented.iter_mut();
+        words.chain(&mut coverage.losses).for_each(&mut *change);
+        for race in &mut self.races {
+            of_variable(&mut race.variable, change);
+            race.advice.iter_mut().for_each(&mut *change);
+            for access in &mut race.accesses {
+                of_frames(&mut access.stack, change);
+                of_frames(&mut access.machine_stack, change);
+                of_constructs(&mut access.constructs, change);
+                change(&mut access.strand);
+                access.locks.iter_mut().for_each(&mut *change);
+            }
+        }
+        for deadlock in &mut self.deadlocks {
+            change(&mut deadlock.detail);
+            for edge in &mut deadlock.edges {
+                change(&mut edge.holds);
+                change(&mut edge.wants);
+                of_frames(&mut edge.held, change);
+                of_frames(&mut edge.wanted, change);
+            }
+        }
+        for misuse in &mut self.misuse {
+            change(&mut misuse.kind);
+            change(&mut misuse.detail);
+            of_frames(&mut misuse.stack, change);
+        }
+        for read in &mut self.uninitialised {
+            of_variable(&mut read.variable, change);
+            of_frames(&mut read.stack, change);
+            of_constructs(&mut read.constructs, change);
+        }
+        for source in &mut self.sources {
+            change(&mut source.file);
+        }
+    }
+}
+
+fn of_frames(frames: &mut [Frame], change: &mut impl FnMut(&mut String)) {
+    for frame in frames {
+        change(&mut frame.function);
+        change(&mut frame.file);
+    }
+}
+
+fn of_constructs(constructs: &mut [Construct], change: &mut impl FnMut(&mut String)) {
+    for construct in constructs {
+        change(&mut construct.name);
+        change(&mut construct.file);
+    }
+}
+
+fn of_variable(variable: &mut Variable, change: &mut impl FnMut(&mut String)) {
+    variable.name.iter_mut().for_each(&mut *change);
+    match &mut variable.origin {
+        Origin::Unknown => {}
+        Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
+            change(&mut it.function);
+            change(&mut it.file);
+        }
+        Origin::Heap(stack) => of_frames(stack, change),
     }
 }

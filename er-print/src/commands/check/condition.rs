@@ -1,5 +1,7 @@
 //! The condition of a check, such as `ompwait < 10%` or `e.ompwork(each line) < 1.05 * base`.
 
+use report::races::FindingKind;
+
 use crate::stop::Stop;
 
 /// What a condition limits.
@@ -38,7 +40,7 @@ pub(super) struct Condition {
     pub(super) limit: Limit,
 }
 
-const OPERATORS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
+const OPERATORS: [&str; 7] = ["<=", ">=", "==", "!=", "<", ">", "="];
 
 impl Condition {
     /// Parses a condition.
@@ -91,6 +93,23 @@ impl Condition {
         })
     }
 
+    /// The condition that there is no finding of a kind.
+    pub(super) fn none_of(kind: FindingKind) -> Condition {
+        Condition {
+            text: format!("{} == 0", kind.view()),
+            metric: kind.view().to_owned(),
+            subject: Subject::Program,
+            operator: "==",
+            limit: Limit::Number(0.0),
+        }
+    }
+
+    /// The kind of findings that it limits, if it is about those.
+    pub(super) fn findings(&self) -> Option<FindingKind> {
+        let is = |kind: &FindingKind| kind.view().eq_ignore_ascii_case(&self.metric);
+        FindingKind::ALL.into_iter().find(is)
+    }
+
     /// Whether it holds for a value and a limit.
     pub(super) fn holds(&self, value: f64, limit: f64) -> bool {
         match self.operator {
@@ -98,7 +117,7 @@ impl Condition {
             "<=" => value <= limit,
             ">" => value > limit,
             ">=" => value >= limit,
-            "==" => value == limit,
+            "==" | "=" => value == limit,
             _ => value != limit,
         }
     }
@@ -188,6 +207,10 @@ mod tests {
             (
                 "e.total(each line) < 1.1*base",
                 check("e.total", Subject::EachLine, "<", Limit::OfBase(1.1)),
+            ),
+            (
+                "races(step) = 0",
+                check("races", function("step"), "=", Limit::Number(0.0)),
             ),
             (
                 "ompwait( each function ) < 2",

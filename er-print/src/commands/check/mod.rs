@@ -1,14 +1,16 @@
 //! `check`: a gate for continuous integration, such as `ompwait < 10%` or
-//! `e.ompwork(kernel) < 1.05 * base`.
+//! `e.ompwork(kernel) < 1.05 * base`, or `races == 0` of what `collect -r` found.
 //!
 //! Where a side has several recordings, a condition fails only if it does so by more than recordings
 //! of one program differ by chance.
 
+mod budget;
 mod condition;
 mod measure;
 
 use report::Document;
 use report::document::Column;
+use report::races::FindingKind;
 use report::text;
 use serde_json::{Value as Json, json};
 
@@ -19,8 +21,21 @@ use condition::{Condition, Limit, Subject};
 use measure::{Measured, Verdict};
 
 /// Tests a condition and prints the verdict. If a condition fails, the exit status is 1.
+///
+/// Without a condition, or with a kind of findings alone, there must be none.
 pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    test(session, &Condition::parse(&arguments[0])?)
+    test(
+        session,
+        &of_words(arguments.first().map_or("races", String::as_str))?,
+    )
+}
+
+fn of_words(text: &str) -> Result<Condition, Stop> {
+    let is = |kind: &FindingKind| kind.view().eq_ignore_ascii_case(text.trim());
+    match FindingKind::ALL.into_iter().find(is) {
+        Some(kind) => Ok(Condition::none_of(kind)),
+        None => Condition::parse(text),
+    }
 }
 
 /// Tests the conditions of a file, one a line; `#` begins a comment.
@@ -40,7 +55,7 @@ pub(crate) fn budgets(session: &mut Session<'_>, arguments: &[String]) -> Result
         )));
     }
     for (line, number) in lines {
-        let tested = Condition::parse(line).and_then(|it| test(session, &it));
+        let tested = of_words(line).and_then(|it| test(session, &it));
         tested.map_err(|stop| match stop {
             Stop::Usage(message) => Stop::Usage(format!("{name}, line {number}: {message}")),
             other => other,
@@ -65,6 +80,12 @@ fn test(session: &mut Session<'_>, condition: &Condition) -> Result<(), Stop> {
         (Limit::OfBase(_), Some(base)) => base,
         _ => &[],
     };
+    if let Some(kind) = condition.findings() {
+        let base = others.last().map(Vec::as_slice);
+        let (passed, document) = budget::verdict(session, condition, kind, tested, base)?;
+        session.failed_checks += u32::from(!passed);
+        return session.show(&document);
+    }
     let measured = Measured::of(session, condition, tested, base)?;
     let (passed, document) = match condition.subject {
         Subject::Program | Subject::Function(_) => one(condition, &measured),

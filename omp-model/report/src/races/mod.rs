@@ -1,0 +1,19 @@
+//! What `collect -r` found: races, deadlocks, misuse, and reads of memory that nothing has written.
+//!
+//! A finding has the number that all documents give it: its place among those of its kind, whether it is
+//! shown or not. Where several experiments are added up, a finding of all of them is one.
+
+mod details;
+mod finding;
+mod list;
+mod rows;
+mod summary;
+mod suppressions;
+
+pub use details::{details, lines_of};
+pub use finding::{Finding, FindingKind, place_of as place};
+pub use list::list;
+pub use rows::{Found, Row, found, has_findings};
+pub(crate) use summary::coverage;
+pub use summary::{coverage_lines, summary};
+pub use suppressions::{Rule, Suppressions};

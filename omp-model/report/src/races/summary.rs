@@ -1,0 +1,211 @@
+//! Findings in numbers, and how much of the program the checks saw.
+
+use std::collections::BTreeMap;
+
+use findings::{Check, Coverage};
+use serde_json::{Value as Json, json};
+
+use super::finding::{Finding, FindingKind, at, without_indexes};
+use super::rows::{found, sources};
+use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, TablePart, Value};
+use crate::error::Error;
+use crate::json;
+use crate::query::{Query, Source};
+
+/// Findings and how often they occurred, of one class, function or variable.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    findings: u64,
+    count: u64,
+}
+
+/// The findings of a kind by class, function and variable, with what the checks saw.
+///
+/// # Errors
+/// [`Error`] if there are no data on them.
+pub fn summary<T: Finding>(query: &Query<'_>) -> Result<Document, Error> {
+    let query = &query.added_up();
+    let found = found::<T>(query)?;
+    let mut by_class = BTreeMap::<String, Sum>::new();
+    let mut by_function = BTreeMap::<String, Sum>::new();
+    let mut by_variable = BTreeMap::<String, Sum>::new();
+    let mut count = 0_u64;
+    for row in found.shown() {
+        let finding = &row.finding;
+        let add = |sums: &mut BTreeMap<String, Sum>, mut names: Vec<String>| {
+            names.sort();
+            names.dedup();
+            for name in names {
+                let sum = sums.entry(name).or_default();
+                sum.findings += 1;
+                sum.count = sum.count.saturating_add(finding.count());
+            }
+        };
+        add(&mut by_class, vec![finding.class().to_owned()]);
+        let sites = finding.sites().into_iter();
+        let functions = sites.map(|site| match site.function.as_str() {
+            "" => at(Some(site)),
+            function => function.to_owned(),
+        });
+        add(&mut by_function, functions.collect());
+        let names = finding.variables();
+        add(
+            &mut by_variable,
+            names.into_iter().map(without_indexes).collect(),
+        );
+        count = count.saturating_add(finding.count());
+    }
+    let variables = match T::KIND {
+        FindingKind::Deadlock => "Lock",
+        _ => "Variable",
+    };
+    let tables = [
+        ("class", "Class", by_class),
+        ("function", "Function", by_function),
+        ("variable", variables, by_variable),
+    ];
+    let tables = tables.into_iter().filter(|(.., sums)| !sums.is_empty());
+    let tables = tables.map(|(by, heading, sums)| Block::Table(table(by, heading, sums)));
+    let shown = found.shown().count();
+    let view = match T::KIND {
+        FindingKind::Race => "rsummary",
+        FindingKind::Deadlock => "dsummary",
+        other => other.view(),
+    };
+    let head = format!("{shown} {}", T::KIND.noun(shown));
+    let mut blocks = vec![Block::Lines(vec![Line::plain(head)])];
+    blocks.extend(tables);
+    blocks.push(Block::Lines(coverage_lines(query)));
+    Ok(Document {
+        facts: json::fields([
+            ("findings", json!(shown)),
+            ("count", json!(count)),
+            ("suppressed", json!(found.suppressed())),
+            ("coverage", coverage(query)),
+        ]),
+        blocks,
+        notices: found.notices,
+        ..query.document_without_time(view)
+    })
+}
+
+fn table(by: &str, heading: &str, sums: BTreeMap<String, Sum>) -> Table {
+    let mut sums: Vec<(String, Sum)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.findings, sum.count)));
+    let column = |id: &str, heading: &str| Column {
+        heading: vec![heading.to_owned()],
+        ..Column::fact(id)
+    };
+    let name = Column {
+        heading: vec![heading.to_owned()],
+        json: InJson::Row,
+        ..Column::name()
+    };
+    let row = |(name, sum): (String, Sum)| Row {
+        name,
+        values: vec![vec![
+            Value::Text(by.to_owned()),
+            Value::Absent,
+            Value::Count(sum.findings),
+            Value::Count(sum.count),
+        ]],
+        ..Row::default()
+    };
+    Table {
+        style: Style::Ruled,
+        columns: vec![
+            Column::fact("by"),
+            name,
+            column("findings", "Findings"),
+            column("count", "Count"),
+        ],
+        parts: vec![TablePart::new("", ["findings", "count", "name"])],
+        rows: sums.into_iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+/// How much of the program the checks saw, of each experiment that has findings.
+pub fn coverage_lines(query: &Query<'_>) -> Vec<Line> {
+    let several = sources(query).count() > 1;
+    let mut lines = Vec::new();
+    for source in sources(query) {
+        let Some(findings) = source.analysis.experiment.findings.as_deref() else {
+            continue;
+        };
+        let words: Vec<&str> = findings.checks.iter().map(|it| word(*it)).collect();
+        let words = words.join(", ");
+        lines.push(Line::plain(match several {
+            true => format!("Checks of {}: {words}", source.analysis.name),
+            false => format!("Checks: {words}"),
+        }));
+        let Coverage {
+            accesses,
+            threads,
+            waited,
+            uninstrumented,
+            losses,
+        } = &findings.coverage;
+        lines.push(Line::plain(format!(
+            "  Recorded: {accesses} accesses of {threads} threads, which waited {waited:.3} seconds \
+             for the checkers"
+        )));
+        let objects = uninstrumented.iter();
+        let objects = objects.map(|it| format!("  Not instrumented, and so not seen: {it}"));
+        let losses = losses.iter().map(|loss| format!("  Not checked: {loss}"));
+        lines.extend(objects.chain(losses).map(Line::warning));
+    }
+    lines
+}
+
+/// The same as JSON, a row for each experiment; null for those without findings.
+pub(crate) fn coverage(query: &Query<'_>) -> Json {
+    let of = |source: &Source<'_>| {
+        let findings = source.analysis.experiment.findings.as_deref()?;
+        let checks: Vec<&str> = findings.checks.iter().map(|it| word(*it)).collect();
+        let coverage = &findings.coverage;
+        Some(json!({
+            "checks": checks,
+            "accesses": coverage.accesses,
+            "threads": coverage.threads,
+            "waited_seconds": coverage.waited,
+            "uninstrumented": coverage.uninstrumented,
+            "losses": coverage.losses,
+        }))
+    };
+    sources(query).map(of).collect()
+}
+
+/// The word of `collect -r`.
+const fn word(check: Check) -> &'static str {
+    match check {
+        Check::Race => "race",
+        Check::Deadlock => "deadlock",
+        Check::Init => "init",
+    }
+}
+
+/// What findings of a kind are short of.
+pub(super) fn coverage_notices(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
+    let mut notices = Vec::new();
+    for source in sources(query) {
+        let Some(findings) = source.analysis.experiment.findings.as_deref() else {
+            continue;
+        };
+        let Coverage {
+            uninstrumented,
+            losses,
+            ..
+        } = &findings.coverage;
+        let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
+        if sees_accesses && !uninstrumented.is_empty() {
+            notices.push(format!(
+                "not instrumented, and so not seen: {}",
+                uninstrumented.join(", ")
+            ));
+        }
+        notices.extend(losses.iter().map(|loss| format!("not checked: {loss}")));
+    }
+    notices.dedup();
+    notices
+}
