@@ -1,0 +1,258 @@
+//! Names what the checkers found: addresses become functions, lines and variables.
+//!
+//! A *user stack* shows the program as its author wrote it: the frames of the strand without those of
+//! runtimes, then those of the code that created it, and so on down to `main`. A *machine stack* has
+//! the frames of the thread alone.
+
+mod advice;
+mod places;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Variable};
+use hashbrown::HashMap;
+use race_checker::contexts::Contexts;
+use race_checker::locksets::Held;
+use race_checker::races;
+use race_checker::site::{Base, ConstructKind, Place, Site, StrandKind};
+use race_stream::record::{ATOMIC, WRITE};
+
+pub use places::Places;
+
+/// Names the races of a program, whose load objects are in `places`.
+pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
+    let mut namer = Namer { contexts, places };
+    let mut all: Vec<Race> = Vec::new();
+    let mut numbers: HashMap<Key, usize> = HashMap::new();
+    for race in found {
+        let named = namer.race(race);
+        let number = *numbers.entry(key(&named)).or_insert(all.len());
+        match all.get_mut(number) {
+            None => all.push(named),
+            Some(known) => {
+                known.count += named.count;
+                if named.class < known.class {
+                    let count = known.count;
+                    *known = named;
+                    known.count = count;
+                }
+            }
+        }
+    }
+    all.sort_by(|one, other| {
+        let order = |race: &Race| (race.class, std::cmp::Reverse(race.count));
+        let place = |race: &Race| {
+            let first = race.accesses[0].stack.first();
+            first.map(|frame| (frame.file.clone(), frame.line))
+        };
+        order(one)
+            .cmp(&order(other))
+            .then_with(|| place(one).cmp(&place(other)))
+    });
+    for race in &mut all {
+        race.advice = advice::of(race);
+    }
+    all
+}
+
+/// What distinguishes a race for a reader: two lines with kinds, and a variable.
+type Key = ([(String, u32, Kind); 2], String);
+
+fn key(race: &Race) -> Key {
+    let side = |access: &Access| {
+        let frame = access.stack.first().cloned().unwrap_or_default();
+        (frame.file, frame.line, access.kind)
+    };
+    let mut sides = [side(&race.accesses[0]), side(&race.accesses[1])];
+    sides.sort();
+    let name = race.variable.name.as_deref().unwrap_or_default();
+    let variable = match &race.variable.origin {
+        Origin::Heap(stack) => stack
+            .first()
+            .map(|frame| format!("{}:{}", frame.file, frame.line)),
+        _ => None,
+    };
+    let whole = name.split(['[', '.']).next().unwrap_or(name);
+    (sides, variable.unwrap_or_else(|| whole.to_owned()))
+}
+
+struct Namer<'a> {
+    contexts: &'a Contexts,
+    places: &'a mut Places,
+}
+
+impl Namer<'_> {
+    fn race(&mut self, race: &races::Race) -> Race {
+        let variable = self.variable(race);
+        let mut accesses = [self.access(&race.sites[0]), self.access(&race.sites[1])];
+        let order = |access: &Access| {
+            let is_read = matches!(access.kind, Kind::Read | Kind::AtomicRead);
+            (is_read, access.stack.first().map(|frame| frame.line))
+        };
+        accesses.sort_by_key(order);
+        Race {
+            class: match race.is_certain {
+                true => Class::Race,
+                false => Class::OrderByChance,
+            },
+            variable,
+            count: race.count,
+            accesses,
+            advice: None,
+        }
+    }
+
+    fn access(&mut self, site: &Site) -> Access {
+        let codes = self.contexts.codes(site.context);
+        let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        Access {
+            kind: match (site.kind & WRITE != 0, site.kind & ATOMIC != 0) {
+                (false, false) => Kind::Read,
+                (true, false) => Kind::Write,
+                (false, true) => Kind::AtomicRead,
+                (true, true) => Kind::AtomicWrite,
+            },
+            stack: self.user_stack(&own, site.base.as_ref()),
+            machine_stack: own
+                .iter()
+                .flat_map(|code| self.places.machine_frames(*code))
+                .collect(),
+            constructs: self.constructs(site.base.as_ref()),
+            thread: site.thread,
+            strand: strand(site),
+            locks: site.locks.iter().map(|held| self.lock(held)).collect(),
+        }
+    }
+
+    /// The frames of a strand's own calls, innermost first, and those of what created it.
+    fn user_stack(&mut self, own: &[u64], base: Option<&Rc<Base>>) -> Vec<Frame> {
+        let mut stack = Vec::new();
+        self.add_frames(&mut stack, own, false);
+        let mut next = base;
+        while let Some(base) = next {
+            if is_strand(base.kind) {
+                let codes = self.contexts.codes(base.context);
+                let calls: Vec<u64> = std::iter::once(base.code).chain(codes).collect();
+                self.add_frames(&mut stack, &calls, true);
+            }
+            next = base.outer.as_ref();
+        }
+        stack
+    }
+
+    /// Adds the user's frames of some calls. The body of a construct, which the compiler has made a
+    /// function, is a part of the function around it: both together are one frame.
+    fn add_frames(&mut self, stack: &mut Vec<Frame>, codes: &[u64], is_around: bool) {
+        let mut is_first = is_around;
+        for code in codes {
+            for (frame, is_body) in self.places.user_frames(*code) {
+                let is_same = stack
+                    .last()
+                    .is_some_and(|last: &Frame| last.function == frame.function);
+                let continues = is_same && (is_body || is_first);
+                if !continues {
+                    stack.push(frame);
+                }
+                is_first = false;
+            }
+        }
+    }
+
+    fn constructs(&mut self, base: Option<&Rc<Base>>) -> Vec<Construct> {
+        let mut constructs = Vec::new();
+        let mut next = base;
+        while let Some(base) = next {
+            let frame = self.places.user_frames(base.code).into_iter().next();
+            let (frame, _) = frame.unwrap_or_default();
+            constructs.push(Construct {
+                name: construct(base.kind).to_owned(),
+                file: frame.file,
+                line: frame.line,
+            });
+            next = base.outer.as_ref();
+        }
+        constructs
+    }
+
+    fn variable(&mut self, race: &races::Race) -> Variable {
+        let size = race.sites[0].size.max(race.sites[1].size).into();
+        let mut variable = Variable {
+            address: race.address,
+            size,
+            ..Variable::default()
+        };
+        match &race.place {
+            Place::Heap(block) => {
+                let codes = self.contexts.codes(block.context);
+                let own: Vec<u64> = std::iter::once(block.code).chain(codes).collect();
+                let stack = self.user_stack(&own, block.base.as_ref());
+                variable.whole = block.bytes;
+                variable.origin = Origin::Heap(stack);
+                let codes = [race.sites[0].code, race.sites[1].code];
+                let offset = race.address - block.address;
+                variable.name = self.places.pointer_name(&codes, offset, size);
+            }
+            Place::Static => self.places.name_static(&mut variable),
+            Place::ThreadLocal => self.places.name_thread_local(&mut variable),
+            Place::Stack(frame) => {
+                let codes = [race.sites[0].code, race.sites[1].code];
+                self.places.name_local(&mut variable, frame.as_ref(), &codes);
+            }
+        }
+        variable
+    }
+
+    fn lock(&mut self, held: &Held) -> String {
+        let (kind, address) = held.lock;
+        self.places.lock(kind, address)
+    }
+}
+
+/// Whether code of the construct has a stack of its own below that of the code around it.
+fn is_strand(kind: ConstructKind) -> bool {
+    matches!(
+        kind,
+        ConstructKind::Parallel | ConstructKind::Teams | ConstructKind::Task | ConstructKind::Thread
+    )
+}
+
+fn construct(kind: ConstructKind) -> &'static str {
+    match kind {
+        ConstructKind::Parallel => "parallel",
+        ConstructKind::Teams => "teams",
+        ConstructKind::Task => "task",
+        ConstructKind::Loop => "for",
+        ConstructKind::Sections => "sections",
+        ConstructKind::Single => "single",
+        ConstructKind::Thread => "thread",
+    }
+}
+
+fn strand(site: &Site) -> String {
+    match site.strand {
+        StrandKind::Initial => "the initial thread".to_owned(),
+        StrandKind::Thread => "a thread of its own".to_owned(),
+        StrandKind::Implicit => format!("implicit task of thread {}", site.thread),
+        StrandKind::Iterations(first, 1) => format!("iteration {first}"),
+        StrandKind::Iterations(first, count) => {
+            format!("iterations {first} to {}", first.wrapping_add(count).wrapping_sub(1))
+        }
+        StrandKind::Section => "a section".to_owned(),
+        StrandKind::Single => "a single".to_owned(),
+        StrandKind::Task => "an explicit task".to_owned(),
+    }
+}
+
+/// The path of a load object.
+pub type ObjectPath = PathBuf;
+
+/// Whether a load object is an OpenMP runtime.
+fn is_runtime(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| {
+        ["libomp", "libgomp", "libiomp", "libparallax_races"]
+            .iter()
+            .any(|runtime| name.starts_with(runtime))
+    })
+}
