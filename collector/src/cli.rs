@@ -7,6 +7,8 @@ use experiment::header::Rank;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use race_stream::record::Checks;
+
 use crate::control_options::{self, ControlOptions};
 use crate::perf::counters::{self, Counter};
 
@@ -21,6 +23,8 @@ pub struct Request {
     pub counters: Vec<Counter>,
     /// `-C`.
     pub comments: Vec<String>,
+    /// `-r`: what to check the program for, instead of sampling it.
+    pub checks: Option<Checks>,
     /// `-n`: print what would be recorded, and record nothing.
     pub dry_run: bool,
     /// `-v`.
@@ -60,8 +64,7 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 5] = [
-    ('r', "data races and deadlocks"),
+const LATER: [(char, &str); 4] = [
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
     ('i', "I/O tracing"),
@@ -185,6 +188,13 @@ pub fn command() -> Command {
                     "Whether child processes are recorded too, until they end [default: on]",
                 ),
         )
+        .arg(
+            Arg::new("checks")
+                .short('r')
+                .value_name("race|deadlock|init|all|off,...")
+                .conflicts_with_all(["attach", "counters", "period"])
+                .help("Check the program for errors of its parallel code, instead of sampling it"),
+        )
         .args(control_options::args())
         .arg(
             Arg::new("comment")
@@ -293,6 +303,10 @@ fn checked(
             .flatten()
             .cloned()
             .collect(),
+        checks: match matches.get_one::<String>("checks") {
+            Some(words) => checks(words)?,
+            None => None,
+        },
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
         follow,
@@ -300,6 +314,27 @@ fn checked(
         control: ControlOptions::of(matches)?,
         command,
     })
+}
+
+/// The argument of `-r`; `None` for off.
+fn checks(words: &str) -> Result<Option<Checks>, String> {
+    let mut all = Checks::default();
+    for word in words.split(',') {
+        let check = match word {
+            "off" if words == "off" => return Ok(None),
+            "race" => Checks::RACE,
+            "deadlock" => Checks::DEADLOCK,
+            "init" => Checks::INIT,
+            "all" => Checks::RACE.and(Checks::DEADLOCK).and(Checks::INIT),
+            _ => {
+                return Err(format!(
+                    "-r {words}: expected race, deadlock, init or several with commas, all or off"
+                ));
+            }
+        };
+        all = all.and(check);
+    }
+    Ok(Some(all))
 }
 
 /// The argument of `-p`, in microseconds; `None` for off.

@@ -20,12 +20,14 @@
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
 //! | [`archive`] | files that are copied into the experiment |
+//! | [`checks`] | `-r`: a program that is checked instead of sampled |
 //! | [`header`], [`no_events`], [`shortfall`] | the header: what was recorded, what was not, and why |
 //! | [`say`], [`progress`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
 pub mod archive;
 pub mod attach;
+pub mod checks;
 pub mod cli;
 pub mod clock;
 pub mod completion;

@@ -23,12 +23,16 @@ pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// In a checkout and a copied directory it lies beside `collect`. In an installation `collect` lies
 /// in `PREFIX/bin`, and the library in `PREFIX/lib/parallax`.
 pub fn candidates(executable: &Path) -> Vec<PathBuf> {
+    candidates_of(executable, NAME)
+}
+
+fn candidates_of(executable: &Path, name: &str) -> Vec<PathBuf> {
     let beside = executable.parent();
     let installed = beside
         .and_then(Path::parent)
         .map(|prefix| prefix.join("lib/parallax"));
     let folders = beside.map(Path::to_owned).into_iter().chain(installed);
-    folders.map(|folder| folder.join(NAME)).collect()
+    folders.map(|folder| folder.join(name)).collect()
 }
 
 /// Returns the absolute path of the library.
@@ -47,16 +51,34 @@ pub fn find() -> Result<PathBuf, String> {
     first(&candidates(&executable)).and_then(nameable)
 }
 
+/// Returns the absolute path of another library of ours, which lies where [`NAME`] does.
+///
+/// # Errors
+/// One sentence that names the paths tried.
+pub fn find_beside(name: &str) -> Result<PathBuf, String> {
+    let executable = std::fs::canonicalize("/proc/self/exe")
+        .map_err(|error| format!("collect cannot find itself: {error}"))?;
+    let paths = candidates_of(&executable, name);
+    let found = paths.iter().find_map(|path| usable(path));
+    found
+        .ok_or_else(|| format!("{name} is not at {}", listed_paths(&paths)))
+        .and_then(nameable)
+}
+
+fn listed_paths(paths: &[PathBuf]) -> String {
+    let listed: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    listed.join(" nor at ")
+}
+
 /// The first of the paths that is a file.
 fn first(paths: &[PathBuf]) -> Result<PathBuf, String> {
     paths.iter().find_map(|path| usable(path)).ok_or_else(|| {
-        let listed: Vec<String> = paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
         format!(
             "{NAME} is not at {}; set {VARIABLE} to its path",
-            listed.join(" nor at ")
+            listed_paths(paths)
         )
     })
 }

@@ -7,7 +7,7 @@ use std::process::exit;
 use recording::launcher::{self, Launch};
 use recording::record::RecordError;
 use recording::say::say;
-use recording::{cli, rank, record};
+use recording::{checks, cli, rank, record};
 
 /// The exit status after a usage error, as of other tools.
 const USAGE: i32 = 2;
@@ -35,6 +35,9 @@ fn main() {
     let local_ranks = placed.map_or(1, |placed| placed.local);
     if let Some(pid) = request.attach {
         finish(record::attach(&request, pid));
+    }
+    if let Some(checks) = request.checks {
+        finish(checks::record(&request, checks));
     }
     let result = match launcher::become_launcher(&request, &words) {
         Ok(Launch::NoLauncher) if request.dry_run => {

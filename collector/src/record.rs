@@ -314,7 +314,7 @@ fn warn_of_larger_launch(request: &Request) {
 }
 
 /// Prints the experiment's name as gprofng does.
-fn print_creating(directory: &Path, pid: i32) {
+pub(crate) fn print_creating(directory: &Path, pid: i32) {
     let mut creating = b"Creating experiment directory ".to_vec();
     creating.extend(directory.as_os_str().as_bytes());
     creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());

@@ -137,10 +137,14 @@ impl Signals {
         arrived
     }
 
-    /// Waits for a signal, for at most a second.
+    /// Waits for a signal, for at most a second: the timeout is for events that cannot be polled.
     pub fn wait(&mut self) -> Arrived {
-        // The timeout is for events that cannot be polled.
-        let _ = sys::poll(&mut [sys::readable(self.as_raw_fd())], 1000);
+        self.wait_for(1000)
+    }
+
+    /// Waits for a signal, for at most `timeout_ms` milliseconds.
+    pub fn wait_for(&mut self, timeout_ms: i32) -> Arrived {
+        let _ = sys::poll(&mut [sys::readable(self.as_raw_fd())], timeout_ms);
         self.arrived()
     }
 

@@ -101,7 +101,10 @@ impl Interval {
         self.accesses.sort_unstable_by_key(order);
         let mut compacted = Vec::with_capacity(self.accesses.len() / 4);
         let mut pieces = Vec::new();
-        for same in self.accesses.chunk_by(|one, other| order(one) == order(other)) {
+        for same in self
+            .accesses
+            .chunk_by(|one, other| order(one) == order(other))
+        {
             pieces.clear();
             pieces.extend(same.iter().map(|access| access.piece));
             memory::compact(&mut pieces);

@@ -77,7 +77,9 @@ impl Piece {
 
     /// The addresses of the blocks that may reach into `begin..end`.
     fn blocks_within(&self, begin: u64, end: u64) -> impl Iterator<Item = u64> {
-        let low = begin.saturating_sub(self.width - 1).saturating_sub(self.first);
+        let low = begin
+            .saturating_sub(self.width - 1)
+            .saturating_sub(self.first);
         let first = low.div_ceil(self.stride).min(self.count.into());
         let high = end.saturating_sub(self.first).div_ceil(self.stride);
         let (start, stride) = (self.first, self.stride);
@@ -239,14 +241,26 @@ mod tests {
             let mut piece = || {
                 let width = 1 + random.below(6);
                 let stride = random.below(12) as i64 - 4;
-                run(50 + random.below(40), width, stride, 1 + random.below(5) as u32)
+                run(
+                    50 + random.below(40),
+                    width,
+                    stride,
+                    1 + random.below(5) as u32,
+                )
             };
             let (one, two) = (piece(), piece());
             let (of_one, of_two) = (bytes(&[one]), bytes(&[two]));
             let expected = of_one.iter().find(|byte| of_two.contains(byte));
-            assert_eq!(one.common(&two).is_some(), expected.is_some(), "{one:?} {two:?}");
+            assert_eq!(
+                one.common(&two).is_some(),
+                expected.is_some(),
+                "{one:?} {two:?}"
+            );
             if let Some(common) = one.common(&two) {
-                assert!(of_one.contains(&common) && of_two.contains(&common), "{one:?} {two:?}");
+                assert!(
+                    of_one.contains(&common) && of_two.contains(&common),
+                    "{one:?} {two:?}"
+                );
             }
             assert_eq!(one.common(&two).is_some(), two.common(&one).is_some());
         }
@@ -288,7 +302,10 @@ mod tests {
 
     impl Random {
         fn below(&mut self, bound: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (self.0 >> 33) % bound
         }
     }

@@ -134,7 +134,12 @@ impl Replay {
 
     /// The program has ended.
     pub fn finish(&mut self) {
-        let mut open: Vec<u64> = self.teams.keys().copied().filter(|id| *id != ROOT).collect();
+        let mut open: Vec<u64> = self
+            .teams
+            .keys()
+            .copied()
+            .filter(|id| *id != ROOT)
+            .collect();
         // Inner teams were forked later.
         open.sort_unstable_by_key(|id| {
             let parent = self.teams.get(id).and_then(|team| team.parent);
@@ -173,7 +178,11 @@ impl Replay {
 
     fn run(&mut self, slot: u32, run: &Run) {
         self.accesses += u64::from(run.count);
-        let Some(task) = self.threads.get(&slot).and_then(|thread| thread.tasks.last()) else {
+        let Some(task) = self
+            .threads
+            .get(&slot)
+            .and_then(|thread| thread.tasks.last())
+        else {
             return;
         };
         let (region, strand, locks) = (task.region, task.current, task.locks);
@@ -251,7 +260,11 @@ impl Replay {
             } => self.begin_thread(slot, number, (stack, stack_end), (tls, tls_end), created),
             Event::ThreadEnd {} => {
                 self.leave_ended_regions(slot);
-                if let Some(task) = self.threads.get(&slot).and_then(|thread| thread.tasks.first()) {
+                if let Some(task) = self
+                    .threads
+                    .get(&slot)
+                    .and_then(|thread| thread.tasks.first())
+                {
                     self.strands.end(task.main, number);
                 }
                 self.threads.remove(&slot);
@@ -339,7 +352,8 @@ impl Replay {
                 };
                 let base = self.construct(slot, current, kind, code, context);
                 let parent = self.strands.divide(current);
-                self.teams.insert(region, Team::new(Some(parent), Some(base)));
+                self.teams
+                    .insert(region, Team::new(Some(parent), Some(base)));
             }
             Event::Join { region } => self.join(slot, current, region),
             Event::Implicit {
@@ -351,7 +365,10 @@ impl Replay {
             Event::ImplicitEnd { region } => {
                 let thread = self.threads.get_mut(&slot);
                 if let Some(thread) = thread
-                    && thread.tasks.last().is_some_and(|task| task.region == region)
+                    && thread
+                        .tasks
+                        .last()
+                        .is_some_and(|task| task.region == region)
                 {
                     thread.tasks.pop();
                 }
@@ -391,8 +408,13 @@ impl Replay {
             }
             Event::GroupEnd { .. } => {
                 self.strands.divide(current);
-                let group = self.top_mut(slot).and_then(|task| task.siblings.groups.pop());
-                for member in group.map(|group| self.tasks.end_group(group)).unwrap_or_default() {
+                let group = self
+                    .top_mut(slot)
+                    .and_then(|task| task.siblings.groups.pop());
+                for member in group
+                    .map(|group| self.tasks.end_group(group))
+                    .unwrap_or_default()
+                {
                     self.join_task(member, current);
                 }
             }
@@ -449,11 +471,20 @@ impl Replay {
         };
         let is_first = self.threads_seen == 0;
         self.threads_seen += 1;
-        let root = self.teams.entry(ROOT).or_insert_with(|| Team::new(None, None));
+        let root = self
+            .teams
+            .entry(ROOT)
+            .or_insert_with(|| Team::new(None, None));
         if is_first || created != 0 {
-            let kind = if is_first { StrandKind::Initial } else { StrandKind::Thread };
+            let kind = if is_first {
+                StrandKind::Initial
+            } else {
+                StrandKind::Thread
+            };
             let creators = self.signals.get(&created);
-            let parent = creators.and_then(|creators| creators.last()).map(|creator| creator.0);
+            let parent = creators
+                .and_then(|creators| creators.last())
+                .map(|creator| creator.0);
             root.is_concurrent |= !is_first;
             let parent = parent.map(|point| self.at_root(point));
             let strand = self.strands.begin(parent, number);
@@ -751,7 +782,8 @@ impl Replay {
         let base = self.construct(slot, current, ConstructKind::Task, code, context);
         let parent = self.strands.divide(current);
         let strand = self.strands.begin(Some(parent), number);
-        self.tasks.begin(task, strand, flags & UNDEFERRED != 0, group);
+        self.tasks
+            .begin(task, strand, flags & UNDEFERRED != 0, group);
         if flags & TASKWAIT != 0 {
             return;
         }
@@ -981,7 +1013,11 @@ impl Replay {
             lock: key,
             is_shared: kind == MUTEX_POSIX_SHARED,
         };
-        if let Some(task) = self.threads.get_mut(&slot).and_then(|thread| thread.tasks.last_mut()) {
+        if let Some(task) = self
+            .threads
+            .get_mut(&slot)
+            .and_then(|thread| thread.tasks.last_mut())
+        {
             task.locks = self.locksets.with(task.locks, held);
         }
     }
@@ -994,7 +1030,11 @@ impl Replay {
             mutex.holder = None;
             mutex.released = Some(here);
         }
-        if let Some(task) = self.threads.get_mut(&slot).and_then(|thread| thread.tasks.last_mut()) {
+        if let Some(task) = self
+            .threads
+            .get_mut(&slot)
+            .and_then(|thread| thread.tasks.last_mut())
+        {
             task.locks = self.locksets.without(task.locks, key);
         }
     }
@@ -1009,7 +1049,8 @@ impl Replay {
     fn await_signal(&mut self, current: StrandId, object: u64, certainty: Certainty) {
         self.strands.divide(current);
         for (point, known) in self.signals.get(&object).into_iter().flatten() {
-            self.strands.order_after(*point, current, certainty.max(*known));
+            self.strands
+                .order_after(*point, current, certainty.max(*known));
         }
     }
 }

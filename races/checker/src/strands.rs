@@ -215,9 +215,15 @@ impl Strands {
         while let Some(point) = next {
             let known = chain.entry(point.strand).or_insert(point.segment);
             *known = (*known).min(point.segment);
-            next = self.strands.get(&point.strand).and_then(|strand| strand.joined);
+            next = self
+                .strands
+                .get(&point.strand)
+                .and_then(|strand| strand.joined);
         }
-        let begin = self.strands.get(&from.strand).map_or(0, |strand| strand.begin);
+        let begin = self
+            .strands
+            .get(&from.strand)
+            .map_or(0, |strand| strand.begin);
         let mut seen: HashMap<StrandId, u32> = HashMap::new();
         let mut open = vec![to];
         let mut steps = 0;

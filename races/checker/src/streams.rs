@@ -92,7 +92,10 @@ impl Streams {
 
     /// Streams that were given up, for they made no sense.
     pub fn broken(&self) -> usize {
-        self.streams.iter().filter(|stream| stream.is_broken).count()
+        self.streams
+            .iter()
+            .filter(|stream| stream.is_broken)
+            .count()
     }
 
     /// Words that wait.

@@ -93,7 +93,11 @@ mod tests {
 
     #[test]
     fn two_atomic_accesses_do_not_race() {
-        let mut spans = [span(0, 0, 4, true), span(0, 0, 4, true), span(0, 0, 4, false)];
+        let mut spans = [
+            span(0, 0, 4, true),
+            span(0, 0, 4, true),
+            span(0, 0, 4, false),
+        ];
         (spans[0].is_atomic, spans[1].is_atomic) = (true, true);
         assert_eq!(pairs(&spans), [(0, 2, 0), (1, 2, 0)]);
     }

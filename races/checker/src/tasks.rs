@@ -28,7 +28,13 @@ pub struct Tasks {
 
 impl Tasks {
     /// A task is created, in this group.
-    pub fn begin(&mut self, task: u64, strand: StrandId, is_undeferred: bool, group: Option<GroupId>) {
+    pub fn begin(
+        &mut self,
+        task: u64,
+        strand: StrandId,
+        is_undeferred: bool,
+        group: Option<GroupId>,
+    ) {
         if let Some(members) = group.and_then(|group| self.groups.get_mut(&group)) {
             members.push(strand);
         }

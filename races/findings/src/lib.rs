@@ -182,7 +182,7 @@ pub struct Access {
 }
 
 /// The kind of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A plain load.
     #[serde(rename = "read")]

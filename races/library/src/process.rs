@@ -71,6 +71,20 @@ pub(crate) fn count_unrecorded() {
     UNRECORDED.fetch_add(1, Relaxed);
 }
 
+extern "C" fn at_exit() {
+    if IS_CHILD.load(Relaxed) {
+        return;
+    }
+    if let Some(Some(shared)) = SHARED.get() {
+        shared.leave();
+    }
+}
+
+// SAFETY: the loader calls each pointer of this section once, when the process exits.
+#[cfg_attr(not(test), unsafe(link_section = ".fini_array"))]
+#[used]
+static AT_EXIT: extern "C" fn() = at_exit;
+
 extern "C" fn after_fork_in_child() {
     IS_CHILD.store(true, Relaxed);
     CHECKS.store(0, Relaxed);

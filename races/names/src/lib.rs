@@ -138,23 +138,32 @@ impl Namer<'_> {
             }
             next = base.outer.as_ref();
         }
+        // What calls `main` is not the program's.
+        let is_main = |frame: &Frame| matches!(frame.function.as_str(), "main" | "main program");
+        if let Some(main) = stack.iter().rposition(is_main) {
+            stack.truncate(main + 1);
+        }
         stack
     }
 
     /// Adds the user's frames of some calls. The body of a construct, which the compiler has made a
-    /// function, is a part of the function around it: both together are one frame.
+    /// function, is a part of the function around it: both together are one frame, at the line of the
+    /// inner one.
     fn add_frames(&mut self, stack: &mut Vec<Frame>, codes: &[u64], is_around: bool) {
-        let mut is_first = is_around;
+        let mut is_around = is_around;
         for code in codes {
             for (frame, is_body) in self.places.user_frames(*code) {
-                let is_same = stack
-                    .last()
-                    .is_some_and(|last: &Frame| last.function == frame.function);
-                let continues = is_same && (is_body || is_first);
-                if !continues {
-                    stack.push(frame);
+                match stack.last_mut() {
+                    // The function around a body whose name does not tell it.
+                    Some(last) if is_around && last.function.is_empty() => {
+                        last.function = frame.function;
+                    }
+                    Some(last)
+                        if (is_around || is_body)
+                            && (frame.function.is_empty() || last.function == frame.function) => {}
+                    _ => stack.push(frame),
                 }
-                is_first = false;
+                is_around = false;
             }
         }
     }
@@ -197,7 +206,8 @@ impl Namer<'_> {
             Place::ThreadLocal => self.places.name_thread_local(&mut variable),
             Place::Stack(frame) => {
                 let codes = [race.sites[0].code, race.sites[1].code];
-                self.places.name_local(&mut variable, frame.as_ref(), &codes);
+                self.places
+                    .name_local(&mut variable, frame.as_ref(), &codes);
             }
         }
         variable
@@ -213,7 +223,10 @@ impl Namer<'_> {
 fn is_strand(kind: ConstructKind) -> bool {
     matches!(
         kind,
-        ConstructKind::Parallel | ConstructKind::Teams | ConstructKind::Task | ConstructKind::Thread
+        ConstructKind::Parallel
+            | ConstructKind::Teams
+            | ConstructKind::Task
+            | ConstructKind::Thread
     )
 }
 
@@ -236,7 +249,10 @@ fn strand(site: &Site) -> String {
         StrandKind::Implicit => format!("implicit task of thread {}", site.thread),
         StrandKind::Iterations(first, 1) => format!("iteration {first}"),
         StrandKind::Iterations(first, count) => {
-            format!("iterations {first} to {}", first.wrapping_add(count).wrapping_sub(1))
+            format!(
+                "iterations {first} to {}",
+                first.wrapping_add(count).wrapping_sub(1)
+            )
         }
         StrandKind::Section => "a section".to_owned(),
         StrandKind::Single => "a single".to_owned(),

@@ -8,7 +8,7 @@ use findings::{Declaration, Frame, Origin, Variable};
 use hashbrown::HashMap;
 use race_checker::site::FramePlace;
 use race_stream::record::MUTEX_POSIX;
-use symbolize::{Symbols, names};
+use symbolize::{Location, Symbols, names};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
@@ -58,7 +58,7 @@ impl Places {
             return vec![in_object(&object, svma)];
         };
         let function = symbols.function(svma).map(|function| function.name);
-        let locations = symbols.locations(svma);
+        let locations = locations(symbols, svma);
         if locations.is_empty() {
             return vec![match function {
                 Some(function) => Frame {
@@ -106,21 +106,21 @@ impl Places {
             return Vec::new();
         }
         let parent = self.symbols(module).and_then(|symbols| {
-            let function = symbols.function(svma)?;
-            let origin = symbols.origin(svma)?;
-            let own = parent_of(&function.name).map(str::to_owned);
-            Some(origin.parent.or(own).unwrap_or(function.name))
+            let origin = symbols.origin(svma);
+            origin.and_then(|origin| origin.parent)
         });
-        let mut frames: Vec<(Frame, bool)> = self
-            .machine_frames(code)
-            .into_iter()
-            .map(|frame| (frame, false))
-            .collect();
-        if let (Some(parent), Some((last, is_body))) = (parent, frames.last_mut()) {
-            last.function = names::short(&parent);
-            *is_body = true;
-        }
+        let frames = self.machine_frames(code).into_iter();
         frames
+            .map(|frame| match outlined(&frame.function) {
+                None => (frame, false),
+                Some(own) => {
+                    let own = own.map(str::to_owned);
+                    let function = own.or_else(|| parent.clone()).unwrap_or_default();
+                    let function = names::short(&function);
+                    (Frame { function, ..frame }, true)
+                }
+            })
+            .collect()
     }
 
     /// Names a global or static variable.
@@ -180,12 +180,47 @@ impl Places {
     }
 }
 
+/// The function that holds the construct whose body a compiler has made the function `name`; `None`
+/// for other functions, `Some(None)` where the name does not tell.
+fn outlined(name: &str) -> Option<Option<&str>> {
+    // clang makes two functions of a body, with debug information.
+    if let Some((parent, _)) = name.split_once(".omp_outlined") {
+        return Some(Some(parent).filter(|parent| !parent.is_empty()));
+    }
+    match name.starts_with(".omp_") {
+        true => Some(None),
+        false => parent_of(name).map(Some),
+    }
+}
+
 /// The name of a critical section by its variable, as compilers spell it; `None` without a name.
 fn critical_name(variable: &str) -> Option<&str> {
     let name = variable.strip_prefix(".gomp_critical_user_")?;
     let name = name.strip_suffix(".var").unwrap_or(name);
     let name = name.strip_suffix(".AS0").unwrap_or(name);
     (!name.is_empty()).then_some(name)
+}
+
+/// Bytes of code before an instruction without a line in which one with a line is looked for.
+const NEAR: u64 = 64;
+
+/// The source locations of an instruction. One that stands for several lines has none (line 0); that
+/// of the code before it is then the best there is.
+fn locations(symbols: &Symbols, svma: u64) -> Vec<Location> {
+    let has_line = |found: &Vec<Location>| {
+        let innermost = found.first().and_then(|location| location.line);
+        innermost.is_some_and(|line| line != 0)
+    };
+    let own = symbols.locations(svma);
+    if own.is_empty() || has_line(&own) {
+        return own;
+    }
+    let begin = symbols
+        .function(svma)
+        .map_or(svma, |function| function.start);
+    let near = (begin.max(svma.saturating_sub(NEAR))..svma).rev();
+    let mut near = near.map(|svma| symbols.locations(svma));
+    near.find(has_line).unwrap_or(own)
 }
 
 fn unknown(code: u64) -> Frame {

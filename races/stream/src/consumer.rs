@@ -58,6 +58,16 @@ impl Consumer {
         }
     }
 
+    /// Whether the process waits, being about to end, until it has been looked at once more.
+    pub fn is_leaving(&self) -> bool {
+        self.memory.header().leaving.load(Acquire) == 1
+    }
+
+    /// It has been looked at.
+    pub fn let_leave(&self) {
+        self.memory.header().leaving.store(2, Release);
+    }
+
     /// Threads that were not recorded, for there was no slot.
     pub fn refused(&self) -> u64 {
         self.memory.header().refused.load(Relaxed)

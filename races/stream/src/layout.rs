@@ -38,6 +38,8 @@ pub(crate) struct Header {
     _pad2: [AtomicU64; 7],
     /// Counts up while somebody reads.
     pub(crate) heartbeat: AtomicU64,
+    /// 1: the process is about to end; 2: the reader has looked at it once more.
+    pub(crate) leaving: AtomicU64,
 }
 
 /// One thread's place.

@@ -43,6 +43,21 @@ impl Shared {
             .is_ok()
     }
 
+    /// Waits until the reader has looked at the process once more, which is about to end: what is
+    /// mapped where, only the kernel knows. At most a second.
+    pub fn leave(&self) {
+        let header = self.0.header();
+        header.leaving.store(1, Release);
+        let begin = memory::now();
+        for tries in 0.. {
+            let is_seen = header.leaving.load(Acquire) == 2;
+            if is_seen || memory::now() - begin > 1_000_000_000 {
+                return;
+            }
+            memory::pause(tries);
+        }
+    }
+
     /// The number of the next event of the program.
     #[inline]
     pub fn next_number(&self) -> u64 {

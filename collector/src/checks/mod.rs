@@ -1,0 +1,282 @@
+//! `collect -r`: runs a program and checks it, instead of sampling it.
+//!
+//! The library in the program writes streams ([`race_stream`]), the checkers read them here
+//! ([`race_checker`]), and what they found is named ([`race_names`]) and stored beside an
+//! experiment without samples.
+
+mod program;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use ::experiment::symbols::SymbolTable;
+use findings::{Check, Coverage, Findings};
+use race_checker::replay::Replay;
+use race_checker::streams::Streams;
+use race_names::Places;
+use race_stream::consumer::{Consumer, SlotState};
+use race_stream::record::Checks;
+
+use crate::cli::Request;
+use crate::record::RecordError;
+use crate::say::say;
+use crate::signals::Signals;
+use crate::sys::{self, Ended};
+use crate::{clock, experiment, header, launch, library, proc};
+
+/// File name of the library that is loaded into the program.
+pub const LIBRARY: &str = "libparallax_races.so";
+
+/// The names of the compilers' own runtimes, whose place the library takes.
+const REPLACED: [&str; 5] = [
+    "libclang_rt.tsan-x86_64.so",
+    "libclang_rt.tsan.so",
+    "libtsan.so.2",
+    "libtsan.so.1",
+    "libtsan.so.0",
+];
+
+/// Where the dynamic linker looks for libraries first (ld.so(8)).
+const PATH_VARIABLE: &str = "LD_LIBRARY_PATH";
+
+fn other(what: impl ToString) -> RecordError {
+    RecordError::Other(what.to_string())
+}
+
+/// Runs the program under the checks. Returns its exit status.
+///
+/// # Errors
+/// [`RecordError`] if the program did not run. No experiment is left then.
+pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
+    experiment::choose(&request.target).map_err(other)?;
+    program::check(&request.command[0], checks).map_err(other)?;
+    let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
+    let library = library::find_beside(LIBRARY).map_err(other)?;
+    let links = links(&library).map_err(|error| {
+        other(format!(
+            "no folder for the library can be made in {}: {error}",
+            std::env::temp_dir().display()
+        ))
+    })?;
+    let consumer = Consumer::create(checks)
+        .map_err(|error| other(format!("there is no shared memory: {error}")))?;
+    let environment = environment(&library, links.path(), &consumer.path());
+    let held = launch::hold(&request.command, &environment, signals.inherited())
+        .map_err(|error| other(format!("cannot start a process: {error}")))?;
+    let pid = held.pid;
+    let start = clock::raw_now();
+    let mut header = header::initial(request, &environment, start);
+    let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
+    let program = request.command[0].to_string_lossy().into_owned();
+    if let Err(cause) = held.release() {
+        return Err(RecordError::Program { program, cause });
+    }
+    made.keep();
+    crate::record::print_creating(writer.directory(), pid);
+
+    let mut session = Session {
+        consumer,
+        streams: Streams::default(),
+        replay: Replay::default(),
+        places: Places::new(),
+        words: Vec::new(),
+    };
+    let ended = session.run(pid, &mut signals);
+    header.duration_ns = clock::raw_now().saturating_sub(start);
+    header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
+    let findings = session.findings(checks);
+    findings.coverage.losses.iter().for_each(say);
+    let directory = writer.directory().to_owned();
+    let stored = ::experiment::write_findings(&directory, &findings)
+        .and_then(|()| writer.symbols(&SymbolTable::default()))
+        .and_then(|()| writer.finish(&header));
+    if let Err(error) = stored {
+        say(error);
+    }
+    Ok(ended.status())
+}
+
+/// A folder in which the library has the names of the runtimes whose place it takes.
+fn links(library: &Path) -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::Builder::new().prefix("parallax-").tempdir()?;
+    for name in REPLACED {
+        symlink(library, folder.path().join(name))?;
+    }
+    Ok(folder)
+}
+
+/// The program's environment.
+fn environment(library: &Path, links: &Path, memory: &str) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let mut set = |name: &str, value: &OsStr, separator: &str| {
+        let before = std::env::var_os(name).filter(|before| !before.is_empty());
+        let mut all = value.to_owned();
+        if let Some(before) = before {
+            all.push(separator);
+            all.push(before);
+        }
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.into(), all));
+    };
+    set(library::PRELOAD_VARIABLE, library.as_os_str(), ":");
+    set(PATH_VARIABLE, links.as_os_str(), ":");
+    variables.retain(|(name, _)| name != race_stream::VARIABLE);
+    variables.push((race_stream::VARIABLE.into(), memory.into()));
+    variables
+}
+
+/// A run of a program under checks.
+struct Session {
+    consumer: Consumer,
+    streams: Streams,
+    replay: Replay,
+    places: Places,
+    words: Vec<u64>,
+}
+
+/// Rounds without anything to read between two looks at what is mapped.
+const LOOK_EVERY: u32 = 100;
+
+impl Session {
+    /// Reads until the program has ended.
+    fn run(&mut self, pid: i32, signals: &mut Signals) -> Ended {
+        let mut rounds = 0;
+        let ended = loop {
+            let taken = self.round();
+            if self.consumer.is_leaving() {
+                self.look(pid);
+                self.consumer.let_leave();
+            }
+            if taken > 0 {
+                // Signals wait no longer than it takes to read a ring.
+                for signal in signals.arrived().for_program {
+                    sys::send(pid, signal);
+                }
+                continue;
+            }
+            if rounds % LOOK_EVERY == 0 && self.consumer.process().is_some() {
+                self.look(pid);
+            }
+            rounds += 1;
+            let arrived = signals.wait_for(1);
+            for signal in arrived.for_program {
+                sys::send(pid, signal);
+            }
+            match sys::try_wait(pid) {
+                Ok(None) => {}
+                Ok(Some(ended)) => break ended,
+                Err(_) => break Ended::Unknown,
+            }
+        };
+        while self.round() > 0 {}
+        ended
+    }
+
+    /// Reads what there is. Returns how many words.
+    fn round(&mut self) -> usize {
+        self.consumer.beat();
+        let mut taken = 0;
+        for slot in 0..self.consumer.slots() {
+            let (state, _) = self.consumer.state(slot);
+            if state == SlotState::Free {
+                continue;
+            }
+            self.words.clear();
+            self.consumer.take(slot, &mut self.words);
+            taken += self.words.len();
+            self.streams.add(slot, &self.words);
+            if state == SlotState::Ended {
+                self.consumer.release(slot);
+            }
+        }
+        if taken > 0 {
+            let replay = &mut self.replay;
+            self.streams
+                .drain(&mut |slot, record| replay.record(slot, record));
+        }
+        taken
+    }
+
+    /// Notes what is mapped in the process.
+    fn look(&mut self, pid: i32) {
+        let (_, mappings) = proc::mappings(pid);
+        for mapping in mappings {
+            let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
+            if !self.places.is_mapped(mapping.start) {
+                self.places
+                    .map(mapping.start, mapping.length, mapping.offset, &path);
+            }
+        }
+    }
+
+    /// What was found.
+    fn findings(&mut self, checks: Checks) -> Findings {
+        let mut missing = 0;
+        while self.streams.waiting() > 0 {
+            missing += self.streams.skip().max(1);
+            let replay = &mut self.replay;
+            self.streams
+                .drain(&mut |slot, record| replay.record(slot, record));
+        }
+        self.replay.finish();
+        let mut losses = Vec::new();
+        let mut lose = |count: u64, what: &str| {
+            if count > 0 {
+                losses.push(format!("{count} {what}"));
+            }
+        };
+        if self.consumer.process().is_none() {
+            losses.push("nothing was checked: the library was not loaded into the program".into());
+        } else {
+            lose(missing, "events are missing: the program ended within them");
+            lose(
+                self.consumer.refused(),
+                "threads were not checked: there is room for 512 at a time",
+            );
+            lose(
+                self.streams.broken() as u64,
+                "threads were checked in part: what they wrote makes no sense",
+            );
+            lose(
+                self.replay.given_up(),
+                "pairs of accesses were not compared: their order would take too long to find",
+            );
+        }
+        let waited: u64 = (0..self.consumer.slots())
+            .map(|slot| self.consumer.waited(slot))
+            .sum();
+        let races = race_names::races(
+            self.replay.races().all(),
+            self.replay.contexts(),
+            &mut self.places,
+        );
+        Findings {
+            version: findings::VERSION,
+            checks: words(checks),
+            coverage: Coverage {
+                accesses: self.replay.accesses(),
+                threads: self.replay.threads(),
+                waited: waited as f64 / 1e9,
+                losses,
+                ..Coverage::default()
+            },
+            races,
+            ..Findings::default()
+        }
+    }
+}
+
+/// The checks by their words.
+fn words(checks: Checks) -> Vec<Check> {
+    [
+        (Checks::RACE, Check::Race),
+        (Checks::DEADLOCK, Check::Deadlock),
+        (Checks::INIT, Check::Init),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| checks.has(*bit))
+    .map(|(_, word)| word)
+    .collect()
+}
