@@ -416,7 +416,7 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
     let objects = rows
         .iter()
         .map(|row| Json::Object(fields_of(query, row, mode)));
-    let mut notices = super::summary::coverage_notices(query, T::KIND);
+    let mut notices = super::summary::notices_of(query, T::KIND);
     notices.extend(found.notices.iter().cloned());
     notices.extend(files.known.values().filter_map(|file| file.warning.clone()));
     notices.sort_by_key(|text| text.starts_with("the source "));

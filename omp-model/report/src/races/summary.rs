@@ -185,8 +185,13 @@ const fn word(check: Check) -> &'static str {
     }
 }
 
+/// What all findings are short of.
+pub fn coverage_notices(query: &Query<'_>) -> Vec<String> {
+    notices_of(query, FindingKind::Race)
+}
+
 /// What findings of a kind are short of.
-pub(super) fn coverage_notices(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
+pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
     let mut notices = Vec::new();
     for source in sources(query) {
         let Some(findings) = source.analysis.experiment.findings.as_deref() else {
