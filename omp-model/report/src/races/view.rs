@@ -1,5 +1,7 @@
 //! All findings below each other, each row with its details.
 
+use std::collections::HashSet;
+
 use findings::{Deadlock, Misuse, Race, Uninitialised};
 
 use super::details::{Detailed, Sources, lines};
@@ -21,13 +23,12 @@ pub fn view(query: &Query<'_>) -> Document {
         title: "Findings of collect -r".to_owned(),
         ..query.document_without_time("races")
     };
+    let mut known = HashSet::new();
     for document in documents.into_iter().flatten() {
         all.blocks.extend(document.blocks);
-        for notice in document.notices {
-            if !all.notices.contains(&notice) {
-                all.notices.push(notice);
-            }
-        }
+        let notices = document.notices.into_iter();
+        all.notices
+            .extend(notices.filter(|notice| known.insert(notice.clone())));
     }
     if all.blocks.is_empty() {
         let why = list::<Race>(query).err().map(|error| error.0);
