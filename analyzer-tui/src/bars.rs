@@ -24,12 +24,13 @@ impl Tab {
     }
 }
 
-/// The tabs of all views: with long names if they fit, else with short names, at last without
+/// The tabs of all views, with or without findings of `collect -r`: with long names if they fit, else with short names, at last without
 /// spaces before them, else the keys alone.
-pub fn tabs(room: u16) -> Vec<Tab> {
+pub fn tabs(room: u16, has_findings: bool) -> Vec<Tab> {
+    let tabs_named = |name, space, gap| tabs_named(has_findings, name, space, gap);
     let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
     let named = [
-        tabs_named(View::title, " ", 2),
+        tabs_named(View::title as fn(View) -> &'static str, " ", 2),
         tabs_named(View::short, " ", 2),
         tabs_named(View::short, " ", 1),
         tabs_named(View::short, "", 1),
@@ -38,7 +39,12 @@ pub fn tabs(room: u16) -> Vec<Tab> {
     fitting.unwrap_or_else(|| tabs_named(|_| "", "", 1))
 }
 
-fn tabs_named(name: impl Fn(View) -> &'static str, space: &str, gap: u16) -> Vec<Tab> {
+fn tabs_named(
+    has_findings: bool,
+    name: fn(View) -> &'static str,
+    space: &str,
+    gap: u16,
+) -> Vec<Tab> {
     let mut column = 0;
     let tab = |view: View| {
         let tab = Tab {
@@ -49,12 +55,12 @@ fn tabs_named(name: impl Fn(View) -> &'static str, space: &str, gap: u16) -> Vec
         column = tab.end() + gap;
         tab
     };
-    View::ALL.into_iter().map(tab).collect()
+    View::shown(has_findings).map(tab).collect()
 }
 
 /// The view with the tab that covers a column.
-pub fn tab_at(room: u16, column: u16) -> Option<View> {
-    let mut tabs = tabs(room).into_iter();
+pub fn tab_at(app: &App, column: u16) -> Option<View> {
+    let mut tabs = tabs(app.size().0, app.has_findings()).into_iter();
     let hit = tabs.find(|tab| (tab.column..tab.end()).contains(&column));
     hit.map(|tab| tab.view)
 }

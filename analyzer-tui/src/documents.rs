@@ -328,6 +328,7 @@ fn build(query: &Query<'_>, view: View) -> Document {
         View::Overview => report::overview::overview(query),
         View::Functions => report::functions::list(query, Kind::Functions),
         View::Regions | View::Loops | View::Locks => constructs(query, view),
+        View::Races => report::races::view(query),
         View::Threads => {
             let mut threads = report::threads::threads(query);
             set_heading(&mut threads, "kind", "Kind");

@@ -54,6 +54,12 @@ impl From<Analysis> for Experiments {
 }
 
 impl Experiments {
+    /// Whether `collect -r` recorded any of them.
+    pub fn has_findings(&self) -> bool {
+        let mut all = std::iter::once(&self.all).chain(&self.parts);
+        all.any(|it| it.experiment.findings.is_some())
+    }
+
     /// Opens an experiment, or several and adds them up. A damaged experiment is read up to the
     /// damage.
     ///

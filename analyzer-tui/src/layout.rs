@@ -56,13 +56,23 @@ pub const MOST_DETAIL: usize = 3;
 
 /// Divides the body of a list with a heading and details of this many lines.
 pub fn list(body: Rect, heading: usize, detail: usize) -> ListParts {
-    let head = (heading as u16).min(body.height);
-    let most = match body.height - head {
+    let most = |lines| match lines {
         0..3 => 0,
         3..9 => 1,
         _ => MOST_DETAIL,
     };
-    let detail = detail.min(most) as u16;
+    divided(body, heading, detail, most)
+}
+
+/// The same where the details are what the view is for: up to two thirds of it.
+pub fn list_of_findings(body: Rect, heading: usize, detail: usize) -> ListParts {
+    divided(body, heading, detail, |lines| usize::from(lines * 2 / 3))
+}
+
+/// Divides a body; of the lines below the heading, details may have so many.
+fn divided(body: Rect, heading: usize, detail: usize, most: impl Fn(u16) -> usize) -> ListParts {
+    let head = (heading as u16).min(body.height);
+    let detail = detail.min(most(body.height - head)) as u16;
     let rows = body.height - head - detail;
     let cut = |y, height| Rect::new(body.x, body.y + y, body.width, height);
     ListParts {
@@ -165,6 +175,9 @@ mod tests {
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height
                 );
+                let found = list_of_findings(parts.body, 2, 40);
+                let lines = found.head.height + found.rows.height + found.detail.height;
+                assert_eq!(lines, parts.body.height);
                 let time = timeline(parts.body, 3, 0, height % 2 == 0);
                 let all = [
                     time.axis,

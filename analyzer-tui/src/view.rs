@@ -28,6 +28,8 @@ pub enum View {
     Loops,
     /// Locks, critical sections and other mutexes.
     Locks,
+    /// What `collect -r` found; only of experiments that it recorded.
+    Races,
     /// The threads.
     Threads,
     /// Who did what when.
@@ -40,7 +42,7 @@ pub enum View {
 
 impl View {
     /// Every view, in the order of their tabs.
-    pub const ALL: [View; 14] = [
+    pub const ALL: [View; 15] = [
         View::Overview,
         View::Functions,
         View::Callers,
@@ -51,6 +53,7 @@ impl View {
         View::Regions,
         View::Loops,
         View::Locks,
+        View::Races,
         View::Threads,
         View::Timeline,
         View::Experiment,
@@ -75,6 +78,7 @@ impl View {
             View::Regions => '7',
             View::Loops => 'w',
             View::Locks => 'u',
+            View::Races => 'R',
             View::Threads => '8',
             View::Timeline => '9',
             View::Experiment => '0',
@@ -95,6 +99,7 @@ impl View {
             View::Regions => "Regions",
             View::Loops => "Loops",
             View::Locks => "Locks",
+            View::Races => "Races",
             View::Threads => "Threads",
             View::Timeline => "Timeline",
             View::Experiment => "Experiment",
@@ -115,6 +120,7 @@ impl View {
             View::Regions => "Reg",
             View::Loops => "Loop",
             View::Locks => "Lock",
+            View::Races => "Race",
             View::Threads => "Thr",
             View::Timeline => "Time",
             View::Experiment => "Exp",
@@ -135,6 +141,7 @@ impl View {
             View::Regions => "regions",
             View::Loops => "loops",
             View::Locks => "locks",
+            View::Races => "races",
             View::Threads => "threads",
             View::Timeline => "timeline",
             View::Experiment => "header",
@@ -142,8 +149,18 @@ impl View {
         }
     }
 
-    pub(crate) fn neighbour(self, step: usize) -> View {
-        View::ALL[(self as usize + step) % View::ALL.len()]
+    /// The views that there are, with or without findings of `collect -r`.
+    pub(crate) fn shown(has_findings: bool) -> impl DoubleEndedIterator<Item = View> {
+        let all = View::ALL.into_iter();
+        all.filter(move |view| has_findings || *view != View::Races)
+    }
+
+    /// The view so many steps further, of those that there are.
+    pub(crate) fn neighbour(self, forward: bool, has_findings: bool) -> View {
+        let shown: Vec<View> = View::shown(has_findings).collect();
+        let step = if forward { 1 } else { shown.len() - 1 };
+        let at = shown.iter().position(|view| *view == self).unwrap_or(0);
+        shown[(at + step) % shown.len()]
     }
 
     /// Whether its rows have an order of their own, independent of the metrics.

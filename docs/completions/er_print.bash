@@ -5,7 +5,7 @@ _er_print() {
         -scc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
         -dcc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
         -cc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
-        -export) COMPREPLY=($(compgen -W "folded speedscope pprof hatchet firefox perfetto parquet" -- "$word")); return ;;
+        -export) COMPREPLY=($(compgen -W "folded speedscope pprof hatchet firefox perfetto sarif parquet" -- "$word")); return ;;
         -name) COMPREPLY=($(compgen -W "long short mangled" -- "$word")); return ;;
         -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
         -inline) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;

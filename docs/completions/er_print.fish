@@ -65,7 +65,7 @@ complete -c er_print -o gmetric_list -d 'list the metrics of callers and callees
 complete -c er_print -o indx_metric_list -d 'list the metrics of index objects'
 complete -c er_print -o outfile -x -d 'send what follows to a file, emptied first; - is standard output'
 complete -c er_print -o appendfile -x -d 'send what follows to the end of a file'
-complete -c er_print -o export -x -a 'folded speedscope pprof hatchet firefox perfetto parquet' -d 'write the profile in a format of other tools: folded, speedscope, pprof, hatchet, firefox, perfetto; - is standard output; parquet, into a folder'
+complete -c er_print -o export -x -a 'folded speedscope pprof hatchet firefox perfetto sarif parquet' -d 'write the profile in a format of other tools: folded, speedscope, pprof, hatchet, firefox, perfetto; sarif, of findings; - is standard output; parquet, into a folder'
 complete -c er_print -o limit -x -d 'show at most N rows, or with N% rows of that part of the whole; 0: all'
 complete -c er_print -o name -x -a 'long short mangled' -d 'name functions long, short or mangled, with :soname or :nosoname'
 complete -c er_print -o viewmode -x -a 'user expert machine' -d 'show stacks as written (user, expert) or as measured (machine)'

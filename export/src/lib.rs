@@ -6,6 +6,8 @@
 //! are unpacked (Firefox, Perfetto, Parquet). The sums of the first kind, of Firefox's and of Parquet's are
 //! `er_print`'s.
 //!
+//! SARIF is for what `collect -r` found, and has no times.
+//!
 //! `docs/export.md` says what each format holds, and what it cannot.
 
 mod firefox;
@@ -17,6 +19,7 @@ mod perfetto;
 mod places;
 mod pprof;
 mod rounding;
+mod sarif;
 mod speedscope;
 mod subject;
 mod tree;
@@ -53,6 +56,20 @@ pub enum Writer {
 }
 
 impl Format {
+    /// Refuses a query that has nothing for it.
+    ///
+    /// # Errors
+    /// One sentence, for findings of experiments without any.
+    pub fn refuse_empty(&self, query: &Query<'_>) -> Result<(), report::Error> {
+        if self.name == "sarif" && !report::races::has_findings(query) {
+            return Err(report::Error::new(
+                "export sarif writes findings, and the experiment has none; record it with \
+                 `collect -r race`",
+            ));
+        }
+        Ok(())
+    }
+
     /// The format of a word.
     pub fn by_name(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
@@ -84,6 +101,10 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "perfetto",
         write: Writer::File(perfetto::write),
+    },
+    Format {
+        name: "sarif",
+        write: Writer::File(sarif::write),
     },
     Format {
         name: "parquet",

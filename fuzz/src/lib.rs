@@ -6,6 +6,7 @@
     reason = "what is not under test has to work: files in memory"
 )]
 
+mod findings;
 mod objects;
 mod recordings;
 mod records;
@@ -16,8 +17,9 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// Each target by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("records", records::records),
+    ("findings", findings::findings),
     ("perf", rings::perf),
     ("ring", rings::ring),
     ("symbols", objects::symbols),

@@ -66,7 +66,7 @@ fn exports(analysis: &Analysis) {
 }
 
 /// A folder in memory for this process.
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = FOLDER.get_or_init(|| tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
     let thread = format!("{:?}.er", std::thread::current().id());
@@ -76,7 +76,7 @@ fn folder() -> PathBuf {
 }
 
 /// The format is that of `omp-model/experiment/src/frame.rs`.
-fn file_of(mut input: &[u8]) -> Vec<u8> {
+pub(crate) fn file_of(mut input: &[u8]) -> Vec<u8> {
     let mut file = b"PARALLAX".to_vec();
     file.extend(experiment::header::FORMAT_VERSION.to_le_bytes());
     let sum = crc32fast::hash(&file);

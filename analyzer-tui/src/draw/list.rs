@@ -86,7 +86,11 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     }
     for (y, text) in app.detail_lines().iter().enumerate() {
         if y < usize::from(parts.detail.height) {
-            put(cells, row_of(parts.detail, y as u16), text, theme.faint());
+            let style = match app.view {
+                View::Races => Style::new(),
+                _ => theme.faint(),
+            };
+            put(cells, row_of(parts.detail, y as u16), text, style);
         }
     }
 }

@@ -92,7 +92,7 @@ impl App {
             View::Overview => {
                 all.extend(under("all under what this line is about", function));
             }
-            View::Experiment | View::Report => {}
+            View::Races | View::Experiment | View::Report => {}
         }
         all
     }

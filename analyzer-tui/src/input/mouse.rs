@@ -84,7 +84,7 @@ impl App {
         let parts = self.parts();
         if parts.tabs.contains((column, line).into()) {
             self.message = None;
-            return match bars::tab_at(self.size().0, column) {
+            return match bars::tab_at(self, column) {
                 Some(view) => self.perform(Action::Go(view)),
                 None => Effect::None,
             };

@@ -58,9 +58,12 @@ impl App {
             Action::Quit => return Effect::Quit,
             Action::Help => self.overlay = Overlay::Help { top: 0 },
             Action::Go(View::Report) => self.overlay = self.ask_report(),
+            Action::Go(View::Races) if !self.has_findings() => {
+                self.tell("the experiment has no data on races: record it with collect -r race");
+            }
             Action::Go(view) => self.go(view),
-            Action::NextView => self.go(self.view.neighbour(1)),
-            Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
+            Action::NextView => self.go(self.view.neighbour(true, self.has_findings())),
+            Action::PreviousView => self.go(self.view.neighbour(false, self.has_findings())),
             Action::Mode => self.next_mode(),
             Action::Inline => self.turn_inline(),
             Action::Hidden => self.turn_hidden(),

@@ -15,9 +15,11 @@ const REVERSED: &str = "the same, the other way round";
 impl App {
     /// Asks for a report, other than those of one function.
     pub(super) fn ask_report(&self) -> Overlay {
-        let whole = REPORTS
-            .iter()
-            .filter(|report| matches!(report.build, Build::Whole(_)));
+        let whole = REPORTS.iter().filter(|report| match report.build {
+            Build::Whole(_) => true,
+            Build::IfRecorded(_) | Build::Numbered(_) => self.has_findings(),
+            Build::Named(_) => false,
+        });
         let width = whole.clone().map(|report| report.name.len()).max();
         let width = width.unwrap_or(0);
         let option = |report: &'static Report| {

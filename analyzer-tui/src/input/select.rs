@@ -62,6 +62,7 @@ impl App {
             View::Source => self.go(View::Disassembly),
             View::Disassembly => self.go(View::Source),
             View::Threads => self.show_thread(),
+            View::Races => self.tell("r shows all of it: rdetail, ddetail, udetail"),
             View::Experiment | View::Report => {}
         }
     }

@@ -180,10 +180,14 @@ impl App {
     ) -> App {
         App {
             timeline: TimelineState::new(&experiments),
+            view: match experiments.has_findings() {
+                // It has nothing else to show.
+                true if experiments.experiment.samples.len() == 0 => View::Races,
+                _ => View::default(),
+            },
             experiments,
             documents: Arc::new(Documents::blank(&settings)),
             settings,
-            view: View::default(),
             list: Arc::default(),
             tree: TreeState {
                 moved: Some(Default::default()),
@@ -212,13 +216,19 @@ impl App {
         layout::parts(self.size, together, self.notice().is_some())
     }
 
+    /// Whether `collect -r` recorded any of the experiments.
+    pub fn has_findings(&self) -> bool {
+        self.experiments.has_findings()
+    }
+
     /// The parts of the current list.
     pub fn list_parts(&self) -> ListParts {
-        layout::list(
-            self.parts().body,
-            self.list.head(),
-            self.detail_lines().len(),
-        )
+        let (body, head) = (self.parts().body, self.list.head());
+        let details = self.detail_lines().len();
+        match self.view {
+            View::Races => layout::list_of_findings(body, head, details),
+            _ => layout::list(body, head, details),
+        }
     }
 
     /// The position in the current list.

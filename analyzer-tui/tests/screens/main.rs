@@ -4,6 +4,7 @@
 
 mod back;
 mod files;
+mod findings;
 mod golden;
 mod handmade;
 mod hidden;

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use report::functions::{self, Kind};
+use report::races::FindingKind;
+use report::reports::Report;
 use report::settings::Compare;
 
 use crate::open_experiment::OpenExperiment;
@@ -63,7 +65,8 @@ pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperime
     Ok(experiment)
 }
 
-/// Chooses how experiments are compared; without an argument, shows how far functions differ.
+/// Chooses how experiments are compared; without an argument, shows how far functions differ, or which
+/// findings of `collect -r` are new.
 pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let modes = [
         ("off", Compare::Off),
@@ -75,9 +78,39 @@ pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result
     session.settings.compare_is_default = false;
     let Some(word) = arguments.first() else {
         session.settings.compare = Compare::Delta;
+        if findings_alone(session) {
+            return compare_findings(session);
+        }
         let document = functions::list(&session.comparison()?, Kind::Functions);
         return session.show(&document);
     };
     session.settings.compare = super::choose("compare", word, &modes)?;
     Ok(())
+}
+
+/// Whether all experiments are those of `collect -r`, which have no samples.
+fn findings_alone(session: &Session<'_>) -> bool {
+    let mut all = session.experiments().iter();
+    let is =
+        |it: &OpenExperiment| it.experiment.findings.is_some() && it.experiment.samples.len() == 0;
+    !session.experiments().is_empty() && all.all(is)
+}
+
+/// Shows what became of the findings of each kind that all experiments looked for.
+fn compare_findings(session: &mut Session<'_>) -> Result<(), Stop> {
+    let query = session.comparison()?;
+    let kinds = FindingKind::ALL.into_iter();
+    let documents = kinds.filter_map(|kind| {
+        let report = Report::by_name(kind.view())?;
+        Some(report.document(&query, None))
+    });
+    let documents: Vec<_> = documents.collect();
+    if documents.iter().all(Result::is_err) {
+        let first = documents.into_iter().find_map(Result::err);
+        return first.map_or(Ok(()), |error| Err(error.into()));
+    }
+    let documents: Vec<_> = documents.into_iter().filter_map(Result::ok).collect();
+    documents
+        .iter()
+        .try_for_each(|document| session.show(document))
 }

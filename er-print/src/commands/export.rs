@@ -1,4 +1,4 @@
-//! `export`: the profile in a format of other tools.
+//! `export`: the profile, or what `collect -r` found, in a format of other tools.
 
 use export::{FORMATS, Writer};
 
@@ -25,6 +25,7 @@ pub(crate) fn export(session: &mut Session<'_>, arguments: &[String]) -> Result<
     // What was printed before comes first.
     session.flush()?;
     let query = session.query()?;
+    format.refuse_empty(&query)?;
     match format.write {
         Writer::File(write) => write_whole(file, |out| write(&query, out)),
         Writer::Folder { write, files } => {

@@ -145,7 +145,7 @@ const OTHERS: &[Command] = &[
 
     on_session(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     on_session(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
-    on_experiments(Group::Output, "export", "FORMAT FILE", "write the profile in a format of other tools: folded, speedscope, pprof, hatchet, firefox, perfetto; - is standard output; parquet, into a folder", export::export),
+    on_experiments(Group::Output, "export", "FORMAT FILE", "write the profile in a format of other tools: folded, speedscope, pprof, hatchet, firefox, perfetto; sarif, of findings; - is standard output; parquet, into a folder", export::export),
     on_session(Group::Output, "limit", "N", "show at most N rows, or with N% rows of that part of the whole; 0: all", settings::limit),
     on_session(Group::Output, "name", "FORM", "name functions long, short or mangled, with :soname or :nosoname", settings::name),
     on_session(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),

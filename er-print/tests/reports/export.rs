@@ -32,7 +32,7 @@ fn a_wrong_format_lists_the_formats() {
     assert_eq!(ended.code, Some(2));
     assert_eq!(
         ended.stderr,
-        "er_print: export takes one of folded, speedscope, pprof, hatchet, firefox, perfetto, parquet, not \"svg\"\n"
+        "er_print: export takes one of folded, speedscope, pprof, hatchet, firefox, perfetto, sarif, parquet, not \"svg\"\n"
     );
     assert!(!folder.path().join("out").exists());
     let ended = er_print(folder.path(), &["-export", "folded", "omp.er"]);
@@ -215,4 +215,117 @@ fn a_folder_that_cannot_be_written_gets_one_line_and_leaves_nothing() {
         ended.stderr,
         "er_print: export parquet writes a folder: name a directory instead of -\n"
     );
+}
+
+/// SARIF by values: levels, places relative to the program's folder, suppressions with their reasons.
+#[test]
+fn findings_become_sarif() {
+    let folder = folder();
+    let sarif = |words: &[&str]| -> serde_json::Value {
+        let words = [words, &["-export", "sarif", "-", "race.er"]].concat();
+        let ended = er_print(folder.path(), &words);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        serde_json::from_str(&ended.stdout).unwrap()
+    };
+    let log = sarif(&["-suppressions", "known.txt"]);
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    assert_eq!(
+        run["originalUriBaseIds"]["SRCROOT"]["uri"],
+        "file:///home/ann/app/"
+    );
+    let results = run["results"].as_array().unwrap();
+    let told: Vec<(&str, &str, u64)> = results
+        .iter()
+        .map(|result| {
+            let (rule, level) = (&result["ruleId"], &result["level"]);
+            let index = result["ruleIndex"].as_u64().unwrap() as usize;
+            let rules = &run["tool"]["driver"]["rules"];
+            assert_eq!(rules[index]["id"], *rule);
+            let at = &result["locations"][0]["physicalLocation"];
+            assert_eq!(at["artifactLocation"]["uri"], "foo.c");
+            assert_eq!(at["artifactLocation"]["uriBaseId"], "SRCROOT");
+            let line = at["region"]["startLine"].as_u64().unwrap();
+            (rule.as_str().unwrap(), level.as_str().unwrap(), line)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("race", "error", 12),
+            ("race", "error", 12),
+            ("order-by-chance", "warning", 14),
+            ("deadlock", "warning", 14),
+            ("deadlock", "error", 16),
+            ("misuse", "error", 15),
+            ("uninitialised-read", "error", 12),
+        ]
+    );
+    let second = &results[1];
+    assert_eq!(
+        second["message"]["text"],
+        "atomic write of a[17] is not ordered with the read at foo.c:14 (add)"
+    );
+    let related = second["relatedLocations"].as_array().unwrap();
+    let words: Vec<&str> = related
+        .iter()
+        .map(|it| it["message"]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        words,
+        ["read by thread 1, iterations 50 to 99", "allocated"]
+    );
+    assert_eq!(related[0]["physicalLocation"]["region"]["startLine"], 14);
+    let stacks = second["stacks"].as_array().unwrap();
+    assert_eq!(
+        (stacks.len(), &stacks[1]["message"]["text"]),
+        (2, &"read".into())
+    );
+    let frame = &stacks[1]["frames"][1]["location"];
+    assert_eq!(frame["logicalLocations"][0]["name"], "main");
+    // The first is suppressed, the others are not.
+    assert_eq!(
+        results[0]["suppressions"][0]["justification"],
+        "the sum is printed only"
+    );
+    assert!(
+        results[1..]
+            .iter()
+            .all(|it| it.get("suppressions").is_none())
+    );
+    let said = run["invocations"][0]["toolExecutionNotifications"].to_string();
+    assert!(
+        said.contains("libm.so.6") && said.contains("suppresses nothing"),
+        "{said}"
+    );
+    // A finding is known again by code hosts: elements of an array are one variable.
+    let prints = |log: &serde_json::Value| -> Vec<String> {
+        let results = log["runs"][0]["results"].as_array().unwrap().iter();
+        results
+            .map(|it| it["partialFingerprints"].to_string())
+            .collect()
+    };
+    let later = er_print(folder.path(), &["-export", "sarif", "-", "later.er"]);
+    let later: serde_json::Value = serde_json::from_str(&later.stdout).unwrap();
+    assert_eq!(prints(&log)[1], prints(&later)[1]);
+    assert_eq!(later["runs"][0]["results"][0]["ruleId"], "race");
+    // Paths from the root of a repository.
+    let mapped = sarif(&["-pathmap", "/home/ann", "/src"]);
+    let at = &mapped["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(at["artifactLocation"]["uri"], "file:///src/app/foo.c");
+    let mapped = sarif(&["-pathmap", "/home/ann/", "project/"]);
+    let at = &mapped["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(at["artifactLocation"]["uri"], "project/app/foo.c");
+}
+
+#[test]
+fn without_findings_there_is_no_sarif() {
+    let folder = folder();
+    let ended = er_print(folder.path(), &["-export", "sarif", "out", "omp.er"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(
+        ended.stderr,
+        "er_print: export sarif writes findings, and the experiment has none; record it with `collect -r race`\n"
+    );
+    assert!(!folder.path().join("out").exists());
 }

@@ -302,6 +302,7 @@ goldens! {
         ["-compare", "on", "-races", "-deadlocks", "race.er", "later.er"];
     races_compared_as_json: "races_compared.json",
         ["-printmode", "json", "-compare", "on", "-limit", "2", "-races", "race.er", "later.er"];
+    findings_compared_in_short: "findings_compared.txt", ["-compare", "race.er", "later.er"];
     races_added_up: "races_added_up.txt", ["-races", "race.er", "later.er", "plain.er"];
     deadlocks: "deadlocks.txt", [
         "-setpath", "checked", "-deadlocks", "-ddetail", "all", "-dsummary", "race.er",

@@ -236,3 +236,30 @@ fn a_page_that_cannot_be_written_leaves_nothing() {
     let ended = er_print(folder.path(), &["-report", "-", "omp.er"]);
     assert!(ended.stdout.starts_with("<!doctype html>"));
 }
+
+/// What `collect -r` found comes first, with the lines of source unless they are to be left out.
+#[test]
+fn a_page_of_findings_has_them_first() {
+    let folder = folder();
+    let whole = data(&page(folder.path(), &["-setpath", "checked"], &["race.er"]));
+    assert_eq!(whole["views"][0], json!(["Races", "races"]));
+    let rows = &table(&whole, "user", "races")["names"];
+    assert_eq!(*rows, json!(["sum", "a[17]", "ready"]));
+    let text = |data: &Value| data["variants"]["user"]["documents"]["races"].to_string();
+    assert!(text(&whole).contains("sum += a[i];"), "{}", text(&whole));
+    let bare = data(&page(
+        folder.path(),
+        &["-setpath", "checked", "-no_source"],
+        &["race.er"],
+    ));
+    assert!(text(&bare).contains("Race 3: order by chance, ready, 3 times"));
+    assert!(!text(&bare).contains("sum += a[i];"), "{}", text(&bare));
+    let without = data(&page(folder.path(), &[], &["omp.er"]));
+    assert_ne!(without["views"][0], json!(["Races", "races"]));
+    let two = data(&page(
+        folder.path(),
+        &["-compare", "on"],
+        &["race.er", "later.er"],
+    ));
+    assert!(text(&two).contains("gone"), "{}", text(&two));
+}

@@ -316,6 +316,20 @@ pub enum Target {
     Thread(ThreadId),
     /// A metric.
     Metric(Metric),
+    /// A finding of `collect -r`.
+    Finding(Finding),
+}
+
+/// A finding in detail, for a program that shows what the selected row is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is, and what to do about it.
+    pub head: Vec<String>,
+    /// Its two sides, such as the accesses of a race: place, source, thread, stack. The second may be
+    /// empty.
+    pub sides: [Vec<String>; 2],
+    /// The memory that it is about.
+    pub foot: Vec<String>,
 }
 
 /// A region's or task's directive.

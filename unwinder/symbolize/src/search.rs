@@ -45,6 +45,12 @@ impl SearchPath {
         self.map.push((old.to_owned(), new.to_owned()));
     }
 
+    /// A recorded path with its beginning replaced; `None` if no rule is about it.
+    pub fn mapped(&self, recorded: &str) -> Option<String> {
+        let mut rules = self.map.iter();
+        rules.find_map(|(old, new)| Some(format!("{new}{}", recorded.strip_prefix(old.as_str())?)))
+    }
+
     /// The first file with path `recorded` that exists: its [candidates](Self::candidates) are tried in
     /// their order.
     pub fn find(&self, recorded: &str, experiments: &[String]) -> Option<PathBuf> {

@@ -15,6 +15,7 @@ use crate::functions::Kind;
 use crate::json::mode_name;
 use crate::prune::prune;
 use crate::query::{Query, Source};
+use crate::races;
 use crate::reports::Report;
 use crate::settings::{Compare, Settings};
 
@@ -60,6 +61,15 @@ const VIEWS: [(&str, &str); 11] = [
     ("Experiment", "header"),
 ];
 
+/// The view of what `collect -r` found, for experiments that have any.
+const FINDINGS: (&str, &str) = ("Races", "races");
+
+/// The views that there are.
+fn views(query: &Query<'_>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let findings = races::has_findings(query).then_some(FINDINGS);
+    findings.into_iter().chain(VIEWS)
+}
+
 /// All that the page's script reads.
 pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
     let compares = match query.groups().len() {
@@ -97,7 +107,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         "compares": compares.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "metrics": metrics,
         "shown": shown,
-        "views": VIEWS.map(|(title, view)| json!([title, view])),
+        "views": views(query).map(|(title, view)| json!([title, view])).collect::<Vec<_>>(),
         "variants": variants,
         "timeline": timeline::timeline(&query.all),
     });
@@ -152,6 +162,10 @@ fn under<'a>(query: &Query<'a>, settings: &'a Settings) -> Query<'a> {
 /// The documents of one mode.
 fn variant(query: &Query<'_>, choice: Choice) -> Json {
     let mut documents = Map::new();
+    if races::has_findings(query) {
+        let document = races::in_full(query, choice.has_sources);
+        documents.insert(FINDINGS.1.to_owned(), data::document(&document));
+    }
     for (_, view) in VIEWS {
         let Some(report) = Report::by_name(view) else {
             continue;

@@ -248,7 +248,9 @@ fn target(row: &Row) -> Option<Json> {
             let place = (!is_told).then_some(place);
             Some(json!({ "place": place, "detail": construct.detail }))
         }
-        Target::Instruction { .. } | Target::Thread(_) | Target::Metric(_) => None,
+        Target::Instruction { .. } | Target::Thread(_) | Target::Metric(_) | Target::Finding(_) => {
+            None
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthChar;
 use super::finding::{Finding, FindingKind, at, line_of, origin_words, stack_in};
 use super::list::fields_of;
 use super::rows::{Row, found, sources};
-use crate::document::{Block, Document, Line};
+use crate::document::{Block, Document, Finding as Detail, Line};
 use crate::error::Error;
 use crate::query::Query;
 use crate::sources::SourceFile;
@@ -28,15 +28,43 @@ const WIDEST: usize = 60;
 pub(super) trait Detailed: Finding {
     /// The text, without the line that names it.
     fn text(&self, mode: ViewMode, sources: &mut Sources<'_, '_>) -> Vec<String>;
+
+    /// The same with both sides apart.
+    fn finding(&self, mode: ViewMode, sources: &mut Sources<'_, '_>) -> Detail {
+        Detail {
+            head: Vec::new(),
+            sides: [self.text(mode, sources), Vec::new()],
+            foot: Vec::new(),
+        }
+    }
 }
 
 /// Source files, each read once.
 pub(super) struct Sources<'q, 'a> {
     query: &'q Query<'a>,
     known: HashMap<String, SourceFile>,
+    /// Whether any are read.
+    are_read: bool,
 }
 
-impl Sources<'_, '_> {
+impl<'q, 'a> Sources<'q, 'a> {
+    /// None of them is read yet.
+    pub(super) fn new(query: &'q Query<'a>) -> Sources<'q, 'a> {
+        Sources {
+            query,
+            known: HashMap::new(),
+            are_read: true,
+        }
+    }
+
+    /// No file is read.
+    pub(super) fn none(query: &'q Query<'a>) -> Sources<'q, 'a> {
+        Sources {
+            are_read: false,
+            ..Sources::new(query)
+        }
+    }
+
     fn file(&mut self, path: &str) -> &SourceFile {
         let query = self.query;
         self.known.entry(path.to_owned()).or_insert_with(|| {
@@ -49,7 +77,8 @@ impl Sources<'_, '_> {
 
     /// The lines around a place; none if its source is not readable.
     fn around(&mut self, frame: Option<&Frame>) -> Vec<String> {
-        let Some(frame) = frame.filter(|frame| frame.line > 0 && !frame.file.is_empty()) else {
+        let is_known = |frame: &&Frame| frame.line > 0 && !frame.file.is_empty();
+        let Some(frame) = frame.filter(is_known).filter(|_| self.are_read) else {
             return Vec::new();
         };
         let file = self.file(&frame.file);
@@ -192,37 +221,59 @@ fn memory(variable: &Variable) -> Vec<String> {
 impl Detailed for Race {
     fn text(&self, mode: ViewMode, sources: &mut Sources<'_, '_>) -> Vec<String> {
         let mut lines = memory(&self.variable);
-        let told = |access: &Access, which: &str| {
-            let stack = stack_in(access, mode);
-            let mut lines = vec![format!(
-                "{which} access: {} at {}",
-                access.kind.words(),
-                at(stack.first())
-            )];
-            let thread = format!("thread {}", access.thread);
-            let strand = (!access.strand.is_empty()).then(|| access.strand.clone());
-            let who: Vec<String> = [Some(thread), strand].into_iter().flatten().collect();
-            let locks = match access.locks.as_slice() {
-                [] => "holds no lock".to_owned(),
-                locks => format!("holds {}", locks.join(", ")),
-            };
-            let facts = [
-                Some(who.join(", ")),
-                within(&access.constructs),
-                Some(locks),
-            ];
-            lines.extend(indented(facts.into_iter().flatten().collect(), 2));
-            lines.extend(indented(stack_lines(stack), 2));
-            lines
-        };
-        let [first, second] = &self.accesses;
-        lines.extend(told(first, "First"));
-        lines.extend(told(second, "Second"));
-        let [left, right] = [first, second].map(|access| sources.around(access.stack.first()));
+        for (access, which) in self.accesses.iter().zip(["First", "Second"]) {
+            let (place, rest) = told(access, mode);
+            lines.push(format!("{which} access: {place}"));
+            lines.extend(indented(rest, 2));
+        }
+        let [left, right] = &self.accesses;
+        let [left, right] = [left, right].map(|access| sources.around(access.stack.first()));
         lines.extend(beside(left, right));
         lines.extend(self.advice.iter().map(|advice| format!("Advice: {advice}")));
         lines
     }
+
+    fn finding(&self, mode: ViewMode, sources: &mut Sources<'_, '_>) -> Detail {
+        let [first, second] = &self.accesses;
+        let sides = [first, second].map(|access| {
+            let (place, rest) = told(access, mode);
+            let mut lines = vec![place];
+            // The file stands in the line above.
+            lines.extend(sources.around(access.stack.first()).into_iter().skip(1));
+            lines.extend(rest);
+            lines
+        });
+        Detail {
+            head: self
+                .advice
+                .iter()
+                .map(|advice| format!("Advice: {advice}"))
+                .collect(),
+            sides,
+            foot: memory(&self.variable),
+        }
+    }
+}
+
+/// The place of an access, and what is known about it.
+fn told(access: &Access, mode: ViewMode) -> (String, Vec<String>) {
+    let stack = stack_in(access, mode);
+    let place = format!("{} at {}", access.kind.words(), at(stack.first()));
+    let thread = format!("thread {}", access.thread);
+    let strand = (!access.strand.is_empty()).then(|| access.strand.clone());
+    let who: Vec<String> = [Some(thread), strand].into_iter().flatten().collect();
+    let locks = match access.locks.as_slice() {
+        [] => "holds no lock".to_owned(),
+        locks => format!("holds {}", locks.join(", ")),
+    };
+    let facts = [
+        Some(who.join(", ")),
+        within(&access.constructs),
+        Some(locks),
+    ];
+    let mut lines: Vec<String> = facts.into_iter().flatten().collect();
+    lines.extend(stack_lines(stack));
+    (place, lines)
 }
 
 impl Detailed for Deadlock {
@@ -248,6 +299,34 @@ impl Detailed for Deadlock {
             lines.extend(beside(left, right));
         }
         lines
+    }
+
+    fn finding(&self, _: ViewMode, sources: &mut Sources<'_, '_>) -> Detail {
+        let mut sides = [Vec::new(), Vec::new()];
+        for (at_edge, edge) in self.edges.iter().enumerate() {
+            let lines = &mut sides[at_edge % 2];
+            let thread = edge.thread;
+            if !edge.holds.is_empty() {
+                lines.push(format!(
+                    "thread {thread} holds {}, taken at {}",
+                    edge.holds,
+                    at(edge.held.first())
+                ));
+                lines.extend(stack_lines(&edge.held));
+            }
+            lines.push(format!(
+                "thread {thread} waits for {} at {}",
+                edge.wants,
+                at(edge.wanted.first())
+            ));
+            lines.extend(sources.around(edge.wanted.first()).into_iter().skip(1));
+            lines.extend(stack_lines(&edge.wanted));
+        }
+        Detail {
+            head: vec![self.detail.clone()],
+            sides,
+            foot: Vec::new(),
+        }
     }
 }
 
@@ -291,31 +370,16 @@ fn head<T: Finding>(row: &Row<T>) -> String {
 }
 
 /// A finding in detail: a strong line that names it, then the others, which stand in.
-fn lines<T: Detailed>(row: &Row<T>, mode: ViewMode, sources: &mut Sources<'_, '_>) -> Vec<Line> {
+pub(super) fn lines<T: Detailed>(
+    row: &Row<T>,
+    mode: ViewMode,
+    sources: &mut Sources<'_, '_>,
+) -> Vec<Line> {
     let text = row.finding.text(mode, sources);
     let text = indented(text, 2).into_iter().map(Line::plain);
     std::iter::once(Line::strong(head(row)))
         .chain(text)
         .collect()
-}
-
-/// The finding with a number in detail; nothing if there is none.
-#[expect(
-    private_bounds,
-    reason = "the kinds of findings are those of this crate"
-)]
-pub fn lines_of<T: Detailed>(query: &Query<'_>, id: usize) -> Vec<Line> {
-    let mut sources = Sources {
-        query,
-        known: HashMap::new(),
-    };
-    let found = found::<T>(query).ok();
-    let row = found
-        .as_ref()
-        .and_then(|found| found.rows.get(id.checked_sub(1)?));
-    row.map_or_else(Vec::new, |row| {
-        lines(row, query.settings.mode, &mut sources)
-    })
 }
 
 /// Findings in detail: all that are shown, or the one with a number, even if it is suppressed.
@@ -339,10 +403,7 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
             vec![row.ok_or_else(|| no_such(T::KIND, number, found.rows.len()))?]
         }
     };
-    let mut files = Sources {
-        query,
-        known: HashMap::new(),
-    };
+    let mut files = Sources::new(query);
     let mode = query.settings.mode;
     let mut blocks: Vec<Block> = rows
         .iter()
@@ -355,7 +416,7 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
     let objects = rows
         .iter()
         .map(|row| Json::Object(fields_of(query, row, mode)));
-    let mut notices = super::summary::coverage_notices(query, T::KIND);
+    let mut notices = super::summary::notices_of(query, T::KIND);
     notices.extend(found.notices.iter().cloned());
     notices.extend(files.known.values().filter_map(|file| file.warning.clone()));
     notices.sort_by_key(|text| text.starts_with("the source "));

@@ -1,6 +1,7 @@
 //! The kinds of findings, and what documents ask of each.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use findings::{
     Access, Check, Class, Construct, Deadlock, Declaration, Findings, Frame, Misuse, Origin, Race,
@@ -253,13 +254,9 @@ impl Finding for Deadlock {
     fn variables(&self) -> Vec<&str> {
         let holds = self.edges.iter().map(|it| it.holds.as_str());
         let wants = self.edges.iter().map(|it| it.wants.as_str());
-        let mut names = Vec::new();
-        for name in holds.chain(wants).filter(|name| !name.is_empty()) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        let mut known = HashSet::new();
+        let names = holds.chain(wants).filter(|name| !name.is_empty());
+        names.filter(|name| known.insert(*name)).collect()
     }
 
     fn class(&self) -> &str {
@@ -271,19 +268,20 @@ impl Finding for Deadlock {
     }
 
     fn json(&self, _: ViewMode) -> Map<String, Json> {
-        let at = |stack: Option<&[Frame]>| match stack.and_then(<[Frame]>::first) {
+        let at = |stack: Option<&&[Frame]>| match stack.and_then(|stack| stack.first()) {
             Some(frame) => Json::Object(place(Some(frame))),
             None => Json::Null,
         };
-        let lock = |name: &str| {
-            let held = self.edges.iter().find(|it| it.holds == name);
-            let wanted = self.edges.iter().find(|it| it.wants == name);
-            json!({
-                "name": name,
-                "held": at(held.map(|it| it.held.as_slice())),
-                "wanted": at(wanted.map(|it| it.wanted.as_slice())),
-            })
-        };
+        // The first edges of each lock.
+        let (mut held, mut wanted) = (HashMap::new(), HashMap::new());
+        for edge in &self.edges {
+            held.entry(edge.holds.as_str())
+                .or_insert(edge.held.as_slice());
+            wanted
+                .entry(edge.wants.as_str())
+                .or_insert(edge.wanted.as_slice());
+        }
+        let lock = |name: &str| json!({"name": name, "held": at(held.get(name)), "wanted": at(wanted.get(name))});
         let edge = |edge: &findings::Edge| {
             let names = |stack: &[Frame]| Json::Object(frames(stack));
             json!({

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::finding::{Finding, FindingKind, at, stack_in};
 use super::rows::{Found, Row as Numbered, found};
-use super::summary::coverage_notices;
+use super::summary::notices_of;
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, TablePart, Value};
 use crate::error::Error;
 use crate::query::Query;
@@ -177,7 +177,7 @@ pub fn list<T: Listed>(query: &Query<'_>) -> Result<Document, Error> {
         ..Table::default()
     };
     let base = query.document_without_time(T::KIND.view());
-    let mut notices = coverage_notices(query, T::KIND);
+    let mut notices = notices_of(query, T::KIND);
     notices.append(&mut found.notices);
     notices.extend(notice);
     Ok(Document {

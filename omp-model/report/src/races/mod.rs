@@ -9,11 +9,14 @@ mod list;
 mod rows;
 mod summary;
 mod suppressions;
+mod view;
 
-pub use details::{details, lines_of};
+pub use details::details;
 pub use finding::{Finding, FindingKind, place_of as place};
 pub use list::list;
 pub use rows::{Found, Row, found, has_findings};
 pub(crate) use summary::coverage;
-pub use summary::{coverage_lines, summary};
+pub use summary::{coverage_lines, coverage_notices, summary};
 pub use suppressions::{Rule, Suppressions};
+pub(crate) use view::in_full;
+pub use view::view;

@@ -185,10 +185,21 @@ const fn word(check: Check) -> &'static str {
     }
 }
 
-/// What findings of a kind are short of.
-pub(super) fn coverage_notices(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
+/// What all findings are short of.
+pub fn coverage_notices(query: &Query<'_>) -> Vec<String> {
+    notices_of(query, FindingKind::Race)
+}
+
+/// What findings of a kind are short of; with the number of their side if experiments are compared.
+pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
+    let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
+    let sides = query.groups().sides().iter();
+    let sides = sides.map(|side| match query.is_comparison() {
+        true => format!("({}) ", side + 1),
+        false => String::new(),
+    });
     let mut notices = Vec::new();
-    for source in sources(query) {
+    for (source, side) in sources(query).zip(sides.chain(std::iter::repeat(String::new()))) {
         let Some(findings) = source.analysis.experiment.findings.as_deref() else {
             continue;
         };
@@ -197,14 +208,17 @@ pub(super) fn coverage_notices(query: &Query<'_>, kind: FindingKind) -> Vec<Stri
             losses,
             ..
         } = &findings.coverage;
-        let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
         if sees_accesses && !uninstrumented.is_empty() {
+            let objects = uninstrumented.join(", ");
             notices.push(format!(
-                "not instrumented, and so not seen: {}",
-                uninstrumented.join(", ")
+                "{side}not instrumented, and so not seen: {objects}"
             ));
         }
-        notices.extend(losses.iter().map(|loss| format!("not checked: {loss}")));
+        notices.extend(
+            losses
+                .iter()
+                .map(|loss| format!("{side}not checked: {loss}")),
+        );
     }
     notices.dedup();
     notices
