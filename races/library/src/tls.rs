@@ -81,6 +81,15 @@ pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     }
 }
 
+/// Makes the state of the calling thread if it is a runtime's own and has none yet.
+#[inline]
+pub(crate) fn attach_worker() {
+    if get() == 0 {
+        attach(0);
+        crate::threads::end_with_thread(false);
+    }
+}
+
 /// Makes the state of the calling thread, whose creator has signalled `created`; 0: unknown. Does
 /// nothing if there is one.
 #[cold]
