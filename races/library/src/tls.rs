@@ -95,7 +95,7 @@ pub(crate) fn attach_worker() {
 #[cold]
 #[inline(never)]
 pub(crate) fn attach(created: u64) {
-    if get() != 0 {
+    if get() != 0 || process::is_early() {
         return;
     }
     // What is called here may allocate, and our own allocator asks for the state.
