@@ -19,13 +19,14 @@ use super::region::Body;
 use super::work::Work;
 use crate::tls;
 
-/// `GOMP_TASK_FLAG_UNTIED`, `FINAL`, `MERGEABLE`, `DEPEND`, `UP`, `IF`, `NOGROUP`, `REDUCTION` and
-/// `DETACH`.
+/// `GOMP_TASK_FLAG_UNTIED`, `FINAL`, `MERGEABLE`, `DEPEND`, `UP`, `GRAINSIZE`, `IF`, `NOGROUP`,
+/// `REDUCTION` and `DETACH`.
 const GOMP_UNTIED: usize = 1;
 const GOMP_FINAL: usize = 1 << 1;
 const GOMP_MERGEABLE: usize = 1 << 2;
 const GOMP_DEPEND: usize = 1 << 3;
 const GOMP_UP: usize = 1 << 8;
+const GOMP_GRAINSIZE: usize = 1 << 9;
 const GOMP_IF: usize = 1 << 10;
 const GOMP_NOGROUP: usize = 1 << 11;
 const GOMP_REDUCTION: usize = 1 << 12;
@@ -293,11 +294,6 @@ fn flags_of(flags: usize, is_undeferred: bool) -> u32 {
     result
 }
 
-/// Outside parallel regions libgomp has no team, and executes tasks at once.
-fn has_team() -> bool {
-    tls::with(|thread| thread.place.region != 0)
-}
-
 /// GOMP_task. Arguments: function, data, copy function, size, alignment, whether it may be deferred;
 /// on the stack flags, dependences, priority, address of the event. Code from older compilers omits
 /// the last ones, and shows that in the flags.
@@ -316,8 +312,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
         },
     };
     let has_event = flags & GOMP_DETACH != 0;
-    let is_in_place = (is_undeferred || !has_team()) && !has_event;
-    let Some((mut header, passed)) = header(saved, origin, is_in_place) else {
+    let Some((mut header, passed)) = header(saved, origin, false) else {
         // SAFETY: the entry point's own.
         return unsafe { forward(saved, what) };
     };
@@ -342,6 +337,9 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
     0
 }
 
+/// Most bytes of the copies of a taskloop's data, if libgomp puts all of them on the stack at once.
+const ROOM: u64 = 1 << 18;
+
 /// GOMP_taskloop and its unsigned kind. Arguments: as a task's, but flags in place of whether it may
 /// be deferred; on the stack number of tasks or iterations, priority, begin, end, step.
 pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> usize {
@@ -365,7 +363,17 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
             thread.event(&Event::GroupBegin { code: saved.code });
         }
     });
-    match header(saved, origin, is_undeferred || !has_team()) {
+    // Outside parallel regions libgomp may have no team; then it executes tasks at once, too. A taskloop
+    // of very many tasks is there not recorded as tasks.
+    let at_once = is_undeferred || tls::with(|thread| thread.place.region == 0);
+    let most = match flags & GOMP_GRAINSIZE {
+        0 => tasks as u64,
+        _ => work.total(end) / (tasks as u64).max(1) + 1,
+    };
+    let made = header(saved, origin, is_undeferred).filter(|(_, passed)| {
+        !at_once || passed.copy == 0 || most.saturating_mul(passed.size as u64) <= ROOM
+    });
+    match made {
         // SAFETY: the entry point's own.
         None => unsafe {
             forward(saved, what);
