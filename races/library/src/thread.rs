@@ -1,6 +1,7 @@
 //! A thread's state: accesses and events in, records out.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::{Producer, Shared};
 use race_stream::record::{Checks, Event, Run};
@@ -13,6 +14,12 @@ use crate::runs::Runs;
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
 const DEPTH: usize = 4096;
+
+/// Threads that have been recorded. A slot's number would not do: it is another thread's later.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// Bits of an instance's number that are its thread's own.
+const INSTANCE_BITS: u32 = 40;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN_BARRIER: u8 = 9;
@@ -90,7 +97,7 @@ pub(crate) struct Thread {
     told: usize,
     /// Tasks that are suspended beneath the current one.
     suspended: usize,
-    /// Instances made so far.
+    /// The instance made last.
     instances: u64,
     /// Where the thread left to the runtime at its last fork.
     fork_frame: u64,
@@ -130,7 +137,7 @@ impl Thread {
             depth: 0,
             told: 0,
             suspended: 0,
-            instances: 0,
+            instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
             place: Place::default(),
             opened: crate::gomp::Opened::NONE,
@@ -292,7 +299,7 @@ impl Thread {
     /// A number for a region or a task, never 0.
     pub(crate) fn instance(&mut self) -> u64 {
         self.instances += 1;
-        (self.producer.slot() as u64) << 44 | self.instances
+        self.instances
     }
 
     /// An instrumented function begins: called from before `code`, with these registers.
@@ -465,11 +472,11 @@ impl Thread {
 
     /// The implicit task has come to the join barrier. There the thread may still execute the
     /// region's explicit tasks.
-    pub(crate) fn arrive_at_join_barrier(&mut self, region: u64) {
+    pub(crate) fn arrive_at_join_barrier(&mut self, region: u64, code: u64) {
         let context = self.context;
         self.event(&Event::Arrive {
             kind: JOIN_BARRIER,
-            code: 0,
+            code,
             context,
         });
         self.place.ending = region;

@@ -17,10 +17,10 @@ const REDUCTIONS: u32 = 1;
 const LEAGUE: u32 = 2;
 pub(super) const SECTIONS: u32 = 3;
 
-/// `ompt_parallel_invoker_program | ompt_parallel_team`.
-const FLAGS: u32 = 0x8000_0001;
-/// `ompt_parallel_invoker_program | ompt_parallel_league`.
-const LEAGUE_FLAGS: u32 = 0x4000_0001;
+/// `ompt_parallel_invoker_runtime | ompt_parallel_team`.
+const FLAGS: u32 = 0x8000_0002;
+/// `ompt_parallel_invoker_runtime | ompt_parallel_league`.
+const LEAGUE_FLAGS: u32 = 0x4000_0002;
 
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
@@ -55,7 +55,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     unsafe { body(region.data) };
     tls::with(|thread| match region.is_league {
         true => thread.end_implicit(region.number),
-        false => thread.arrive_at_join_barrier(region.number),
+        false => thread.arrive_at_join_barrier(region.number, region.code),
     });
 }
 
@@ -199,9 +199,9 @@ pub(super) unsafe extern "C-unwind" fn open(saved: &Saved, what: What) -> usize 
 pub(super) unsafe extern "C-unwind" fn close(saved: &Saved, what: What) -> usize {
     let number = tls::with(|thread| {
         let at = thread.opened.depth.checked_sub(1)?;
-        let number = thread.opened.regions.get(at).copied().flatten()?.number;
-        thread.arrive_at_join_barrier(number);
-        Some(number)
+        let region = thread.opened.regions.get(at).copied().flatten()?;
+        thread.arrive_at_join_barrier(region.number, saved.code);
+        Some(region.number)
     });
     // SAFETY: the entry point's own.
     let result = unsafe { forward(saved, what) };

@@ -324,15 +324,20 @@ pub(super) unsafe extern "C-unwind" fn end_nowait(saved: &Saved, what: What) -> 
     unsafe { forward(saved, what) }
 }
 
+/// The thread comes to a single that another one executes.
+fn meet_other(thread: &mut Thread, saved: &Saved) {
+    thread.meet(Work::of(SINGLE_OTHER), saved.code, 1);
+    thread.event(&Event::WorkEnd { kind: SINGLE_OTHER });
+}
+
 /// A single: the call returns whether this thread executes it. No call tells of its end.
 pub(super) unsafe extern "C-unwind" fn single(saved: &Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let is_it = unsafe { forward(saved, what) };
-    let kind = match is_it as u8 {
-        0 => SINGLE_OTHER,
-        _ => SINGLE,
-    };
-    tls::with(|thread| thread.meet(Work::of(kind), saved.code, 1));
+    tls::with(|thread| match is_it as u8 {
+        0 => meet_other(thread, saved),
+        _ => thread.meet(Work::of(SINGLE), saved.code, 1),
+    });
     is_it
 }
 
@@ -344,8 +349,7 @@ pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) ->
     tls::with(|thread| match data {
         0 => thread.meet(Work::of(SINGLE), saved.code, 1),
         _ => {
-            thread.meet(Work::of(SINGLE_OTHER), saved.code, 1);
-            thread.event(&Event::WorkEnd { kind: SINGLE_OTHER });
+            meet_other(thread, saved);
             let object = thread.place.object([]);
             thread.event(&Event::Await { object });
         }
