@@ -120,9 +120,7 @@ unsafe fn pass(saved: &Saved, what: What, region: *const Region) -> usize {
     let [g, h, i, j, k, l] = saved.stack;
     let body = run as *const () as usize;
     // SAFETY: the caller's promise.
-    unsafe {
-        real::<Any>(what.function())(body, region as usize, c, d, e, f, g, h, i, j, k, l)
-    }
+    unsafe { real::<Any>(what.function())(body, region as usize, c, d, e, f, g, h, i, j, k, l) }
 }
 
 /// The region has ended.

@@ -175,7 +175,11 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         unsafe { ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast(), header.shared) };
     }
     // SAFETY: the program's function and its data.
-    execute(task, header.has_event.then_some(header.words[0]), || unsafe { body(data) });
+    execute(
+        task,
+        header.has_event.then_some(header.words[0]),
+        || unsafe { body(data) },
+    );
 }
 
 /// Calls `body` as a task. `event`: the handle of its event, if it has one.
@@ -216,7 +220,9 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
             let data = to.byte_add(header.offset);
             match header.copy {
                 Some(copy) => copy(data, header.data),
-                None => ptr::copy_nonoverlapping(header.data.cast::<u8>(), data.cast(), header.size),
+                None => {
+                    ptr::copy_nonoverlapping(header.data.cast::<u8>(), data.cast(), header.size)
+                }
             }
         }
         header.task = header.origin.create();
@@ -505,7 +511,9 @@ pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usiz
     }
     let mut result = 0;
     // SAFETY: the entry point's own.
-    execute(origin.create(), None, || result = unsafe { forward(saved, what) });
+    execute(origin.create(), None, || {
+        result = unsafe { forward(saved, what) }
+    });
     result
 }
 

@@ -78,7 +78,9 @@ pub(crate) fn check(events: &[(usize, Event)], is_cancelled: bool) {
                 size,
                 ..
             } => {
-                let it = regions.get_mut(&region).unwrap_or_else(|| panic!("{}", here()));
+                let it = regions
+                    .get_mut(&region)
+                    .unwrap_or_else(|| panic!("{}", here()));
                 assert!(!it.is_joined && index < size, "{}", here());
                 assert!(it.begun.insert(index), "{}", here());
                 it.size = size;
@@ -87,13 +89,16 @@ pub(crate) fn check(events: &[(usize, Event)], is_cancelled: bool) {
                 thread.met.push((0, 0));
             }
             Event::ImplicitEnd { region } => {
-                let is_own = matches!(top, Some(Task::Implicit { region: own, .. }) if own == region);
+                let is_own =
+                    matches!(top, Some(Task::Implicit { region: own, .. }) if own == region);
                 assert!(is_own, "{}", here());
                 thread.tasks.pop();
                 thread.met.pop();
             }
             Event::Join { region } => {
-                let it = regions.get_mut(&region).unwrap_or_else(|| panic!("{}", here()));
+                let it = regions
+                    .get_mut(&region)
+                    .unwrap_or_else(|| panic!("{}", here()));
                 assert!(it.forked_by == *number && !it.is_joined, "{}", here());
                 assert_eq!(it.begun.len(), it.size as usize, "{}", here());
                 assert!(it.is_league || it.joining == it.size, "{}", here());
@@ -120,7 +125,11 @@ pub(crate) fn check(events: &[(usize, Event)], is_cancelled: bool) {
                 {
                     let it = &regions[&region];
                     let has_come = it.arrived.get(barriers).copied().unwrap_or(0);
-                    assert!(is_cancelled || has_come == it.size, "{}: {has_come}", here());
+                    assert!(
+                        is_cancelled || has_come == it.size,
+                        "{}: {has_come}",
+                        here()
+                    );
                 }
             }
             Event::Work { kind, count, .. } if kind != 7 => {
@@ -138,13 +147,19 @@ pub(crate) fn check(events: &[(usize, Event)], is_cancelled: bool) {
                 if let (Some(Task::Implicit { region, .. }), Some((_, works))) =
                     (top, thread.met.last())
                 {
-                    let work = regions.get_mut(&region).and_then(|it| it.works.get_mut(works));
+                    let work = regions
+                        .get_mut(&region)
+                        .and_then(|it| it.works.get_mut(works));
                     let (_, _, chunks) = work.unwrap_or_else(|| panic!("{}", here()));
                     chunks.push((first, count));
                 }
             }
             Event::Create { task, flags, .. } => {
-                assert!(task != 0 && parents.insert(task, top).is_none(), "{}", here());
+                assert!(
+                    task != 0 && parents.insert(task, top).is_none(),
+                    "{}",
+                    here()
+                );
                 thread.created = task;
                 if flags & 4 != 0 {
                     unfinished.insert(task);
