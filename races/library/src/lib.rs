@@ -29,6 +29,11 @@
 //! | `next` | the functions that ours hide |
 //! | `tls`, `memory` | the thread's state and its memory |
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "tests of modules export no functions")
+)]
+
 mod allocation;
 mod atomics;
 mod contexts;

@@ -174,25 +174,28 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         // SAFETY: libgomp would have written these words there itself.
         unsafe { ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast(), header.shared) };
     }
+    let here = &raw const header as u64;
+    // libgomp puts the data of a task that it executes at once on the stack, below the call that
+    // creates the task; all that lies there is the task's own.
+    let frame = match (here..header.origin.frame).contains(&(block as u64)) {
+        true => header.origin.frame,
+        false => here,
+    };
+    let event = header.has_event.then_some(header.words[0]);
     // SAFETY: the program's function and its data.
-    execute(
-        task,
-        header.has_event.then_some(header.words[0]),
-        || unsafe { body(data) },
-    );
+    execute(task, event, frame, || unsafe { body(data) });
 }
 
-/// Calls `body` as a task. `event`: the handle of its event, if it has one.
+/// Calls `body` as a task, whose frames lie below `frame`. `event`: the handle of its event, if it
+/// has one.
 #[inline]
-fn execute(task: u64, event: Option<usize>, body: impl FnOnce()) {
+fn execute(task: u64, event: Option<usize>, frame: u64, body: impl FnOnce()) {
     if task == 0 {
         return body();
     }
-    // The task's frames lie below this one.
-    let here = &raw const task as u64;
     let outer = tls::with(|thread| {
         let outer = thread.place.task;
-        thread.switch(outer, task, SWITCH, false, here);
+        thread.switch(outer, task, SWITCH, false, frame);
         Some(outer)
     });
     body();
@@ -203,7 +206,7 @@ fn execute(task: u64, event: Option<usize>, body: impl FnOnce()) {
         Some(handle) if events::body_ends(handle, task) => DETACH,
         _ => COMPLETE,
     };
-    tls::with(|thread| thread.switch(task, outer, status, true, here));
+    tls::with(|thread| thread.switch(task, outer, status, true, frame));
 }
 
 /// Copies a task's header and data, and creates the task: what the program's copy function does
@@ -511,7 +514,7 @@ pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usiz
     }
     let mut result = 0;
     // SAFETY: the entry point's own.
-    execute(origin.create(), None, || {
+    execute(origin.create(), None, origin.frame, || {
         result = unsafe { forward(saved, what) }
     });
     result
@@ -574,7 +577,8 @@ unsafe extern "C-unwind" fn run_target(addresses: *mut c_void) {
         let [body, task] = *addresses.cast::<[usize; OWN]>();
         if let Some(body) = std::mem::transmute::<usize, Option<Body>>(body) {
             let rest = addresses.cast::<usize>().add(OWN).cast();
-            execute(task as u64, None, || body(rest));
+            let here = &raw const rest as u64;
+            execute(task as u64, None, here, || body(rest));
         }
     }
 }

@@ -15,6 +15,9 @@ const JOIN: u8 = 9;
 /// `ompt_parallel_league`.
 const LEAGUE: u32 = 0x4000_0000;
 
+/// The kind, iterations and chunks of a worksharing construct.
+type Work = (u8, u64, Vec<(u64, u64)>);
+
 #[derive(Default)]
 struct Region {
     forked_by: usize,
@@ -25,8 +28,8 @@ struct Region {
     arrived: BTreeMap<usize, u32>,
     joining: u32,
     is_joined: bool,
-    /// By worksharing construct: kind, iterations, chunks.
-    works: BTreeMap<usize, (u8, u64, Vec<(u64, u64)>)>,
+    /// The worksharing constructs, in the order in which threads meet them.
+    works: BTreeMap<usize, Work>,
 }
 
 /// A task that a thread is in.
