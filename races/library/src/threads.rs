@@ -162,10 +162,7 @@ pub(crate) fn end_with_thread(is_joined: bool) {
             key = first;
         }
     }
-    let value = match is_joined {
-        true => JOINED,
-        false => NOT_JOINED,
-    };
+    let value = if is_joined { JOINED } else { NOT_JOINED };
     // SAFETY: a key of ours; any value but NULL has the function called.
     unsafe { libc::pthread_setspecific((key - 1) as u32, value as *const c_void) };
 }

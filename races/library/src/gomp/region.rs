@@ -53,22 +53,27 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     enter(&region);
     // SAFETY: the program's function and its data.
     unsafe { body(region.data) };
-    tls::with(|thread| match region.is_league {
-        true => thread.end_implicit(region.number),
-        false => thread.arrive_at_join_barrier(region.number, region.code),
+    tls::with(|thread| {
+        if region.is_league {
+            thread.end_implicit(region.number)
+        } else {
+            thread.arrive_at_join_barrier(region.number, region.code)
+        }
     });
 }
 
 fn enter(region: &Region) {
-    let (index, size) = match region.is_league {
-        true => (Function::omp_get_team_num, Function::omp_get_num_teams),
-        false => (Function::omp_get_thread_num, Function::omp_get_num_threads),
+    let (index, size) = if region.is_league {
+        (Function::omp_get_team_num, Function::omp_get_num_teams)
+    } else {
+        (Function::omp_get_thread_num, Function::omp_get_num_threads)
     };
     let (index, size) = (query(index), query(size));
     // libgomp has the teams of a league run one after the other on the thread that forks it.
-    let frame = match region.is_league || index == 0 {
-        true => region.frame,
-        false => 0,
+    let frame = if region.is_league || index == 0 {
+        region.frame
+    } else {
+        0
     };
     tls::with(|thread| {
         thread.begin_implicit_below(region.number, index, size, frame);

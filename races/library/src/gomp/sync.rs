@@ -83,9 +83,10 @@ pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize 
 fn test_nest(what: What, lock: usize) -> u32 {
     let is_fortran = what.function() == Function::omp_set_nest_lock_ as usize
         || what.function() == Function::omp_unset_nest_lock_ as usize;
-    let test = match is_fortran {
-        true => Function::omp_test_nest_lock_,
-        false => Function::omp_test_nest_lock,
+    let test = if is_fortran {
+        Function::omp_test_nest_lock_
+    } else {
+        Function::omp_test_nest_lock
     };
     // SAFETY: the routine's type, and the caller's own argument.
     unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize)(lock) }

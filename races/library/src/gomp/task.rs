@@ -177,9 +177,10 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
     let here = &raw const header as u64;
     // libgomp puts the data of a task that it executes at once on the stack, below the call that
     // creates the task; all that lies there is the task's own.
-    let frame = match (here..header.origin.frame).contains(&(block as u64)) {
-        true => header.origin.frame,
-        false => here,
+    let frame = if (here..header.origin.frame).contains(&(block as u64)) {
+        header.origin.frame
+    } else {
+        here
     };
     let event = header.has_event.then_some(header.words[0]);
     // SAFETY: the program's function and its data.
@@ -276,9 +277,10 @@ fn header(saved: &Saved, origin: Origin, is_in_place: bool) -> Option<(Header, P
         origin,
     };
     let passed = Passed {
-        copy: match is_in_place {
-            true => 0,
-            false => copy as *const () as usize,
+        copy: if is_in_place {
+            0
+        } else {
+            copy as *const () as usize
         },
         size: offset.max(size_of::<Header>()) + size,
         align,
@@ -503,9 +505,10 @@ pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usiz
         flags: EXPLICIT | TARGET | if is_deferred { 0 } else { UNDEFERRED },
         code: saved.code,
         frame: saved.frame(),
-        depend: match is_new {
-            true => depend as *const usize,
-            false => ptr::null(),
+        depend: if is_new {
+            depend as *const usize
+        } else {
+            ptr::null()
         },
     };
     if is_deferred {

@@ -94,9 +94,10 @@ impl Work {
 
     /// The distance from one value of the variable to a later one.
     fn distance(&self, from: u64, to: u64) -> u64 {
-        match self.is_down {
-            true => from.wrapping_sub(to),
-            false => to.wrapping_sub(from),
+        if self.is_down {
+            from.wrapping_sub(to)
+        } else {
+            to.wrapping_sub(from)
         }
     }
 
