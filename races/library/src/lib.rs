@@ -20,6 +20,7 @@
 //! | `tsan` | the interface of the compilers |
 //! | `atomics` | its atomic operations, which the library has to carry out |
 //! | `ompt` | the OMPT tool |
+//! | `gomp` | GCC's libgomp, interposed |
 //! | `kmpc` | functions of LLVM's runtime of which OMPT does not tell enough |
 //! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
 //! | `thread` | what all of them call: events and accesses in, records out |
@@ -28,9 +29,15 @@
 //! | `next` | the functions that ours hide |
 //! | `tls`, `memory` | the thread's state and its memory |
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "tests of modules export no functions")
+)]
+
 mod allocation;
 mod atomics;
 mod contexts;
+mod gomp;
 mod kmpc;
 mod memory;
 mod next;

@@ -76,9 +76,7 @@ const END: c_int = 2;
 /// # Safety
 /// The runtime's lookup takes a C string and returns the functions that the specification names.
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
-    let image = image_of(lookup as usize as u64);
-    RUNTIME[0].store(image.start, Relaxed);
-    RUNTIME[1].store(image.end, Relaxed);
+    note_runtime(0, image_of(lookup as usize as u64));
     // SAFETY: as above; the entry point of this name has this type (19.6.3).
     let set = unsafe {
         let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {
@@ -113,16 +111,26 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 
 unsafe extern "C" fn finalize(_data: *mut Data) {}
 
-/// The bounds of the runtime's object.
-static RUNTIME: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// The bounds of the runtimes' objects: LLVM's or a like one, and libgomp.
+static RUNTIMES: [[AtomicU64; 2]; 2] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 2];
+
+/// The object of runtime `index` has these bounds.
+pub(crate) fn note_runtime(index: usize, image: Range<u64>) {
+    if let Some([start, end]) = RUNTIMES.get(index) {
+        start.store(image.start, Relaxed);
+        end.store(image.end, Relaxed);
+    }
+}
 
 /// Whether `code` is in an OpenMP runtime.
 pub(crate) fn is_runtime(code: u64) -> bool {
-    (RUNTIME[0].load(Relaxed)..RUNTIME[1].load(Relaxed)).contains(&code)
+    RUNTIMES
+        .iter()
+        .any(|[start, end]| (start.load(Relaxed)..end.load(Relaxed)).contains(&code))
 }
 
 /// The bounds of the shared object with `address`; empty for the executable.
-fn image_of(address: u64) -> Range<u64> {
+pub(crate) fn image_of(address: u64) -> Range<u64> {
     let mut search = (address, 0..0);
     // SAFETY: the loader passes the pointer to the callback, and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };

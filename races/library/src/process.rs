@@ -46,6 +46,16 @@ pub(crate) fn shared() -> Option<&'static Shared> {
         .as_ref()
 }
 
+/// Whether the C library has no environment yet: gcc's programs call the sanitizer before any
+/// library is initialised.
+pub(crate) fn is_early() -> bool {
+    unsafe extern "C" {
+        static environ: *const *const std::ffi::c_char;
+    }
+    // SAFETY: the C library's variable, which is read alone.
+    unsafe { environ.is_null() }
+}
+
 /// What is looked for; nothing before the shared memory is mapped.
 #[inline]
 pub(crate) fn checks() -> Checks {

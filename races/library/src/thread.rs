@@ -1,6 +1,7 @@
 //! A thread's state: accesses and events in, records out.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::{Producer, Shared};
 use race_stream::record::{Checks, Event, Run};
@@ -13,6 +14,15 @@ use crate::runs::Runs;
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
 const DEPTH: usize = 4096;
+
+/// Threads that have been recorded. A slot's number would not do: it is another thread's later.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// Bits of an instance's number that are its thread's own.
+const INSTANCE_BITS: u32 = 40;
+
+/// `ompt_sync_region_barrier_implicit_parallel`.
+const JOIN_BARRIER: u8 = 9;
 
 /// Most tasks that a thread is in at one time, one within the other.
 const TASKS: usize = 1024;
@@ -29,9 +39,23 @@ struct Call {
     base: u64,
 }
 
+/// Where a thread is in the program's constructs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// The parallel region, 0: none. Only libgomp's front-end tells.
+    pub(crate) region: u64,
+    /// The explicit task, 0: an implicit one.
+    pub(crate) task: u64,
+    /// The region at whose join barrier the implicit task has arrived, 0: none.
+    ending: u64,
+    /// The worksharing construct met last.
+    pub(crate) work: crate::gomp::Work,
+}
+
 /// What a thread goes back to when a task ends.
 #[derive(Clone, Copy, Debug)]
 struct Suspended {
+    place: Place,
     context: u32,
     depth: usize,
     asked: bool,
@@ -73,10 +97,13 @@ pub(crate) struct Thread {
     told: usize,
     /// Tasks that are suspended beneath the current one.
     suspended: usize,
-    /// Instances made so far.
+    /// The instance made last.
     instances: u64,
     /// Where the thread left to the runtime at its last fork.
     fork_frame: u64,
+    pub(crate) place: Place,
+    /// Regions that one call began and another one will end.
+    pub(crate) opened: crate::gomp::Opened,
     runs: &'static mut Runs,
     contexts: &'static mut Contexts,
     calls: &'static mut [Call; DEPTH],
@@ -110,8 +137,10 @@ impl Thread {
             depth: 0,
             told: 0,
             suspended: 0,
-            instances: 0,
+            instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
+            place: Place::default(),
+            opened: crate::gomp::Opened::NONE,
             runs,
             contexts,
             calls,
@@ -136,6 +165,7 @@ impl Thread {
 
     /// The thread's last event.
     pub(crate) fn end(&mut self) {
+        self.leave_join_barrier();
         self.event(&Event::ThreadEnd {});
         self.producer.end();
     }
@@ -269,7 +299,7 @@ impl Thread {
     /// A number for a region or a task, never 0.
     pub(crate) fn instance(&mut self) -> u64 {
         self.instances += 1;
-        (self.producer.slot() as u64) << 44 | self.instances
+        self.instances
     }
 
     /// An instrumented function begins: called from before `code`, with these registers.
@@ -386,6 +416,7 @@ impl Thread {
     fn suspend(&mut self) {
         if let Some(task) = self.tasks.get_mut(self.suspended) {
             *task = Suspended {
+                place: self.place,
                 context: self.context,
                 depth: self.depth,
                 asked: self.asked,
@@ -394,6 +425,10 @@ impl Thread {
             };
         }
         self.suspended += 1;
+        self.place = Place {
+            region: self.place.region,
+            ..Place::default()
+        };
         self.context = 0;
         self.asked = false;
         self.is_ignoring = false;
@@ -403,6 +438,7 @@ impl Thread {
     fn resume(&mut self) {
         self.suspended = self.suspended.saturating_sub(1);
         if let Some(task) = self.tasks.get(self.suspended).copied() {
+            self.place = task.place;
             self.context = task.context;
             self.depth = task.depth;
             self.told = self.told.min(task.depth);
@@ -417,6 +453,12 @@ impl Thread {
         // The thread that forks the region goes on below its own frames; another one has nothing of
         // the program above.
         let frame = if index == 0 { self.fork_frame } else { 0 };
+        self.begin_implicit_below(region, index, size, frame);
+    }
+
+    /// An implicit task begins, whose frames lie below `frame`; 0: the whole stack is its own.
+    pub(crate) fn begin_implicit_below(&mut self, region: u64, index: u32, size: u32, frame: u64) {
+        self.leave_join_barrier();
         self.event(&Event::Implicit {
             region,
             index,
@@ -424,7 +466,29 @@ impl Thread {
             frame,
         });
         self.suspend();
+        self.place.region = region;
         self.activate();
+    }
+
+    /// The implicit task has come to the join barrier. There the thread may still execute the
+    /// region's explicit tasks.
+    pub(crate) fn arrive_at_join_barrier(&mut self, region: u64, code: u64) {
+        let context = self.context;
+        self.event(&Event::Arrive {
+            kind: JOIN_BARRIER,
+            code,
+            context,
+        });
+        self.place.ending = region;
+    }
+
+    /// If the implicit task was there, it ends.
+    pub(crate) fn leave_join_barrier(&mut self) {
+        let region = self.place.ending;
+        if region != 0 {
+            self.event(&Event::Leave { kind: JOIN_BARRIER });
+            self.end_implicit(region);
+        }
     }
 
     /// It ends.
@@ -449,6 +513,7 @@ impl Thread {
                 self.activate();
             }
         }
+        self.place.task = to;
     }
 
     /// The program asks for the number of its thread.

@@ -140,12 +140,13 @@ extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
         start
     };
     tls::attach(created);
-    end_with_thread();
+    end_with_thread(true);
     function(argument)
 }
 
-/// Has the thread's recording end when the thread ends, however it does.
-fn end_with_thread() {
+/// Has the thread's recording end when the thread ends, however it does. `is_joined`: the program may
+/// wait for its end.
+pub(crate) fn end_with_thread(is_joined: bool) {
     static KEY: AtomicU64 = AtomicU64::new(0);
     let mut key = KEY.load(Relaxed);
     if key == 0 {
@@ -161,8 +162,9 @@ fn end_with_thread() {
             key = first;
         }
     }
+    let value = if is_joined { JOINED } else { NOT_JOINED };
     // SAFETY: a key of ours; any value but NULL has the function called.
-    unsafe { libc::pthread_setspecific((key - 1) as u32, std::ptr::dangling()) };
+    unsafe { libc::pthread_setspecific((key - 1) as u32, value as *const c_void) };
 }
 
 /// The object by which a thread's end orders what follows a join.
@@ -170,10 +172,17 @@ fn end_object(thread: libc::pthread_t) -> u64 {
     thread | 1
 }
 
-extern "C" fn thread_ends(_value: *mut c_void) {
-    // SAFETY: takes nothing, and cannot fail.
-    let object = end_object(unsafe { libc::pthread_self() });
-    tls::with(|thread| thread.event(&Event::Signal { object }));
+/// What the key holds for a thread of the program.
+const JOINED: usize = 1;
+/// What it holds for one of a runtime.
+const NOT_JOINED: usize = 2;
+
+extern "C" fn thread_ends(value: *mut c_void) {
+    if value as usize == JOINED {
+        // SAFETY: takes nothing, and cannot fail.
+        let object = end_object(unsafe { libc::pthread_self() });
+        tls::with(|thread| thread.event(&Event::Signal { object }));
+    }
     tls::end();
 }
 

@@ -81,12 +81,21 @@ pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     }
 }
 
+/// Makes the state of the calling thread if it is a runtime's own and has none yet.
+#[inline]
+pub(crate) fn attach_worker() {
+    if get() == 0 {
+        attach(0);
+        crate::threads::end_with_thread(false);
+    }
+}
+
 /// Makes the state of the calling thread, whose creator has signalled `created`; 0: unknown. Does
 /// nothing if there is one.
 #[cold]
 #[inline(never)]
 pub(crate) fn attach(created: u64) {
-    if get() != 0 {
+    if get() != 0 || process::is_early() {
         return;
     }
     // What is called here may allocate, and our own allocator asks for the state.

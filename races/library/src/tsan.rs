@@ -285,3 +285,15 @@ extern "C" fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, object: 
 extern "C" fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, object: *const c_void) {
     __tsan_acquire(object);
 }
+
+/// The C library has this function only as part of each program; those linked with gcc's sanitizer
+/// find it there.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C-unwind" fn atexit(function: usize) -> c_int {
+    crate::next::next!(
+        c"__cxa_atexit",
+        fn(usize, usize, usize) -> c_int,
+        (function, 0, 0),
+        -1
+    )
+}

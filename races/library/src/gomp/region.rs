@@ -1,0 +1,222 @@
+//! Parallel regions and leagues of teams.
+//!
+//! A [`Region`] on the stack of the forking thread takes the place of the program's data. It outlives
+//! the region: no thread passes the join barrier before all have left our function.
+
+use std::ffi::c_void;
+
+use super::entry::{Function, Saved, What};
+use super::real::{Any, forward, query, real};
+use super::work::Work;
+use crate::thread::Thread;
+use crate::tls;
+
+/// Kinds of [`fork`] besides those of loops: a region that is nothing else, one with task reductions,
+/// a league, sections.
+const REDUCTIONS: u32 = 1;
+const LEAGUE: u32 = 2;
+pub(super) const SECTIONS: u32 = 3;
+
+/// `ompt_parallel_invoker_runtime | ompt_parallel_team`.
+const FLAGS: u32 = 0x8000_0002;
+/// `ompt_parallel_invoker_runtime | ompt_parallel_league`.
+const LEAGUE_FLAGS: u32 = 0x4000_0002;
+
+/// An outlined function.
+pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// What the threads of a region get in place of the program's data.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Region {
+    /// The first word of the program's data, which libgomp reads for task reductions.
+    first: usize,
+    body: Option<Body>,
+    data: *mut c_void,
+    number: u64,
+    /// The call that forks it: its return address, and the stack pointer there.
+    code: u64,
+    frame: u64,
+    is_league: bool,
+    /// The loop or sections that it is, and how many iterations it has.
+    work: Option<(Work, u64)>,
+}
+
+/// A thread's implicit task.
+unsafe extern "C-unwind" fn run(region: *mut c_void) {
+    // SAFETY: the block that the forking thread passed; it lives until all threads have left.
+    let region = unsafe { *region.cast::<Region>() };
+    let Some(body) = region.body else {
+        return;
+    };
+    tls::attach_worker();
+    enter(&region);
+    // SAFETY: the program's function and its data.
+    unsafe { body(region.data) };
+    tls::with(|thread| {
+        if region.is_league {
+            thread.end_implicit(region.number)
+        } else {
+            thread.arrive_at_join_barrier(region.number, region.code)
+        }
+    });
+}
+
+fn enter(region: &Region) {
+    let (index, size) = if region.is_league {
+        (Function::omp_get_team_num, Function::omp_get_num_teams)
+    } else {
+        (Function::omp_get_thread_num, Function::omp_get_num_threads)
+    };
+    let (index, size) = (query(index), query(size));
+    // libgomp has the teams of a league run one after the other on the thread that forks it.
+    let frame = if region.is_league || index == 0 {
+        region.frame
+    } else {
+        0
+    };
+    tls::with(|thread| {
+        thread.begin_implicit_below(region.number, index, size, frame);
+        if let Some((work, total)) = region.work {
+            thread.meet(work, region.code, total);
+        }
+    });
+}
+
+/// The loop or sections that a region of this kind is.
+fn combined(saved: &Saved, kind: u32) -> Option<(Work, u64)> {
+    let [_, _, _, start, end, step] = saved.registers;
+    match kind {
+        0 | REDUCTIONS | LEAGUE => None,
+        SECTIONS => Some((Work::sections(), start as u64)),
+        kind => {
+            let work = Work::signed(kind as u8, start, step);
+            Some((work, work.total(end)))
+        }
+    }
+}
+
+/// Tells of the fork. `None` if nothing is recorded.
+fn begin(thread: &mut Thread, saved: &Saved, kind: u32) -> Option<Region> {
+    let [body, data, ..] = saved.registers;
+    let is_league = kind == LEAGUE;
+    let region = Region {
+        first: 0,
+        // SAFETY: the function that the compiler outlined.
+        body: Some(unsafe { std::mem::transmute::<usize, Option<Body>>(body) }?),
+        data: data as *mut c_void,
+        number: thread.instance(),
+        code: saved.code,
+        frame: saved.frame(),
+        is_league,
+        work: combined(saved, kind),
+    };
+    let flags = if is_league { LEAGUE_FLAGS } else { FLAGS };
+    thread.fork(region.number, flags, region.code, region.frame);
+    Some(region)
+}
+
+/// Calls the real function with our function and a block in place of the program's.
+///
+/// # Safety
+/// `saved` and `what` are an entry point's; `region` lives until the region has ended.
+unsafe fn pass(saved: &Saved, what: What, region: *const Region) -> usize {
+    let [_, _, c, d, e, f] = saved.registers;
+    let [g, h, i, j, k, l] = saved.stack;
+    let body = run as *const () as usize;
+    // SAFETY: the caller's promise.
+    unsafe { real::<Any>(what.function())(body, region as usize, c, d, e, f, g, h, i, j, k, l) }
+}
+
+/// The region has ended.
+fn joined(number: u64) {
+    tls::with(|thread| {
+        thread.leave_join_barrier();
+        thread.join(number);
+    });
+}
+
+/// Runs a region that begins and ends in one call.
+pub(super) unsafe extern "C-unwind" fn fork(saved: &Saved, what: What) -> usize {
+    let kind = what.kind();
+    let Some(mut region) = tls::with(|thread| begin(thread, saved, kind)) else {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    };
+    if kind == REDUCTIONS {
+        // SAFETY: the data of such a region begins with this word.
+        region.first = unsafe { *region.data.cast::<usize>() };
+    }
+    // SAFETY: the entry point's own; the block is there until the call returns.
+    let result = unsafe { pass(saved, what, &raw const region) };
+    joined(region.number);
+    result
+}
+
+/// Most regions that one thread has open; deeper ones are not recorded.
+const DEEPEST: usize = 8;
+
+/// Regions begun by one call and ended by another, as GCC before 4.9 compiles them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    /// Open regions, recorded or not.
+    depth: usize,
+    regions: [Option<Region>; DEEPEST],
+}
+
+impl Opened {
+    /// No open regions.
+    pub(crate) const NONE: Opened = Opened {
+        depth: 0,
+        regions: [None; DEEPEST],
+    };
+}
+
+/// Begins a region. The program then calls its function itself, and then [`close`].
+pub(super) unsafe extern "C-unwind" fn open(saved: &Saved, what: What) -> usize {
+    let block = tls::with(|thread| {
+        let depth = thread.opened.depth;
+        thread.opened.depth += 1;
+        if depth >= DEEPEST {
+            return None;
+        }
+        let region = begin(thread, saved, what.kind())?;
+        let place = thread.opened.regions.get_mut(depth)?;
+        // The thread's state is not moved.
+        Some(&raw const *place.insert(region) as usize)
+    });
+    let Some(block) = block else {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    };
+    let block = block as *const Region;
+    // SAFETY: the entry point's own; the block stays until `close`, when all threads have read it.
+    unsafe {
+        let result = pass(saved, what, block);
+        enter(&*block);
+        result
+    }
+}
+
+/// Ends the region that was opened last.
+pub(super) unsafe extern "C-unwind" fn close(saved: &Saved, what: What) -> usize {
+    let number = tls::with(|thread| {
+        let at = thread.opened.depth.checked_sub(1)?;
+        let region = thread.opened.regions.get(at).copied().flatten()?;
+        thread.arrive_at_join_barrier(region.number, saved.code);
+        Some(region.number)
+    });
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    if let Some(number) = number {
+        joined(number);
+    }
+    tls::with(|thread| {
+        let depth = thread.opened.depth.saturating_sub(1);
+        thread.opened.depth = depth;
+        if let Some(place) = thread.opened.regions.get_mut(depth) {
+            *place = None;
+        }
+    });
+    result
+}

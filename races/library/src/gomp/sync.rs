@@ -1,0 +1,137 @@
+//! Barriers, criticals, ordered regions and locks.
+
+use race_stream::record::Event;
+
+use super::entry::{Function, Saved, What};
+use super::events::{BARRIER_EXPLICIT, at_barrier};
+use super::real::{forward, real};
+use crate::tls;
+
+/// An explicit barrier, or that of a worksharing construct whose end no other call tells.
+pub(super) unsafe extern "C-unwind" fn barrier(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    at_barrier(saved, BARRIER_EXPLICIT, || unsafe { forward(saved, what) })
+}
+
+/// What stands for an unnamed mutex.
+fn lock(saved: &Saved, what: What) -> u64 {
+    const CRITICAL: usize = Function::GOMP_critical_start as usize;
+    const CRITICAL_END: usize = Function::GOMP_critical_end as usize;
+    const ATOMIC: usize = Function::GOMP_atomic_start as usize;
+    const ATOMIC_END: usize = Function::GOMP_atomic_end as usize;
+    const ORDERED: usize = Function::GOMP_ordered_start as usize;
+    const ORDERED_END: usize = Function::GOMP_ordered_end as usize;
+    static NAMES: [u8; 2] = [0; 2];
+    match what.function() {
+        CRITICAL | CRITICAL_END => (&raw const NAMES) as u64,
+        ATOMIC | ATOMIC_END => (&raw const NAMES) as u64 + 1,
+        ORDERED | ORDERED_END => tls::with(|thread| thread.place.object([])),
+        _ => saved.registers[0] as u64,
+    }
+}
+
+macro_rules! tells {
+    ($($name:ident $event:ident;)*) => {$(
+        fn $name(kind: u8, lock: u64, code: u64) {
+            tls::with(|thread| {
+                let context = thread.context();
+                thread.event(&Event::$event { kind, lock, code, context });
+            });
+        }
+    )*};
+}
+
+tells! {
+    wants Want;
+    acquired Acquired;
+    released Released;
+    initialized LockInit;
+    destroyed LockDestroy;
+}
+
+/// Takes a mutex; the kind is `ompt_mutex_t`.
+pub(super) unsafe extern "C-unwind" fn acquire(saved: &Saved, what: What) -> usize {
+    let (kind, lock) = (what.kind() as u8, lock(saved, what));
+    wants(kind, lock, saved.code);
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    acquired(kind, lock, saved.code);
+    result
+}
+
+/// Gives a mutex back.
+pub(super) unsafe extern "C-unwind" fn release(saved: &Saved, what: What) -> usize {
+    released(what.kind() as u8, lock(saved, what), saved.code);
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// Takes a mutex if it is free. The test of a nest lock returns how often it is held now.
+pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize {
+    let (kind, lock) = (what.kind() as u8, lock(saved, what));
+    wants(kind, lock, saved.code);
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    if result as u32 == 1 {
+        acquired(kind, lock, saved.code);
+    }
+    result
+}
+
+/// Sets the lock `lock` if it is free or the task's own, by the routine that belongs to `what`.
+/// Returns how often the task holds it now, 0: not.
+fn test_nest(what: What, lock: usize) -> u32 {
+    let is_fortran = what.function() == Function::omp_set_nest_lock_ as usize
+        || what.function() == Function::omp_unset_nest_lock_ as usize;
+    let test = if is_fortran {
+        Function::omp_test_nest_lock_
+    } else {
+        Function::omp_test_nest_lock
+    };
+    // SAFETY: the routine's type, and the caller's own argument.
+    unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize)(lock) }
+}
+
+/// Sets a nest lock. A test takes it if it is the task's own already; if the test fails, the task gets
+/// it for the first time.
+pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> usize {
+    let [lock, ..] = saved.registers;
+    wants(3, lock as u64, saved.code);
+    let held = test_nest(what, lock);
+    if held == 0 {
+        // SAFETY: the entry point's own.
+        unsafe { forward(saved, what) };
+    }
+    if held <= 1 {
+        acquired(3, lock as u64, saved.code);
+    }
+    0
+}
+
+/// Unsets a nest lock. How often the task holds it is told by one test more, which is taken back.
+pub(super) unsafe extern "C-unwind" fn unset_nest(saved: &Saved, what: What) -> usize {
+    let [lock, ..] = saved.registers;
+    let held = test_nest(what, lock);
+    if held != 0 {
+        // SAFETY: the entry point's own; this thread has just set it.
+        unsafe { forward(saved, what) };
+    }
+    if held <= 2 {
+        released(3, lock as u64, saved.code);
+    }
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+pub(super) unsafe extern "C-unwind" fn init(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    initialized(what.kind() as u8, saved.registers[0] as u64, saved.code);
+    result
+}
+
+pub(super) unsafe extern "C-unwind" fn destroy(saved: &Saved, what: What) -> usize {
+    destroyed(what.kind() as u8, saved.registers[0] as u64, saved.code);
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}

@@ -1,0 +1,667 @@
+//! Explicit tasks, taskloops and target tasks.
+//!
+//! libgomp copies a task's data, by the program's copy function or bytewise, and passes the copy to
+//! the task's function. It gets a [`Header`] instead, and always a copy function, ours, which copies
+//! the header and puts the program's data behind it. libgomp itself writes to the first words of
+//! what it is given: the event of a task with `detach`, the bounds of a taskloop's task.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use race_stream::record::Event;
+
+use super::entry::{Function, Saved, What};
+use super::events::{object, tell, work_begins};
+use super::real::{Any, forward, query, real};
+use super::region::Body;
+use super::work::Work;
+use crate::tls;
+
+/// `GOMP_TASK_FLAG_UNTIED`, `FINAL`, `MERGEABLE`, `DEPEND`, `UP`, `GRAINSIZE`, `IF`, `NOGROUP`,
+/// `REDUCTION` and `DETACH`.
+const GOMP_UNTIED: usize = 1;
+const GOMP_FINAL: usize = 1 << 1;
+const GOMP_MERGEABLE: usize = 1 << 2;
+const GOMP_DEPEND: usize = 1 << 3;
+const GOMP_UP: usize = 1 << 8;
+const GOMP_GRAINSIZE: usize = 1 << 9;
+const GOMP_IF: usize = 1 << 10;
+const GOMP_NOGROUP: usize = 1 << 11;
+const GOMP_REDUCTION: usize = 1 << 12;
+const GOMP_DETACH: usize = 1 << 13;
+
+/// `ompt_task_flag_t`.
+const EXPLICIT: u32 = 0x4;
+const TARGET: u32 = 0x8;
+const TASKWAIT: u32 = 0x10;
+const UNDEFERRED: u32 = 0x0800_0000;
+const UNTIED: u32 = 0x1000_0000;
+const FINAL: u32 = 0x2000_0000;
+const MERGEABLE: u32 = 0x4000_0000;
+
+/// `ompt_task_status_t`.
+const COMPLETE: u8 = 1;
+const DETACH: u8 = 4;
+const EARLY_FULFILL: u8 = 5;
+const LATE_FULFILL: u8 = 6;
+const SWITCH: u8 = 7;
+const TASKWAIT_COMPLETE: u8 = 8;
+
+/// `ompt_work_taskloop`.
+const TASKLOOP: u8 = 7;
+
+/// The program's function that copies a task's data: to, from.
+type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+
+/// What stands before a task's data.
+#[derive(Clone, std::marker::Copy, Debug)]
+#[repr(C, align(16))]
+struct Header {
+    /// Words that libgomp reads and writes; the first [`Header::shared`] are the task's.
+    words: [usize; 3],
+    body: Option<Body>,
+    copy: Option<Copy>,
+    /// The program's data, there while the task is created.
+    data: *mut c_void,
+    size: usize,
+    /// The offset of the task's copy of its data; 0 if it has none.
+    offset: usize,
+    shared: usize,
+    has_event: bool,
+    /// It is executed where it is created, with the program's data itself.
+    is_in_place: bool,
+    /// The task's number; 0: not created yet, or not recorded.
+    task: u64,
+    origin: Origin,
+}
+
+/// Where a task is created.
+#[derive(Clone, std::marker::Copy, Debug)]
+struct Origin {
+    /// `ompt_task_flag_t`.
+    flags: u32,
+    code: u64,
+    frame: u64,
+    /// libgomp's list of dependences; NULL: none.
+    depend: *const usize,
+}
+
+impl Origin {
+    /// The current task creates a task. Returns its number; 0 if nothing is recorded.
+    fn create(&self) -> u64 {
+        tls::with(|thread| {
+            let task = thread.instance();
+            thread.create(task, self.flags, self.code, self.frame);
+            // SAFETY: the program's list, there while the task is created.
+            unsafe {
+                dependences(self.depend, |address, kind| {
+                    thread.event(&Event::Depend {
+                        task,
+                        address,
+                        kind,
+                    });
+                });
+            }
+            task
+        })
+    }
+}
+
+/// Passes each dependence of a list to `found`, with its `ompt_dependence_type_t`.
+///
+/// # Safety
+/// `list` is NULL or such a list.
+unsafe fn dependences(list: *const usize, mut found: impl FnMut(u64, u8)) {
+    const IN: u8 = 1;
+    const INOUT: u8 = 3;
+    const MUTEXINOUTSET: u8 = 4;
+    const INOUTSET: u8 = 7;
+    /// `ompt_dependence_type_inout_all_memory`.
+    const ALL_MEMORY: u8 = 9;
+    if list.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise. Since GCC 9 the list may begin with 0, the number of all, of
+    // those that are out or inout, mutexinoutset, and in; the rest are objects of an address and a
+    // kind. The older one begins with the number of all, which is not 0, and of those out or inout.
+    unsafe {
+        let word = |at: usize| *list.add(at);
+        let (all, counts, mut at) = match word(0) {
+            0 => (word(1), [word(2), word(3), word(4)], 5),
+            all => (all, [word(1), 0, all.saturating_sub(word(1))], 2),
+        };
+        let end = at + all;
+        for (count, kind) in counts.into_iter().zip([INOUT, MUTEXINOUTSET, IN]) {
+            for _ in 0..count {
+                match word(at) {
+                    0 if kind == INOUT => found(0, ALL_MEMORY),
+                    address => found(address as u64, kind),
+                }
+                at += 1;
+            }
+        }
+        while at < end {
+            let [address, kind] = *(word(at) as *const [usize; 2]);
+            let kind = match kind {
+                1 => IN,
+                4 => MUTEXINOUTSET,
+                5 => INOUTSET,
+                _ if address == 0 => ALL_MEMORY,
+                _ => INOUT,
+            };
+            found(address as u64, kind);
+            at += 1;
+        }
+    }
+}
+
+/// Executes a task: `block` is libgomp's copy of the header and the data, or the header itself.
+unsafe extern "C-unwind" fn run(block: *mut c_void) {
+    // SAFETY: what is passed with this function begins with a header, which stays until we return.
+    let header = unsafe { *block.cast::<Header>() };
+    let Some(body) = header.body else {
+        return;
+    };
+    let (data, task) = match header.is_in_place {
+        true => (header.data, header.origin.create()),
+        // SAFETY: `copy` has put the data there.
+        false if header.offset != 0 => (unsafe { block.byte_add(header.offset) }, header.task),
+        false => (ptr::null_mut(), header.task),
+    };
+    if !data.is_null() {
+        // SAFETY: libgomp would have written these words there itself.
+        unsafe { ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast(), header.shared) };
+    }
+    let here = &raw const header as u64;
+    // libgomp puts the data of a task that it executes at once on the stack, below the call that
+    // creates the task; all that lies there is the task's own.
+    let frame = if (here..header.origin.frame).contains(&(block as u64)) {
+        header.origin.frame
+    } else {
+        here
+    };
+    let event = header.has_event.then_some(header.words[0]);
+    // SAFETY: the program's function and its data.
+    execute(task, event, frame, || unsafe { body(data) });
+}
+
+/// Calls `body` as a task, whose frames lie below `frame`. `event`: the handle of its event, if it
+/// has one.
+#[inline]
+fn execute(task: u64, event: Option<usize>, frame: u64, body: impl FnOnce()) {
+    if task == 0 {
+        return body();
+    }
+    let outer = tls::with(|thread| {
+        let outer = thread.place.task;
+        thread.switch(outer, task, SWITCH, false, frame);
+        Some(outer)
+    });
+    body();
+    let Some(outer) = outer else {
+        return;
+    };
+    let status = match event {
+        Some(handle) if events::body_ends(handle, task) => DETACH,
+        _ => COMPLETE,
+    };
+    tls::with(|thread| thread.switch(task, outer, status, true, frame));
+}
+
+/// Copies a task's header and data, and creates the task: what the program's copy function does
+/// comes before it.
+unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
+    // SAFETY: `from` is the header that was passed, `to` has room for it and the data, aligned. The
+    // event's handle stands in the program's data, too, where libgomp would have written it.
+    unsafe {
+        let mut header = *from.cast::<Header>();
+        if header.offset != 0 {
+            if header.has_event {
+                *header.data.cast::<usize>() = header.words[0];
+            }
+            let data = to.byte_add(header.offset);
+            match header.copy {
+                Some(copy) => copy(data, header.data),
+                None => {
+                    ptr::copy_nonoverlapping(header.data.cast::<u8>(), data.cast(), header.size)
+                }
+            }
+        }
+        header.task = header.origin.create();
+        if header.has_event && header.task != 0 {
+            events::add(header.words[0], header.task);
+        }
+        to.cast::<Header>().write(header);
+    }
+}
+
+/// What is passed to libgomp in place of the program's function, copy function, size and alignment.
+struct Passed {
+    copy: usize,
+    size: usize,
+    align: usize,
+}
+
+/// The header of a task whose first arguments are these. `None` for what no compiler makes.
+fn header(saved: &Saved, origin: Origin, is_in_place: bool) -> Option<(Header, Passed)> {
+    let [body, data, copy_by, size, align, _] = saved.registers;
+    let align = align.max(align_of::<Header>());
+    if !align.is_power_of_two() || size > isize::MAX as usize / 2 {
+        return None;
+    }
+    let offset = match data {
+        0 => 0,
+        _ => size_of::<Header>().next_multiple_of(align),
+    };
+    // SAFETY: functions or NULL.
+    let (body, copy_by) = unsafe {
+        (
+            std::mem::transmute::<usize, Option<Body>>(body),
+            std::mem::transmute::<usize, Option<Copy>>(copy_by),
+        )
+    };
+    let is_in_place = is_in_place && copy_by.is_none();
+    let header = Header {
+        words: [0; 3],
+        body: Some(body?),
+        copy: copy_by,
+        data: data as *mut c_void,
+        size,
+        offset,
+        shared: 0,
+        has_event: false,
+        is_in_place,
+        task: 0,
+        origin,
+    };
+    let passed = Passed {
+        copy: if is_in_place {
+            0
+        } else {
+            copy as *const () as usize
+        },
+        size: offset.max(size_of::<Header>()) + size,
+        align,
+    };
+    Some((header, passed))
+}
+
+fn flags_of(flags: usize, is_undeferred: bool) -> u32 {
+    let mut result = EXPLICIT;
+    for (gomp, ompt) in [
+        (GOMP_UNTIED, UNTIED),
+        (GOMP_FINAL, FINAL),
+        (GOMP_MERGEABLE, MERGEABLE),
+    ] {
+        if flags & gomp != 0 {
+            result |= ompt;
+        }
+    }
+    if is_undeferred {
+        result |= UNDEFERRED;
+    }
+    result
+}
+
+/// GOMP_task. Arguments: function, data, copy function, size, alignment, whether it may be deferred;
+/// on the stack flags, dependences, priority, address of the event. Code from older compilers omits
+/// the last ones, and shows that in the flags.
+pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize {
+    let deferrable = saved.registers[5];
+    let [flags, depend, priority, detach, ..] = saved.stack;
+    // The children of a final task are executed at once.
+    let is_undeferred = deferrable as u8 == 0 || query(Function::omp_in_final) != 0;
+    let origin = Origin {
+        flags: flags_of(flags, is_undeferred),
+        code: saved.code,
+        frame: saved.frame(),
+        depend: match flags & GOMP_DEPEND {
+            0 => ptr::null(),
+            _ => depend as *const usize,
+        },
+    };
+    let has_event = flags & GOMP_DETACH != 0;
+    let Some((mut header, passed)) = header(saved, origin, false) else {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    };
+    header.has_event = has_event;
+    // SAFETY: GOMP_task's arguments; libgomp needs the header only until the task is created.
+    unsafe {
+        real::<Any>(what.function())(
+            run as *const () as usize,
+            (&raw mut header) as usize,
+            passed.copy,
+            passed.size,
+            passed.align,
+            deferrable,
+            flags,
+            depend,
+            priority,
+            detach,
+            0,
+            0,
+        );
+    }
+    0
+}
+
+/// Most bytes of the copies of a taskloop's data, if libgomp puts all of them on the stack at once.
+const ROOM: u64 = 1 << 18;
+
+/// GOMP_taskloop and its unsigned kind. Arguments: as a task's, but flags in place of whether it may
+/// be deferred; on the stack number of tasks or iterations, priority, begin, end, step.
+pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> usize {
+    let [_, data, _, _, _, flags] = saved.registers;
+    let [tasks, priority, start, end, step, _] = saved.stack;
+    let work = match what.kind() {
+        0 => Work::signed(TASKLOOP, start, step),
+        _ => Work::unsigned(TASKLOOP, flags & GOMP_UP != 0, start, step),
+    };
+    let is_undeferred = flags & GOMP_IF == 0 || query(Function::omp_in_final) != 0;
+    let origin = Origin {
+        flags: flags_of(flags, is_undeferred),
+        code: saved.code,
+        frame: saved.frame(),
+        depend: ptr::null(),
+    };
+    let has_group = flags & GOMP_NOGROUP == 0;
+    tls::with(|thread| {
+        work_begins(thread, TASKLOOP, saved.code, work.total(end));
+        if has_group {
+            thread.event(&Event::GroupBegin { code: saved.code });
+        }
+    });
+    // Outside parallel regions libgomp may have no team; then it executes tasks at once, too. A taskloop
+    // of very many tasks is there not recorded as tasks.
+    let at_once = is_undeferred || tls::with(|thread| thread.place.region == 0);
+    let most = match flags & GOMP_GRAINSIZE {
+        0 => tasks as u64,
+        _ => work.total(end) / (tasks as u64).max(1) + 1,
+    };
+    let made = header(saved, origin, is_undeferred).filter(|(_, passed)| {
+        !at_once || passed.copy == 0 || most.saturating_mul(passed.size as u64) <= ROOM
+    });
+    match made {
+        // SAFETY: the entry point's own.
+        None => unsafe {
+            forward(saved, what);
+        },
+        Some((mut header, passed)) => {
+            header.shared = 2;
+            if flags & GOMP_REDUCTION != 0 {
+                // SAFETY: such data begins with two bounds and a pointer.
+                header.words[2] = unsafe { *(data as *const usize).add(2) };
+            }
+            // SAFETY: the function's arguments; libgomp needs the header only until all tasks are
+            // created.
+            unsafe {
+                real::<Any>(what.function())(
+                    run as *const () as usize,
+                    (&raw mut header) as usize,
+                    passed.copy,
+                    passed.size,
+                    passed.align,
+                    flags,
+                    tasks,
+                    priority,
+                    start,
+                    end,
+                    step,
+                    0,
+                );
+            }
+        }
+    }
+    tls::with(|thread| {
+        if has_group {
+            thread.event(&Event::GroupEnd { code: saved.code });
+        }
+        thread.event(&Event::WorkEnd { kind: TASKLOOP });
+    });
+    0
+}
+
+pub(super) unsafe extern "C-unwind" fn wait(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    tell(&Event::Taskwait { code: saved.code });
+    result
+}
+
+/// A taskwait with dependences is as an empty task that has them, and is waited for.
+pub(super) unsafe extern "C-unwind" fn wait_for_dependences(saved: &Saved, what: What) -> usize {
+    let origin = Origin {
+        flags: TASKWAIT | UNDEFERRED | MERGEABLE,
+        code: saved.code,
+        frame: saved.frame(),
+        depend: saved.registers[0] as *const usize,
+    };
+    let task = origin.create();
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    tls::with(|thread| {
+        let to = thread.place.task;
+        thread.event(&Event::Switch {
+            from: task,
+            to,
+            status: TASKWAIT_COMPLETE,
+            frame: 0,
+        });
+    });
+    result
+}
+
+pub(super) unsafe extern "C-unwind" fn group_begins(saved: &Saved, what: What) -> usize {
+    tell(&Event::GroupBegin { code: saved.code });
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+pub(super) unsafe extern "C-unwind" fn group_ends(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    tell(&Event::GroupEnd { code: saved.code });
+    result
+}
+
+/// A task looks for the copies of a task reduction, of which each thread has one: it depends on the
+/// thread's number.
+pub(super) unsafe extern "C-unwind" fn finds_reduction(saved: &Saved, what: What) -> usize {
+    tls::with(crate::thread::Thread::asks_thread);
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// The event of a task is fulfilled: its handle is the argument.
+pub(super) unsafe extern "C-unwind" fn fulfill(saved: &Saved, what: What) -> usize {
+    let handle = saved.registers[0];
+    let (task, status) = match events::take(handle) {
+        Some((task, true)) => (task, LATE_FULFILL),
+        Some((task, false)) => (task, EARLY_FULFILL),
+        None => (0, LATE_FULFILL),
+    };
+    tell(&Event::Switch {
+        from: task,
+        to: 0,
+        status,
+        frame: 0,
+    });
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// GOMP_target, or GOMP_target_ext: kind 1. Arguments of the latter: device, function, number of
+/// maps, addresses, sizes, kinds; on the stack flags, dependences, arguments.
+pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usize {
+    /// `GOMP_TARGET_FLAG_NOWAIT`.
+    const NOWAIT: usize = 1;
+    let [flags, depend, ..] = saved.stack;
+    let is_new = what.kind() != 0;
+    let is_deferred = is_new && flags & NOWAIT != 0;
+    let origin = Origin {
+        flags: EXPLICIT | TARGET | if is_deferred { 0 } else { UNDEFERRED },
+        code: saved.code,
+        frame: saved.frame(),
+        depend: if is_new {
+            depend as *const usize
+        } else {
+            ptr::null()
+        },
+    };
+    if is_deferred {
+        // SAFETY: the entry point's own.
+        return unsafe { deferred_target(saved, what, &origin) };
+    }
+    let mut result = 0;
+    // SAFETY: the entry point's own.
+    execute(origin.create(), None, origin.frame, || {
+        result = unsafe { forward(saved, what) }
+    });
+    result
+}
+
+/// Most maps of a deferred target task that is recorded.
+const MAPS: usize = 64;
+
+/// Words that stand before the addresses of the maps: the program's function, and the task.
+const OWN: usize = 2;
+
+/// A target task that another thread may execute later. Where there is no device, it gets our
+/// function, and two maps more.
+unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
+    /// `GOMP_MAP_FIRSTPRIVATE_INT`.
+    const VALUE: u16 = 0x0d;
+    let [device, body, count, addresses, sizes, kinds] = saved.registers;
+    let [flags, depend, arguments, ..] = saved.stack;
+    if count > MAPS || query(Function::omp_get_num_devices) != 0 {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    }
+    let mut own_addresses = [0usize; MAPS + OWN];
+    let mut own_sizes = [0usize; MAPS + OWN];
+    let mut own_kinds = [VALUE; MAPS + OWN];
+    let task = origin.create();
+    // SAFETY: the program's arrays of `count` elements, for which ours have room; libgomp copies them.
+    unsafe {
+        own_addresses.as_mut_ptr().write(body);
+        own_addresses.as_mut_ptr().add(1).write(task as usize);
+        if count != 0 {
+            let to = own_addresses.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(addresses as *const usize, to, count);
+            let to = own_sizes.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(sizes as *const usize, to, count);
+            let to = own_kinds.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(kinds as *const u16, to, count);
+        }
+        real::<Any>(what.function())(
+            device,
+            run_target as *const () as usize,
+            count + OWN,
+            own_addresses.as_ptr() as usize,
+            own_sizes.as_ptr() as usize,
+            own_kinds.as_ptr() as usize,
+            flags,
+            depend,
+            arguments,
+            0,
+            0,
+            0,
+        )
+    }
+}
+
+/// Executes such a task.
+unsafe extern "C-unwind" fn run_target(addresses: *mut c_void) {
+    // SAFETY: a copy of the array that `deferred_target` made.
+    unsafe {
+        let [body, task] = *addresses.cast::<[usize; OWN]>();
+        if let Some(body) = std::mem::transmute::<usize, Option<Body>>(body) {
+            let rest = addresses.cast::<usize>().add(OWN).cast();
+            let here = &raw const rest as u64;
+            execute(task as u64, None, here, || body(rest));
+        }
+    }
+}
+
+/// The tasks whose events are not fulfilled, by the handles of the events.
+mod events {
+    use super::{AcqRel, Acquire, AtomicU64, Relaxed, Release, object};
+
+    struct Entry {
+        /// 0: free.
+        handle: AtomicU64,
+        /// The task, and [`ENDED`] if its body has ended.
+        task: AtomicU64,
+    }
+
+    const ENDED: u64 = 1 << 63;
+    const SIZE: usize = 4096;
+    /// Entries that may hold a handle.
+    const PROBES: usize = 16;
+
+    static TABLE: [Entry; SIZE] = [const {
+        Entry {
+            handle: AtomicU64::new(0),
+            task: AtomicU64::new(0),
+        }
+    }; SIZE];
+
+    fn places(handle: usize) -> impl Iterator<Item = &'static Entry> {
+        let first = (object([handle as u64]) >> 20) as usize;
+        (first..first + PROBES).filter_map(|at| TABLE.get(at % SIZE))
+    }
+
+    fn find(handle: usize) -> Option<&'static Entry> {
+        places(handle).find(|entry| entry.handle.load(Acquire) == handle as u64)
+    }
+
+    /// The event of a new task. Where there is no room, its end is that of its body.
+    pub(super) fn add(handle: usize, task: u64) {
+        for entry in places(handle) {
+            let claimed = entry
+                .handle
+                .compare_exchange(0, handle as u64, AcqRel, Relaxed);
+            if claimed.is_ok() {
+                entry.task.store(task, Release);
+                return;
+            }
+        }
+    }
+
+    /// The body of a task ends. Whether its event is not fulfilled yet.
+    pub(super) fn body_ends(handle: usize, task: u64) -> bool {
+        find(handle).is_some_and(|entry| {
+            entry
+                .task
+                .compare_exchange(task, task | ENDED, AcqRel, Relaxed)
+                .is_ok()
+        })
+    }
+
+    /// An event is fulfilled. Its task, and whether its body has ended.
+    pub(super) fn take(handle: usize) -> Option<(u64, bool)> {
+        let entry = find(handle)?;
+        let task = entry.task.swap(0, AcqRel);
+        entry.handle.store(0, Release);
+        Some((task & !ENDED, task & ENDED != 0))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn an_event_is_fulfilled_once_before_or_after_its_tasks_body_ends() {
+            add(0x1000, 7);
+            add(0x1000 + SIZE, 8);
+            assert!(body_ends(0x1000, 7));
+            assert_eq!(take(0x1000), Some((7, true)));
+            assert_eq!(take(0x1000), None);
+            assert_eq!(take(0x1000 + SIZE), Some((8, false)));
+            assert!(!body_ends(0x1000 + SIZE, 8));
+        }
+    }
+}

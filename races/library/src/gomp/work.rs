@@ -1,0 +1,426 @@
+//! Worksharing constructs: loops, sections, singles and scopes.
+
+use race_stream::record::Event;
+
+use super::entry::{Saved, What};
+use super::events::{BARRIER_WORKSHARE, at_barrier, object, tell, work_begins};
+use super::real::{address, forward};
+use crate::thread::{Place, Thread};
+use crate::tls;
+
+/// Kinds of loops: `ompt_work_t` in the low bits, and how the arguments lie.
+const KIND: u32 = 0xf;
+/// `ompt_work_loop_static`.
+pub(super) const STATIC: u32 = 10;
+/// `ompt_work_loop_dynamic`.
+pub(super) const DYNAMIC: u32 = 11;
+/// `ompt_work_loop_guided`.
+pub(super) const GUIDED: u32 = 12;
+/// `ompt_work_loop_other`.
+pub(super) const OTHER: u32 = 13;
+/// The variable is unsigned: an argument before the others gives the direction.
+pub(super) const ULL: u32 = 1 << 5;
+/// There is no argument for a chunk.
+pub(super) const BARE: u32 = 1 << 6;
+/// The schedule is an argument, and so are reductions.
+pub(super) const ANY: u32 = 1 << 7;
+/// The iterations depend on each other, by `ordered(n)`: the first argument is the number n of
+/// dimensions, the second points to their lengths. The variable counts from 0.
+pub(super) const DOACROSS: u32 = 1 << 8;
+
+/// `ompt_work_sections`.
+const SECTIONS: u8 = 2;
+/// `ompt_work_single_executor`.
+const SINGLE: u8 = 3;
+/// `ompt_work_single_other`.
+const SINGLE_OTHER: u8 = 4;
+/// `ompt_work_scope`.
+const SCOPE: u8 = 8;
+
+/// The worksharing construct that a thread has met last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// `ompt_work_t`.
+    kind: u8,
+    /// It counts down.
+    is_down: bool,
+    /// Dimensions of a doacross loop.
+    dimensions: u32,
+    /// How many the thread has met in the region. The threads of a team meet the same ones.
+    number: u64,
+    /// The variable's first value.
+    first: u64,
+    /// The absolute value of the step.
+    step: u64,
+}
+
+impl Work {
+    const fn of(kind: u8) -> Work {
+        Work {
+            kind,
+            is_down: false,
+            dimensions: 0,
+            number: 0,
+            first: 0,
+            step: 1,
+        }
+    }
+
+    /// Sections.
+    pub(super) const fn sections() -> Work {
+        Work::of(SECTIONS)
+    }
+
+    /// A loop with a signed variable.
+    pub(super) fn signed(kind: u8, first: usize, step: usize) -> Work {
+        Work {
+            first: first as u64,
+            step: (step as i64).unsigned_abs().max(1),
+            is_down: (step as i64) < 0,
+            ..Work::of(kind)
+        }
+    }
+
+    /// A loop with an unsigned variable.
+    pub(super) fn unsigned(kind: u8, is_up: bool, first: usize, step: usize) -> Work {
+        let step = step as u64;
+        Work {
+            first: first as u64,
+            step: if is_up { step } else { step.wrapping_neg() }.max(1),
+            is_down: !is_up,
+            ..Work::of(kind)
+        }
+    }
+
+    /// The distance from one value of the variable to a later one.
+    fn distance(&self, from: u64, to: u64) -> u64 {
+        if self.is_down {
+            from.wrapping_sub(to)
+        } else {
+            to.wrapping_sub(from)
+        }
+    }
+
+    /// The number of iterations with values from `from` up to `to`.
+    pub(super) fn count(&self, from: usize, to: usize) -> u64 {
+        let distance = self.distance(from as u64, to as u64);
+        match distance as i64 {
+            ..0 if self.step < 1 << 62 => 0,
+            _ => distance.div_ceil(self.step),
+        }
+    }
+
+    /// The number of iterations from the first value up to `to`.
+    pub(super) fn total(&self, to: usize) -> u64 {
+        self.count(self.first as usize, to)
+    }
+
+    /// The chunk from value `from` up to `to`, in iterations from 0.
+    fn chunk(&self, from: usize, to: usize) -> Event {
+        Event::Chunk {
+            first: self.distance(self.first, from as u64) / self.step,
+            count: self.count(from, to),
+        }
+    }
+}
+
+impl Place {
+    /// An object of the current worksharing construct, one and the same for the whole team.
+    pub(super) fn object(&self, words: impl IntoIterator<Item = u64>) -> u64 {
+        object([self.region, self.work.number].into_iter().chain(words))
+    }
+}
+
+impl Thread {
+    /// The thread comes to a worksharing construct.
+    pub(super) fn meet(&mut self, work: Work, code: u64, count: u64) {
+        let number = self.place.work.number + 1;
+        self.place.work = Work { number, ..work };
+        work_begins(self, work.kind, code, count);
+    }
+}
+
+/// A schedule as `GOMP_loop_start` takes it: `gomp_schedule_type`, and a bit that says monotonic.
+fn kind_of(schedule: usize) -> u8 {
+    let kind = match schedule as u32 & !(1 << 31) {
+        1 => STATIC,
+        2 => DYNAMIC,
+        3 => GUIDED,
+        _ => OTHER,
+    };
+    kind as u8
+}
+
+/// The arguments of a loop's first call.
+struct Arguments {
+    work: Work,
+    /// Iterations.
+    total: u64,
+    /// The pointers to the chunk's bounds.
+    bounds: [usize; 2],
+    /// It has task reductions: a taskgroup begins.
+    has_reductions: bool,
+}
+
+impl Arguments {
+    /// # Safety
+    /// `saved` are those of such a call.
+    unsafe fn of(saved: &Saved, kind: u32) -> Arguments {
+        let [a, b, c, d, e, f] = saved.registers;
+        let [g, h, i, j, ..] = saved.stack;
+        let all = [a, b, c, d, e, f, g, h, i, j];
+        let argument = |at: usize| all.get(at).copied().unwrap_or(0);
+        let mut work = match kind {
+            _ if kind & DOACROSS != 0 => Work {
+                dimensions: a as u32,
+                ..Work::of(0)
+            },
+            _ if kind & ULL != 0 => Work::unsigned(0, a as u8 != 0, b, d),
+            _ => Work::signed(0, a, c),
+        };
+        let (end, mut at) = match kind {
+            // SAFETY: the lengths of the dimensions.
+            _ if kind & DOACROSS != 0 => (unsafe { *(b as *const usize) }, 2),
+            _ if kind & ULL != 0 => (c, 4),
+            _ => (b, 3),
+        };
+        work.kind = (kind & KIND) as u8;
+        if kind & ANY != 0 {
+            work.kind = kind_of(argument(at));
+            at += 1;
+        }
+        if kind & BARE == 0 {
+            at += 1;
+        }
+        Arguments {
+            work,
+            total: work.total(end),
+            bounds: [argument(at), argument(at + 1)],
+            has_reductions: kind & ANY != 0 && argument(at + 2) != 0,
+        }
+    }
+}
+
+/// The thread has got a chunk.
+///
+/// # Safety
+/// `bounds` point to what the runtime has just written.
+unsafe fn got([start, end]: [usize; 2]) {
+    // SAFETY: the caller's promise.
+    let (start, end) = unsafe { (*(start as *const usize), *(end as *const usize)) };
+    tls::with(|thread| {
+        let chunk = thread.place.work.chunk(start, end);
+        thread.event(&chunk);
+    });
+}
+
+/// A loop begins: the call gives the first chunk, if there is one for this thread.
+pub(super) unsafe extern "C-unwind" fn start(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let arguments = unsafe { Arguments::of(saved, what.kind()) };
+    tls::with(|thread| {
+        thread.meet(arguments.work, saved.code, arguments.total);
+        if arguments.has_reductions {
+            thread.event(&Event::GroupBegin { code: saved.code });
+        }
+    });
+    // SAFETY: the entry point's own.
+    let more = unsafe { forward(saved, what) };
+    // Some are called without pointers, to register a reduction alone.
+    if more as u8 != 0 && arguments.bounds[0] != 0 {
+        // SAFETY: the call has written them.
+        unsafe { got(arguments.bounds) };
+    }
+    more
+}
+
+/// The next chunk of a loop.
+pub(super) unsafe extern "C-unwind" fn next(saved: &Saved, what: What) -> usize {
+    let [start, end, ..] = saved.registers;
+    // SAFETY: the entry point's own, and what the call has written.
+    unsafe {
+        let more = forward(saved, what);
+        if more as u8 != 0 {
+            got([start, end]);
+        }
+        more
+    }
+}
+
+/// A section begins, unless `number` is 0.
+fn got_section(number: usize) {
+    if number as u32 != 0 {
+        tell(&Event::Chunk {
+            first: u64::from(number as u32),
+            count: 1,
+        });
+    }
+}
+
+/// Sections begin: the first argument is their number. The call gives the first one, from 1, or 0.
+/// The kind is 1 if the second argument may be reductions.
+pub(super) unsafe extern "C-unwind" fn sections(saved: &Saved, what: What) -> usize {
+    let [count, reductions, ..] = saved.registers;
+    tls::with(|thread| {
+        thread.meet(Work::sections(), saved.code, u64::from(count as u32));
+        if what.kind() != 0 && reductions != 0 {
+            thread.event(&Event::GroupBegin { code: saved.code });
+        }
+    });
+    // SAFETY: the entry point's own.
+    let number = unsafe { forward(saved, what) };
+    got_section(number);
+    number
+}
+
+pub(super) unsafe extern "C-unwind" fn next_section(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let number = unsafe { forward(saved, what) };
+    got_section(number);
+    number
+}
+
+/// A scope, of which the compiler tells only if it has task reductions.
+pub(super) unsafe extern "C-unwind" fn scope(saved: &Saved, what: What) -> usize {
+    tls::with(|thread| {
+        thread.meet(Work::of(SCOPE), saved.code, 0);
+        thread.event(&Event::GroupBegin { code: saved.code });
+    });
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// The taskgroup of a worksharing construct with task reductions ends, and then a barrier is waited
+/// at, unless the construct was cancelled.
+pub(super) unsafe extern "C-unwind" fn reduction_ends(saved: &Saved, what: What) -> usize {
+    let is_cancelled = saved.registers[0] as u8 != 0;
+    tell(&Event::GroupEnd { code: saved.code });
+    if is_cancelled {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    }
+    // SAFETY: the entry point's own.
+    at_barrier(saved, BARRIER_WORKSHARE, || unsafe { forward(saved, what) })
+}
+
+/// The thread has done its part of a loop or of sections.
+fn ends() {
+    tls::with(|thread| {
+        let kind = thread.place.work.kind;
+        thread.event(&Event::WorkEnd { kind });
+    });
+}
+
+/// A loop or sections end, with a barrier.
+pub(super) unsafe extern "C-unwind" fn end(saved: &Saved, what: What) -> usize {
+    ends();
+    // SAFETY: the entry point's own.
+    at_barrier(saved, BARRIER_WORKSHARE, || unsafe { forward(saved, what) })
+}
+
+/// They end without one.
+pub(super) unsafe extern "C-unwind" fn end_nowait(saved: &Saved, what: What) -> usize {
+    ends();
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// The thread comes to a single that another one executes.
+fn meet_other(thread: &mut Thread, saved: &Saved) {
+    thread.meet(Work::of(SINGLE_OTHER), saved.code, 1);
+    thread.event(&Event::WorkEnd { kind: SINGLE_OTHER });
+}
+
+/// A single: the call returns whether this thread executes it. No call tells of its end.
+pub(super) unsafe extern "C-unwind" fn single(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let is_it = unsafe { forward(saved, what) };
+    tls::with(|thread| match is_it as u8 {
+        0 => meet_other(thread, saved),
+        _ => thread.meet(Work::of(SINGLE), saved.code, 1),
+    });
+    is_it
+}
+
+/// A single with copyprivate: the thread that executes it gets NULL; the others wait, and get the
+/// data when it has them. A barrier follows, when they have copied it.
+pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let data = unsafe { forward(saved, what) };
+    tls::with(|thread| match data {
+        0 => thread.meet(Work::of(SINGLE), saved.code, 1),
+        _ => {
+            meet_other(thread, saved);
+            let object = thread.place.object([]);
+            thread.event(&Event::Await { object });
+        }
+    });
+    data
+}
+
+/// The thread that executes it hands its data out.
+pub(super) unsafe extern "C-unwind" fn single_copy_end(saved: &Saved, what: What) -> usize {
+    tls::with(|thread| {
+        thread.event(&Event::WorkEnd { kind: SINGLE });
+        let object = thread.place.object([]);
+        thread.event(&Event::Signal { object });
+    });
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// An iteration of a doacross loop is done; the argument points to its numbers.
+pub(super) unsafe extern "C-unwind" fn post(saved: &Saved, what: What) -> usize {
+    let numbers = saved.registers[0] as *const u64;
+    tls::with(|thread| {
+        let dimensions = thread.place.work.dimensions as usize;
+        // SAFETY: as many numbers as the loop has dimensions.
+        let numbers = (0..dimensions).map(|at| unsafe { *numbers.add(at) });
+        let object = thread.place.object(numbers);
+        thread.event(&Event::Signal { object });
+    });
+    // SAFETY: the entry point's own.
+    unsafe { forward(saved, what) }
+}
+
+/// Arguments in registers.
+const IN_REGISTERS: u32 = 6;
+
+/// Tells the entry point what to do next.
+#[repr(C)]
+pub(super) struct Next {
+    /// The real function.
+    real: usize,
+    /// Words of the stack to copy; [`usize::MAX`]: nothing is recorded.
+    words: usize,
+}
+
+/// Before the function waits for an iteration.
+pub(super) extern "C" fn dimensions(function: u32) -> Next {
+    let dimensions = tls::with(|thread| thread.place.work.dimensions);
+    Next {
+        real: address(function as usize),
+        words: match dimensions {
+            0 => usize::MAX,
+            _ => dimensions.saturating_sub(IN_REGISTERS) as usize,
+        },
+    }
+}
+
+/// It has waited for the iteration with these numbers.
+pub(super) unsafe extern "C" fn waited(registers: *const u64, stack: *const u64) {
+    tls::with(|thread| {
+        let dimensions = thread.place.work.dimensions as usize;
+        let registers_used = dimensions.min(IN_REGISTERS as usize);
+        // SAFETY: the call's arguments, as many as the loop has dimensions: first those in registers,
+        // stored in order, then those on the stack.
+        let numbers = (0..dimensions).map(|at| unsafe {
+            match at.checked_sub(registers_used) {
+                None => *registers.add(at),
+                Some(at) => *stack.add(at),
+            }
+        });
+        let object = thread.place.object(numbers);
+        thread.event(&Event::Await { object });
+    });
+}
