@@ -17,6 +17,7 @@ use crate::document::{
 use crate::header::duration;
 use crate::json::fields;
 use crate::query::{Query, Source};
+use crate::races;
 use crate::run::calendar;
 use crate::shares::{self, number};
 use crate::text;
@@ -27,10 +28,11 @@ const LARGEST: usize = 10;
 /// Where the time went.
 pub fn overview(query: &Query<'_>) -> Document {
     if query.is_comparison() {
-        comparison(query)
-    } else {
-        alone(query)
+        return comparison(query);
     }
+    let mut document = alone(query);
+    document.notices.extend(races::in_short(query));
+    document
 }
 
 /// The overview of one experiment.
