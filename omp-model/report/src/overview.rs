@@ -30,9 +30,33 @@ pub fn overview(query: &Query<'_>) -> Document {
     if query.is_comparison() {
         return comparison(query);
     }
+    let Some(found) = races::in_short(query) else {
+        return alone(query);
+    };
+    if query.all.analysis.experiment.samples.is_empty() {
+        return checked(query, &found);
+    }
     let mut document = alone(query);
-    document.notices.extend(races::in_short(query));
+    document.notices.push(found);
     document
+}
+
+/// The overview of a run that `collect -r` checked instead of sampling it: of its time nothing is known.
+fn checked(query: &Query<'_>, found: &str) -> Document {
+    let mut lines = vec![
+        Line::strong(found),
+        Line::plain("No times: the run was checked, and not sampled"),
+        Line::default(),
+    ];
+    lines.extend(races::coverage_lines(query));
+    Document {
+        facts: fields([
+            ("checks", races::coverage(query)),
+            ("rows", Json::Array(Vec::new())),
+        ]),
+        blocks: vec![Block::Lines(lines)],
+        ..query.document_without_time("overview")
+    }
 }
 
 /// The overview of one experiment.
