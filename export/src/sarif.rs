@@ -158,9 +158,10 @@ impl Told for Deadlock {
     }
 
     fn message(&self) -> String {
-        match self.happened {
-            true => format!("deadlock: {}", self.detail),
-            false => format!("deadlock with other timing: {}", self.detail),
+        if self.happened {
+            format!("deadlock: {}", self.detail)
+        } else {
+            format!("deadlock with other timing: {}", self.detail)
         }
     }
 
@@ -378,9 +379,12 @@ impl<'q> Places<'q> {
 /// A path with the characters that a URI may have (RFC 3986).
 fn encoded(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/+,=@".contains(&byte);
-    let bytes = path.bytes().map(|byte| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let bytes = path.bytes().map(|byte| {
+        if is_plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     });
     bytes.collect()
 }

@@ -180,10 +180,11 @@ impl App {
     ) -> App {
         App {
             timeline: TimelineState::new(&experiments),
-            view: match experiments.has_findings() {
-                // It has nothing else to show.
-                true if experiments.experiment.samples.len() == 0 => View::Races,
-                _ => View::default(),
+            // An experiment of collect -r has nothing else to show.
+            view: if experiments.has_findings() && experiments.experiment.samples.is_empty() {
+                View::Races
+            } else {
+                View::default()
             },
             experiments,
             documents: Arc::new(Documents::blank(&settings)),

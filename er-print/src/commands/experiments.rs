@@ -92,7 +92,7 @@ pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result
 fn findings_alone(session: &Session<'_>) -> bool {
     let mut all = session.experiments().iter();
     let is =
-        |it: &OpenExperiment| it.experiment.findings.is_some() && it.experiment.samples.len() == 0;
+        |it: &OpenExperiment| it.experiment.findings.is_some() && it.experiment.samples.is_empty();
     !session.experiments().is_empty() && all.all(is)
 }
 

@@ -323,7 +323,7 @@ goldens! {
         "-check", "misuse <= 1", "-printmode", "json", "-check", "uninit <= 2 * base", "race.er", "later.er",
     ];
     header_with_checks: "header_checks.txt",
-        ["-header", "-printmode", "json", "-header", "race.er"];
+        ["-header", "-overview", "-printmode", "json", "-header", "race.er"];
     help: "help.txt", ["-help"];
 }
 

@@ -17,6 +17,7 @@ use crate::document::{
 use crate::header::duration;
 use crate::json::fields;
 use crate::query::{Query, Source};
+use crate::races;
 use crate::run::calendar;
 use crate::shares::{self, number};
 use crate::text;
@@ -27,9 +28,34 @@ const LARGEST: usize = 10;
 /// Where the time went.
 pub fn overview(query: &Query<'_>) -> Document {
     if query.is_comparison() {
-        comparison(query)
-    } else {
-        alone(query)
+        return comparison(query);
+    }
+    let Some(found) = races::in_short(query) else {
+        return alone(query);
+    };
+    if query.all.analysis.experiment.samples.is_empty() {
+        return checked(query, &found);
+    }
+    let mut document = alone(query);
+    document.notices.push(found);
+    document
+}
+
+/// The overview of a run that `collect -r` checked instead of sampling it: of its time nothing is known.
+fn checked(query: &Query<'_>, found: &str) -> Document {
+    let mut lines = vec![
+        Line::strong(found),
+        Line::plain("No times: the run was checked, and not sampled"),
+        Line::default(),
+    ];
+    lines.extend(races::coverage_lines(query));
+    Document {
+        facts: fields([
+            ("checks", races::coverage(query)),
+            ("rows", Json::Array(Vec::new())),
+        ]),
+        blocks: vec![Block::Lines(lines)],
+        ..query.document_without_time("overview")
     }
 }
 

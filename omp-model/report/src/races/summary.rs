@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::{Check, Coverage};
+use findings::{Check, Coverage, Deadlock, Misuse, Race, Uninitialised};
 use serde_json::{Value as Json, json};
 
 use super::finding::{Finding, FindingKind, at, without_indexes};
@@ -135,9 +135,10 @@ pub fn coverage_lines(query: &Query<'_>) -> Vec<Line> {
         };
         let words: Vec<&str> = findings.checks.iter().map(|it| word(*it)).collect();
         let words = words.join(", ");
-        lines.push(Line::plain(match several {
-            true => format!("Checks of {}: {words}", source.analysis.name),
-            false => format!("Checks: {words}"),
+        lines.push(Line::plain(if several {
+            format!("Checks of {}: {words}", source.analysis.name)
+        } else {
+            format!("Checks: {words}")
         }));
         let Coverage {
             accesses,
@@ -185,6 +186,30 @@ const fn word(check: Check) -> &'static str {
     }
 }
 
+/// How many findings there are of each kind, in a sentence; `None` without data on any.
+pub fn in_short(query: &Query<'_>) -> Option<String> {
+    let query = &query.added_up();
+    let counts = [
+        counted::<Race>(query),
+        counted::<Deadlock>(query),
+        counted::<Misuse>(query),
+        counted::<Uninitialised>(query),
+    ];
+    let told: Vec<String> = counts.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| format!("collect -r found {}", told.join(", ")))
+}
+
+/// `3 races (races)`.
+fn counted<T: Finding>(query: &Query<'_>) -> Option<String> {
+    let count = found::<T>(query).ok()?.shown().count();
+    let (noun, view) = (T::KIND.noun(count), T::KIND.view());
+    Some(if view == noun {
+        format!("{count} {noun}")
+    } else {
+        format!("{count} {noun} ({view})")
+    })
+}
+
 /// What all findings are short of.
 pub fn coverage_notices(query: &Query<'_>) -> Vec<String> {
     notices_of(query, FindingKind::Race)
@@ -194,9 +219,9 @@ pub fn coverage_notices(query: &Query<'_>) -> Vec<String> {
 pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
     let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
     let sides = query.groups().sides().iter();
-    let sides = sides.map(|side| match query.is_comparison() {
-        true => format!("({}) ", side + 1),
-        false => String::new(),
+    let sides = sides.map(|side| {
+        let number = query.is_comparison().then(|| format!("({}) ", side + 1));
+        number.unwrap_or_default()
     });
     let mut notices = Vec::new();
     for (source, side) in sources(query).zip(sides.chain(std::iter::repeat(String::new()))) {
