@@ -337,7 +337,7 @@ impl Replay {
         let Some(task) = self.top(slot) else {
             return;
         };
-        let (current, main) = (task.current, task.main);
+        let (current, main, around) = (task.current, task.main, task.region);
         match event {
             Event::Fork {
                 region,
@@ -785,6 +785,10 @@ impl Replay {
         self.tasks
             .begin(task, strand, flags & UNDEFERRED != 0, group);
         if flags & TASKWAIT != 0 {
+            // It stands for a wait, and executes nothing.
+            if let Some(team) = self.teams.get_mut(&region) {
+                team.strands.push(strand);
+            }
             return;
         }
         self.infos.insert(

@@ -82,6 +82,37 @@ extern "C-unwind" fn reduce_nowait(
     method
 }
 
+/// A critical section, whose variable has its name: the events know the lock in it alone.
+extern "C-unwind" fn critical(place: u64, thread: c_int, variable: u64) {
+    tls::with(|state| state.critical = variable);
+    next!(
+        c"__kmpc_critical",
+        fn(u64, c_int, u64) -> (),
+        (place, thread, variable),
+        ()
+    );
+}
+
+extern "C-unwind" fn critical_with_hint(place: u64, thread: c_int, variable: u64, hint: u64) {
+    tls::with(|state| state.critical = variable);
+    next!(
+        c"__kmpc_critical_with_hint",
+        fn(u64, c_int, u64, u64) -> (),
+        (place, thread, variable, hint),
+        ()
+    );
+}
+
+extern "C-unwind" fn end_critical(place: u64, thread: c_int, variable: u64) {
+    tls::with(|state| state.critical = variable);
+    next!(
+        c"__kmpc_end_critical",
+        fn(u64, c_int, u64) -> (),
+        (place, thread, variable),
+        ()
+    );
+}
+
 /// A function whose last argument on the stack is its caller's return address: it calls `$to` with
 /// the seventh argument replaced by it.
 macro_rules! with_code_on_stack {
@@ -123,6 +154,9 @@ macro_rules! as_they_are {
 as_they_are! {
     __kmpc_reduce reduce;
     __kmpc_reduce_nowait reduce_nowait;
+    __kmpc_critical critical;
+    __kmpc_critical_with_hint critical_with_hint;
+    __kmpc_end_critical end_critical;
     omp_get_thread_num thread_number;
     omp_get_thread_num_ thread_number_fortran;
 }

@@ -250,11 +250,12 @@ unsafe extern "C" fn implicit_task(
 ) {
     /// `ompt_task_initial`.
     const INITIAL: c_int = 1;
-    if flags & INITIAL != 0 {
-        return;
-    }
     // SAFETY: the runtime's own argument.
     let region = unsafe { word(parallel) };
+    // That of the program; those of a league are like implicit tasks.
+    if flags & INITIAL != 0 && region == 0 {
+        return;
+    }
     match endpoint {
         BEGIN => tls::with(|thread| thread.begin_implicit(region, index, size)),
         END => tls::with(|thread| thread.end_implicit(region)),
@@ -379,13 +380,12 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut 
     let here = std::ptr::from_ref(&from) as u64 + RUNTIME_FRAME;
     let status_byte = status as u8;
     tls::with(|thread| match status {
-        EARLY_FULFILL | LATE_FULFILL => thread.event(&Event::Switch {
+        EARLY_FULFILL | LATE_FULFILL | TASKWAIT_COMPLETE => thread.event(&Event::Switch {
             from,
             to,
             status: status_byte,
             frame: 0,
         }),
-        TASKWAIT_COMPLETE => thread.event(&Event::Taskwait { code: 0 }),
         COMPLETE | CANCEL | DETACH => thread.switch(from, to, status_byte, true, here),
         _ => thread.switch(from, to, status_byte, false, here),
     });
@@ -424,7 +424,13 @@ macro_rules! mutex_events {
     ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
         unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
             tls::with(|thread| {
+                /// `ompt_mutex_critical`.
+                const CRITICAL: c_uint = 5;
                 let context = thread.context();
+                let lock = match thread.critical {
+                    variable if kind == CRITICAL && variable != 0 => variable,
+                    _ => lock,
+                };
                 thread.event(&Event::$event {
                     kind: kind as u8,
                     lock,

@@ -81,6 +81,8 @@ unsafe impl Zeroed for Block {}
 /// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
+    /// The variable of the critical section of LLVM's runtime that the thread enters or leaves.
+    pub(crate) critical: u64,
     /// Accesses are recorded: the thread is in a parallel region, or the program has other threads.
     is_active: bool,
     /// The state is in use; a signal handler that finds it so is not recorded.
@@ -128,6 +130,7 @@ impl Thread {
             tasks,
         } = block;
         let thread = thread.write(Thread {
+            critical: 0,
             is_active: created != 0 || process::is_concurrent(),
             is_busy: false,
             is_off: false,
