@@ -31,7 +31,11 @@
 
 #![cfg_attr(
     test,
-    allow(dead_code, reason = "tests of modules export no functions")
+    allow(
+        dead_code,
+        non_snake_case,
+        reason = "tests of modules export no functions"
+    )
 )]
 
 mod allocation;

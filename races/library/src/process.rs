@@ -53,7 +53,7 @@ pub(crate) fn is_early() -> bool {
         static environ: *const *const std::ffi::c_char;
     }
     // SAFETY: the C library's variable, which is read alone.
-    unsafe { environ.is_null() }
+    SHARED.get().is_none() && unsafe { environ.is_null() }
 }
 
 /// What is looked for; nothing before the shared memory is mapped.

@@ -35,7 +35,7 @@ fn addresses(recording: &Recording) -> BTreeMap<String, u64> {
 
 #[test]
 fn every_construct_is_told_in_an_order_that_makes_sense() {
-    for source in ["loops.c", "tasks.c", "sync.c"] {
+    for source in ["loops.c", "tasks.c", "sync.c", "constructs.f90"] {
         check(&run(source).in_order(), false);
     }
     for source in [

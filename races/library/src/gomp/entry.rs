@@ -6,7 +6,7 @@ use std::arch::naked_asm;
 use std::ffi::CStr;
 
 use super::work::{ANY, BARE, DOACROSS, DYNAMIC, GUIDED, OTHER, STATIC, ULL};
-use super::{real, region, sync, task, work};
+use super::{real, region, sync, target, task, work};
 
 /// The function called, and a kind for the handler that it shares with others.
 #[derive(Clone, Copy, Debug)]
@@ -410,7 +410,7 @@ functions! {
         GOMP_task_reduction_remap 0 => task::finds_reduction;
         omp_fulfill_event 0 => task::fulfill;
         omp_fulfill_event_ 0 => task::fulfill;
-        GOMP_target 0 => task::target;
-        GOMP_target_ext 1 => task::target;
+        GOMP_target 0 => target::target;
+        GOMP_target_ext 1 => target::target;
     }
 }

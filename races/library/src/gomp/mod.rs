@@ -12,11 +12,13 @@
 
 #![allow(unsafe_code)]
 
+mod detach;
 mod entry;
 mod events;
 mod real;
 mod region;
 mod sync;
+mod target;
 mod task;
 mod work;
 

@@ -1,4 +1,4 @@
-//! Explicit tasks, taskloops and target tasks.
+//! Explicit tasks and taskloops.
 //!
 //! libgomp copies a task's data, by the program's copy function or bytewise, and passes the copy to
 //! the task's function. It gets a [`Header`] instead, and always a copy function, ours, which copies
@@ -7,13 +7,12 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use race_stream::record::Event;
 
+use super::detach;
 use super::entry::{Function, Saved, What};
-use super::events::{object, tell, work_begins};
+use super::events::{tell, work_begins};
 use super::real::{Any, forward, query, real};
 use super::region::Body;
 use super::work::Work;
@@ -33,10 +32,9 @@ const GOMP_REDUCTION: usize = 1 << 12;
 const GOMP_DETACH: usize = 1 << 13;
 
 /// `ompt_task_flag_t`.
-const EXPLICIT: u32 = 0x4;
-const TARGET: u32 = 0x8;
+pub(super) const EXPLICIT: u32 = 0x4;
 const TASKWAIT: u32 = 0x10;
-const UNDEFERRED: u32 = 0x0800_0000;
+pub(super) const UNDEFERRED: u32 = 0x0800_0000;
 const UNTIED: u32 = 0x1000_0000;
 const FINAL: u32 = 0x2000_0000;
 const MERGEABLE: u32 = 0x4000_0000;
@@ -79,18 +77,18 @@ struct Header {
 
 /// Where a task is created.
 #[derive(Clone, std::marker::Copy, Debug)]
-struct Origin {
+pub(super) struct Origin {
     /// `ompt_task_flag_t`.
-    flags: u32,
-    code: u64,
-    frame: u64,
+    pub(super) flags: u32,
+    pub(super) code: u64,
+    pub(super) frame: u64,
     /// libgomp's list of dependences; NULL: none.
-    depend: *const usize,
+    pub(super) depend: *const usize,
 }
 
 impl Origin {
     /// The current task creates a task. Returns its number; 0 if nothing is recorded.
-    fn create(&self) -> u64 {
+    pub(super) fn create(&self) -> u64 {
         tls::with(|thread| {
             let task = thread.instance();
             thread.create(task, self.flags, self.code, self.frame);
@@ -190,7 +188,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
 /// Calls `body` as a task, whose frames lie below `frame`. `event`: the handle of its event, if it
 /// has one.
 #[inline]
-fn execute(task: u64, event: Option<usize>, frame: u64, body: impl FnOnce()) {
+pub(super) fn execute(task: u64, event: Option<usize>, frame: u64, body: impl FnOnce()) {
     if task == 0 {
         return body();
     }
@@ -204,7 +202,7 @@ fn execute(task: u64, event: Option<usize>, frame: u64, body: impl FnOnce()) {
         return;
     };
     let status = match event {
-        Some(handle) if events::body_ends(handle, task) => DETACH,
+        Some(handle) if detach::body_ends(handle, task) => DETACH,
         _ => COMPLETE,
     };
     tls::with(|thread| thread.switch(task, outer, status, true, frame));
@@ -231,7 +229,7 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
         }
         header.task = header.origin.create();
         if header.has_event && header.task != 0 {
-            events::add(header.words[0], header.task);
+            detach::add(header.words[0], header.task);
         }
         to.cast::<Header>().write(header);
     }
@@ -478,7 +476,7 @@ pub(super) unsafe extern "C-unwind" fn finds_reduction(saved: &Saved, what: What
 /// The event of a task is fulfilled: its handle is the argument.
 pub(super) unsafe extern "C-unwind" fn fulfill(saved: &Saved, what: What) -> usize {
     let handle = saved.registers[0];
-    let (task, status) = match events::take(handle) {
+    let (task, status) = match detach::take(handle) {
         Some((task, true)) => (task, LATE_FULFILL),
         Some((task, false)) => (task, EARLY_FULFILL),
         None => (0, LATE_FULFILL),
@@ -491,177 +489,4 @@ pub(super) unsafe extern "C-unwind" fn fulfill(saved: &Saved, what: What) -> usi
     });
     // SAFETY: the entry point's own.
     unsafe { forward(saved, what) }
-}
-
-/// GOMP_target, or GOMP_target_ext: kind 1. Arguments of the latter: device, function, number of
-/// maps, addresses, sizes, kinds; on the stack flags, dependences, arguments.
-pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usize {
-    /// `GOMP_TARGET_FLAG_NOWAIT`.
-    const NOWAIT: usize = 1;
-    let [flags, depend, ..] = saved.stack;
-    let is_new = what.kind() != 0;
-    let is_deferred = is_new && flags & NOWAIT != 0;
-    let origin = Origin {
-        flags: EXPLICIT | TARGET | if is_deferred { 0 } else { UNDEFERRED },
-        code: saved.code,
-        frame: saved.frame(),
-        depend: if is_new {
-            depend as *const usize
-        } else {
-            ptr::null()
-        },
-    };
-    if is_deferred {
-        // SAFETY: the entry point's own.
-        return unsafe { deferred_target(saved, what, &origin) };
-    }
-    let mut result = 0;
-    // SAFETY: the entry point's own.
-    execute(origin.create(), None, origin.frame, || {
-        result = unsafe { forward(saved, what) }
-    });
-    result
-}
-
-/// Most maps of a deferred target task that is recorded.
-const MAPS: usize = 64;
-
-/// Words that stand before the addresses of the maps: the program's function, and the task.
-const OWN: usize = 2;
-
-/// A target task that another thread may execute later. Where there is no device, it gets our
-/// function, and two maps more.
-unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
-    /// `GOMP_MAP_FIRSTPRIVATE_INT`.
-    const VALUE: u16 = 0x0d;
-    let [device, body, count, addresses, sizes, kinds] = saved.registers;
-    let [flags, depend, arguments, ..] = saved.stack;
-    if count > MAPS || query(Function::omp_get_num_devices) != 0 {
-        // SAFETY: the entry point's own.
-        return unsafe { forward(saved, what) };
-    }
-    let mut own_addresses = [0usize; MAPS + OWN];
-    let mut own_sizes = [0usize; MAPS + OWN];
-    let mut own_kinds = [VALUE; MAPS + OWN];
-    let task = origin.create();
-    // SAFETY: the program's arrays of `count` elements, for which ours have room; libgomp copies them.
-    unsafe {
-        own_addresses.as_mut_ptr().write(body);
-        own_addresses.as_mut_ptr().add(1).write(task as usize);
-        if count != 0 {
-            let to = own_addresses.as_mut_ptr().add(OWN);
-            ptr::copy_nonoverlapping(addresses as *const usize, to, count);
-            let to = own_sizes.as_mut_ptr().add(OWN);
-            ptr::copy_nonoverlapping(sizes as *const usize, to, count);
-            let to = own_kinds.as_mut_ptr().add(OWN);
-            ptr::copy_nonoverlapping(kinds as *const u16, to, count);
-        }
-        real::<Any>(what.function())(
-            device,
-            run_target as *const () as usize,
-            count + OWN,
-            own_addresses.as_ptr() as usize,
-            own_sizes.as_ptr() as usize,
-            own_kinds.as_ptr() as usize,
-            flags,
-            depend,
-            arguments,
-            0,
-            0,
-            0,
-        )
-    }
-}
-
-/// Executes such a task.
-unsafe extern "C-unwind" fn run_target(addresses: *mut c_void) {
-    // SAFETY: a copy of the array that `deferred_target` made.
-    unsafe {
-        let [body, task] = *addresses.cast::<[usize; OWN]>();
-        if let Some(body) = std::mem::transmute::<usize, Option<Body>>(body) {
-            let rest = addresses.cast::<usize>().add(OWN).cast();
-            let here = &raw const rest as u64;
-            execute(task as u64, None, here, || body(rest));
-        }
-    }
-}
-
-/// The tasks whose events are not fulfilled, by the handles of the events.
-mod events {
-    use super::{AcqRel, Acquire, AtomicU64, Relaxed, Release, object};
-
-    struct Entry {
-        /// 0: free.
-        handle: AtomicU64,
-        /// The task, and [`ENDED`] if its body has ended.
-        task: AtomicU64,
-    }
-
-    const ENDED: u64 = 1 << 63;
-    const SIZE: usize = 4096;
-    /// Entries that may hold a handle.
-    const PROBES: usize = 16;
-
-    static TABLE: [Entry; SIZE] = [const {
-        Entry {
-            handle: AtomicU64::new(0),
-            task: AtomicU64::new(0),
-        }
-    }; SIZE];
-
-    fn places(handle: usize) -> impl Iterator<Item = &'static Entry> {
-        let first = (object([handle as u64]) >> 20) as usize;
-        (first..first + PROBES).filter_map(|at| TABLE.get(at % SIZE))
-    }
-
-    fn find(handle: usize) -> Option<&'static Entry> {
-        places(handle).find(|entry| entry.handle.load(Acquire) == handle as u64)
-    }
-
-    /// The event of a new task. Where there is no room, its end is that of its body.
-    pub(super) fn add(handle: usize, task: u64) {
-        for entry in places(handle) {
-            let claimed = entry
-                .handle
-                .compare_exchange(0, handle as u64, AcqRel, Relaxed);
-            if claimed.is_ok() {
-                entry.task.store(task, Release);
-                return;
-            }
-        }
-    }
-
-    /// The body of a task ends. Whether its event is not fulfilled yet.
-    pub(super) fn body_ends(handle: usize, task: u64) -> bool {
-        find(handle).is_some_and(|entry| {
-            entry
-                .task
-                .compare_exchange(task, task | ENDED, AcqRel, Relaxed)
-                .is_ok()
-        })
-    }
-
-    /// An event is fulfilled. Its task, and whether its body has ended.
-    pub(super) fn take(handle: usize) -> Option<(u64, bool)> {
-        let entry = find(handle)?;
-        let task = entry.task.swap(0, AcqRel);
-        entry.handle.store(0, Release);
-        Some((task & !ENDED, task & ENDED != 0))
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn an_event_is_fulfilled_once_before_or_after_its_tasks_body_ends() {
-            add(0x1000, 7);
-            add(0x1000 + SIZE, 8);
-            assert!(body_ends(0x1000, 7));
-            assert_eq!(take(0x1000), Some((7, true)));
-            assert_eq!(take(0x1000), None);
-            assert_eq!(take(0x1000 + SIZE), Some((8, false)));
-            assert!(!body_ends(0x1000 + SIZE, 8));
-        }
-    }
 }

@@ -1,0 +1,105 @@
+//! Target constructs, whose code the host executes where there is no device.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::entry::{Function, Saved, What};
+use super::real::{Any, forward, query, real};
+use super::region::Body;
+use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
+
+/// `ompt_task_target`.
+const TARGET: u32 = 0x8;
+
+/// GOMP_target, or GOMP_target_ext: kind 1. Arguments of the latter: device, function, number of
+/// maps, addresses, sizes, kinds; on the stack flags, dependences, arguments.
+pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usize {
+    /// `GOMP_TARGET_FLAG_NOWAIT`.
+    const NOWAIT: usize = 1;
+    let [flags, depend, ..] = saved.stack;
+    let is_new = what.kind() != 0;
+    let is_deferred = is_new && flags & NOWAIT != 0;
+    let origin = Origin {
+        flags: EXPLICIT | TARGET | if is_deferred { 0 } else { UNDEFERRED },
+        code: saved.code,
+        frame: saved.frame(),
+        depend: if is_new {
+            depend as *const usize
+        } else {
+            ptr::null()
+        },
+    };
+    if is_deferred {
+        // SAFETY: the entry point's own.
+        return unsafe { deferred_target(saved, what, &origin) };
+    }
+    let mut result = 0;
+    // SAFETY: the entry point's own.
+    execute(origin.create(), None, origin.frame, || {
+        result = unsafe { forward(saved, what) }
+    });
+    result
+}
+
+/// Most maps of a deferred target task that is recorded.
+const MAPS: usize = 64;
+
+/// Words that stand before the addresses of the maps: the program's function, and the task.
+const OWN: usize = 2;
+
+/// A target task that another thread may execute later. Where there is no device, it gets our
+/// function, and two maps more.
+unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
+    /// `GOMP_MAP_FIRSTPRIVATE_INT`.
+    const VALUE: u16 = 0x0d;
+    let [device, body, count, addresses, sizes, kinds] = saved.registers;
+    let [flags, depend, arguments, ..] = saved.stack;
+    if count > MAPS || query(Function::omp_get_num_devices) != 0 {
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    }
+    let mut own_addresses = [0usize; MAPS + OWN];
+    let mut own_sizes = [0usize; MAPS + OWN];
+    let mut own_kinds = [VALUE; MAPS + OWN];
+    let task = origin.create();
+    // SAFETY: the program's arrays of `count` elements, for which ours have room; libgomp copies them.
+    unsafe {
+        own_addresses.as_mut_ptr().write(body);
+        own_addresses.as_mut_ptr().add(1).write(task as usize);
+        if count != 0 {
+            let to = own_addresses.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(addresses as *const usize, to, count);
+            let to = own_sizes.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(sizes as *const usize, to, count);
+            let to = own_kinds.as_mut_ptr().add(OWN);
+            ptr::copy_nonoverlapping(kinds as *const u16, to, count);
+        }
+        real::<Any>(what.function())(
+            device,
+            run_target as *const () as usize,
+            count + OWN,
+            own_addresses.as_ptr() as usize,
+            own_sizes.as_ptr() as usize,
+            own_kinds.as_ptr() as usize,
+            flags,
+            depend,
+            arguments,
+            0,
+            0,
+            0,
+        )
+    }
+}
+
+/// Executes such a task.
+unsafe extern "C-unwind" fn run_target(addresses: *mut c_void) {
+    // SAFETY: a copy of the array that `deferred_target` made.
+    unsafe {
+        let [body, task] = *addresses.cast::<[usize; OWN]>();
+        if let Some(body) = std::mem::transmute::<usize, Option<Body>>(body) {
+            let rest = addresses.cast::<usize>().add(OWN).cast();
+            let here = &raw const rest as u64;
+            execute(task as u64, None, here, || body(rest));
+        }
+    }
+}
