@@ -352,8 +352,10 @@ impl Replay {
                 };
                 let base = self.construct(slot, current, kind, code, context);
                 let parent = self.strands.divide(current);
-                self.teams
-                    .insert(region, Team::new(Some(parent), Some(base)));
+                let mut team = Team::new(Some(parent), Some(base));
+                let around = self.teams.get(&around);
+                team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
+                self.teams.insert(region, team);
             }
             Event::Join { region } => self.join(slot, current, region),
             Event::Implicit {
@@ -578,6 +580,9 @@ impl Replay {
         };
         self.infos.insert(strand, info);
         if let Some(thread) = self.threads.get_mut(&slot) {
+            // Unknown, on a thread with frames of other tasks: it is not told apart from them.
+            let around = thread.tasks.last().map_or(0, |task| task.frame);
+            let frame = if frame == 0 { around } else { frame };
             thread.tasks.push(TaskFrame::new(region, strand, frame));
         }
     }
