@@ -247,6 +247,7 @@ impl Session {
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
             .sum();
+        self.places.set_accesses(self.replay.codes());
         let races = race_names::races(
             self.replay.races().all(),
             self.replay.contexts(),

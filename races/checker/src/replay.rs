@@ -40,8 +40,6 @@ struct Info {
     base: Option<Rc<Base>>,
     /// The program asked for the thread's number in it, or in the task around it.
     asked: bool,
-    /// A chunk, section or single: which thread executes it is chance.
-    is_shared_work: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
 }
@@ -159,6 +157,11 @@ impl Replay {
     /// The calling contexts to which the races refer.
     pub fn contexts(&self) -> &Contexts {
         &self.contexts
+    }
+
+    /// The return addresses of the calls that reported accesses, some of them repeated.
+    pub fn codes(&self) -> Vec<u64> {
+        self.sources.iter().map(|source| source.code).collect()
     }
 
     /// Accesses, as runs count them.
@@ -346,9 +349,10 @@ impl Replay {
                 context,
                 ..
             } => {
-                let kind = match flags & LEAGUE != 0 {
-                    true => ConstructKind::Teams,
-                    false => ConstructKind::Parallel,
+                let kind = if flags & LEAGUE != 0 {
+                    ConstructKind::Teams
+                } else {
+                    ConstructKind::Parallel
                 };
                 let base = self.construct(slot, current, kind, code, context);
                 let parent = self.strands.divide(current);
@@ -498,7 +502,6 @@ impl Replay {
                     index: 0,
                     base: None,
                     asked: false,
-                    is_shared_work: false,
                     implicit: strand,
                 },
             );
@@ -575,7 +578,6 @@ impl Replay {
             index,
             base: team.base.clone(),
             asked: false,
-            is_shared_work: false,
             implicit: strand,
         };
         self.infos.insert(strand, info);
@@ -804,7 +806,6 @@ impl Replay {
                 index: 0,
                 base: Some(base),
                 asked: false,
-                is_shared_work: false,
                 implicit: strand,
             },
         );
@@ -979,7 +980,6 @@ impl Replay {
                 index,
                 base: Some(base),
                 asked,
-                is_shared_work: true,
                 implicit: main,
             },
         );

@@ -26,18 +26,26 @@ pub enum StrandKind {
 /// A construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstructKind {
+    /// A parallel region.
     Parallel,
+    /// A league of teams.
     Teams,
+    /// An explicit task.
     Task,
+    /// A worksharing loop.
     Loop,
+    /// `sections`.
     Sections,
+    /// `single`.
     Single,
+    /// The creation of a thread.
     Thread,
 }
 
 /// A construct around a place: what created the strand, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
+    /// What it is.
     pub kind: ConstructKind,
     /// The return address of the call at the construct.
     pub code: u64,
@@ -54,6 +62,7 @@ pub struct FramePlace {
     pub code: u64,
     /// The stack and frame pointers at that call.
     pub stack: u64,
+    /// See `stack`.
     pub base: u64,
 }
 
@@ -73,11 +82,15 @@ pub enum Place {
 /// A heap block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// The address of its first byte.
     pub address: u64,
+    /// Its length.
     pub bytes: u64,
-    /// The call that allocated it, its context, and what is around that.
+    /// The return address of the call that allocated it.
     pub code: u64,
+    /// The calling context of that call.
     pub context: u32,
+    /// What is around it.
     pub base: Option<Rc<Base>>,
 }
 
@@ -88,6 +101,7 @@ pub struct Site {
     pub code: u64,
     /// `WRITE` and `ATOMIC` of the stream's records.
     pub kind: u8,
+    /// Bytes of the access.
     pub size: u32,
     /// The calling context within the strand.
     pub context: u32,
@@ -97,5 +111,6 @@ pub struct Site {
     pub thread: u32,
     /// What is around it, innermost first; a worksharing construct before its region.
     pub base: Option<Rc<Base>>,
+    /// The locks held.
     pub locks: Vec<Held>,
 }

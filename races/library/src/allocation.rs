@@ -41,9 +41,10 @@ impl First {
     fn take(&self, size: usize) -> *mut c_void {
         let words = size.div_ceil(16).saturating_mul(2);
         let at = self.used.fetch_add(words, Relaxed);
-        match at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
-            true => self.bytes.as_ptr().wrapping_add(at) as *mut c_void,
-            false => null_mut(),
+        if at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
+            self.bytes.as_ptr().wrapping_add(at) as *mut c_void
+        } else {
+            null_mut()
         }
     }
 

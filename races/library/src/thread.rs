@@ -308,6 +308,13 @@ impl Thread {
     /// An instrumented function begins: called from before `code`, with these registers.
     #[inline]
     pub(crate) fn enter_function(&mut self, code: u64, stack: u64, base: u64) {
+        // Calls that lie lower on the stack were left by `longjmp`.
+        while let Some(last) = self.depth.checked_sub(1)
+            && let Some(call) = self.calls.get(last)
+            && call.stack <= stack
+        {
+            self.leave_function();
+        }
         let caller = self.context;
         if let Some(call) = self.calls.get_mut(self.depth) {
             *call = Call {
@@ -346,17 +353,6 @@ impl Thread {
         }
         if let Some(call) = self.calls.get(self.depth) {
             self.context = call.caller;
-        }
-    }
-
-    /// Calls left by `longjmp` to a function whose stack pointer is `stack` are over.
-    pub(crate) fn unwind_to(&mut self, stack: u64) {
-        while self.depth > 0 {
-            let top = self.calls.get(self.depth - 1);
-            if top.is_some_and(|call| call.stack >= stack) {
-                break;
-            }
-            self.leave_function();
         }
     }
 
@@ -509,12 +505,11 @@ impl Thread {
             status,
             frame,
         });
-        match is_end {
-            true => self.resume(),
-            false => {
-                self.suspend();
-                self.activate();
-            }
+        if is_end {
+            self.resume()
+        } else {
+            self.suspend();
+            self.activate();
         }
         self.place.task = to;
     }

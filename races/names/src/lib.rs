@@ -92,9 +92,10 @@ impl Namer<'_> {
         };
         accesses.sort_by_key(order);
         Race {
-            class: match race.is_certain {
-                true => Class::Race,
-                false => Class::OrderByChance,
+            class: if race.is_certain {
+                Class::Race
+            } else {
+                Class::OrderByChance
             },
             variable,
             count: race.count,

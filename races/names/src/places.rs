@@ -19,7 +19,12 @@ pub struct Places {
     space: AddressSpace,
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
     frames: HashMap<u64, Vec<(Frame, bool)>>,
+    /// The return addresses of calls that report accesses, sorted.
+    accesses: Vec<u64>,
 }
+
+/// Accesses behind one without a line among which one with a line is looked for.
+const NEAR: usize = 8;
 
 impl Places {
     /// Nothing mapped.
@@ -31,6 +36,13 @@ impl Places {
     pub fn map(&mut self, start: u64, length: u64, offset: u64, path: &Path) {
         let image = Image::open(path).ok().map(Arc::new);
         self.space.map(start, length, offset, image, path);
+    }
+
+    /// The return addresses of all calls that report accesses.
+    pub fn set_accesses(&mut self, mut codes: Vec<u64>) {
+        codes.sort_unstable();
+        codes.dedup();
+        self.accesses = codes;
     }
 
     /// Whether code is mapped at `address`.
@@ -54,11 +66,25 @@ impl Places {
             return vec![unknown(code)];
         };
         let object = self.path(module).unwrap_or_default();
+        let bias = code.saturating_sub(1) - svma;
+        let behind = self.accesses.partition_point(|access| *access <= code);
+        let behind: Vec<u64> = self.accesses[behind..].iter().take(NEAR).copied().collect();
         let Some(symbols) = self.symbols(module) else {
             return vec![in_object(&object, svma)];
         };
         let function = symbols.function(svma).map(|function| function.name);
-        let locations = locations(symbols, svma);
+        let mut locations = symbols.locations(svma);
+        if !locations.is_empty() && !has_line(&locations) {
+            // The compiler moved the access out of a loop, or made it of several: the next access of the
+            // function is most likely of the same statement.
+            let end = symbols
+                .function(svma)
+                .map_or(svma, |function| function.start + function.size);
+            let next = behind.iter().map(|code| (code - 1).wrapping_sub(bias));
+            let next = next.take_while(|next| *next < end);
+            let mut next = next.map(|next| symbols.locations(next));
+            locations = next.find(|next| has_line(next)).unwrap_or(locations);
+        }
         if locations.is_empty() {
             return vec![match function {
                 Some(function) => Frame {
@@ -74,9 +100,10 @@ impl Places {
             .enumerate()
             .map(|(at, location)| {
                 // The symbol table knows the outermost one, also where the compiler appended to it.
-                let name = match at == last {
-                    true => function.clone().or(location.function),
-                    false => location.function,
+                let name = if at == last {
+                    function.clone().or(location.function)
+                } else {
+                    location.function
                 };
                 Frame {
                     function: name.map(|name| names::short(&name)).unwrap_or_default(),
@@ -187,9 +214,10 @@ fn outlined(name: &str) -> Option<Option<&str>> {
     if let Some((parent, _)) = name.split_once(".omp_outlined") {
         return Some(Some(parent).filter(|parent| !parent.is_empty()));
     }
-    match name.starts_with(".omp_") {
-        true => Some(None),
-        false => parent_of(name).map(Some),
+    if name.starts_with(".omp_") {
+        Some(None)
+    } else {
+        parent_of(name).map(Some)
     }
 }
 
@@ -201,26 +229,9 @@ fn critical_name(variable: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Bytes of code before an instruction without a line in which one with a line is looked for.
-const NEAR: u64 = 64;
-
-/// The source locations of an instruction. One that stands for several lines has none (line 0); that
-/// of the code before it is then the best there is.
-fn locations(symbols: &Symbols, svma: u64) -> Vec<Location> {
-    let has_line = |found: &Vec<Location>| {
-        let innermost = found.first().and_then(|location| location.line);
-        innermost.is_some_and(|line| line != 0)
-    };
-    let own = symbols.locations(svma);
-    if own.is_empty() || has_line(&own) {
-        return own;
-    }
-    let begin = symbols
-        .function(svma)
-        .map_or(svma, |function| function.start);
-    let near = (begin.max(svma.saturating_sub(NEAR))..svma).rev();
-    let mut near = near.map(|svma| symbols.locations(svma));
-    near.find(has_line).unwrap_or(own)
+fn has_line(locations: &[Location]) -> bool {
+    let innermost = locations.first().and_then(|location| location.line);
+    innermost.is_some_and(|line| line != 0)
 }
 
 fn unknown(code: u64) -> Frame {

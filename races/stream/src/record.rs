@@ -163,7 +163,9 @@ macro_rules! events {
 
         /// An event of the program. Enumerated values are those of the OpenMP specification's tools
         /// interface. `code` is the return address of the call at a construct, `context` the calling
-        /// context of that call.
+        /// context of that call, `frame` an address between the frames of the program's code that called the
+        /// runtime and those of what the runtime calls.
+        #[allow(missing_docs)] // Fields that the event's own text or the lines above explain.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Event {
             $($(#[$doc])* $name { $($(#[$field_doc])* $field: $type,)* },)*
