@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// The three programs of the build that the running test belongs to.
 #[derive(Debug)]
 pub struct Tools {
-    /// `collect`, with `libcollector.so` beside it.
+    /// `collect`, with `libcollector.so` and `libparallax_races.so` beside it.
     pub collect: PathBuf,
     /// `er_print`.
     pub er_print: PathBuf,
@@ -42,6 +42,8 @@ pub fn tools() -> &'static Tools {
                 "collector",
                 "-p",
                 "collector-runtime",
+                "-p",
+                "race-library",
                 "-p",
                 "er-print",
                 "-p",
