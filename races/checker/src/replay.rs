@@ -277,7 +277,14 @@ impl Replay {
             } => {
                 if let Some(thread) = self.threads.get_mut(&slot) {
                     thread.frames.truncate(depth as usize);
-                    thread.frames.push(FramePlace { code, stack, base });
+                    if let Some(above) = thread.frames.last_mut() {
+                        above.calls[0] = code;
+                    }
+                    thread.frames.push(FramePlace {
+                        stack,
+                        base,
+                        ..FramePlace::default()
+                    });
                 }
             }
             Event::Alloc {
@@ -344,8 +351,11 @@ impl Replay {
                 flags,
                 code,
                 context,
+                data,
+                body,
                 ..
             } => {
+                self.note_call(slot, code, (data, body));
                 let kind = match flags & LEAGUE != 0 {
                     true => ConstructKind::Teams,
                     false => ConstructKind::Parallel,
@@ -381,7 +391,10 @@ impl Replay {
                 code,
                 context,
                 ..
-            } => self.create(slot, number, task, flags, (code, context)),
+            } => {
+                self.note_call(slot, code, (0, 0));
+                self.create(slot, number, task, flags, (code, context));
+            }
             Event::Depend {
                 task,
                 address,
@@ -724,14 +737,15 @@ impl Replay {
 
     /// What memory an address of an access is.
     fn place(&self, access: &Access, address: u64) -> Place {
-        if let Some((slot, owner)) = self.stack_owner(address) {
-            return Place::Stack(self.frame_at(slot, owner, address));
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
         }
-        let is_in_tls = |thread: &Thread| (thread.tls.0..thread.tls.1).contains(&address);
-        if self.threads.get(&access.thread).is_some_and(is_in_tls)
-            || self.threads.values().any(is_in_tls)
-        {
-            return Place::ThreadLocal;
+        let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
+        let own = self.threads.get(&access.thread).filter(is_in_tls);
+        if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
+            return Place::ThreadLocal {
+                before_end: thread.tls.1 - address,
+            };
         }
         match self.heap.block(address) {
             Some(block) => Place::Heap(block.clone()),
@@ -739,16 +753,27 @@ impl Replay {
         }
     }
 
+    /// The innermost function of the thread has made a call, with these variables.
+    fn note_call(&mut self, slot: u32, code: u64, (data, body): (u64, u64)) {
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls = [0, code];
+            (frame.data, frame.body) = (data, body);
+        }
+    }
+
     /// The frame of the thread's stack in which an address lies.
-    fn frame_at(&self, slot: u32, _owner: StrandId, address: u64) -> Option<FramePlace> {
+    fn frame_at(&self, slot: u32, address: u64) -> Option<FramePlace> {
         let frames = &self.threads.get(&slot)?.frames;
-        let inner = frames.iter().rposition(|frame| frame.stack <= address);
-        let inner = inner.filter(|at| frames[*at].stack <= address)?;
-        // The function of a frame is known by the call that it makes.
-        let code = frames.get(inner + 1).map_or(0, |next| next.code);
+        let found = frames.iter().position(|frame| frame.stack < address);
+        let above = match found {
+            Some(at) => at.checked_sub(1).and_then(|above| frames.get(above)),
+            None => frames.last(),
+        };
+        let own = found.and_then(|at| frames.get(at)).copied();
         Some(FramePlace {
-            code,
-            ..frames[inner]
+            outer: above.map_or([0; 2], |frame| frame.calls),
+            ..own.unwrap_or_default()
         })
     }
 

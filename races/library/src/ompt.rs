@@ -222,7 +222,8 @@ unsafe extern "C" fn parallel_begin(
     unsafe {
         let region = tls::with(|thread| {
             let region = thread.instance();
-            thread.fork(region, flags as u32, code as u64, entered(frame));
+            let call = (code as u64, entered(frame));
+            thread.fork(region, flags as u32, call, (0, 0));
             region
         });
         set_word(parallel, region);

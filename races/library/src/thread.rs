@@ -95,6 +95,8 @@ pub(crate) struct Thread {
     depth: usize,
     /// Calls up to this depth are known to the reader.
     told: usize,
+    /// The calls that the reader has, of which those beyond `told` are over.
+    listed: usize,
     /// Tasks that are suspended beneath the current one.
     suspended: usize,
     /// The instance made last.
@@ -136,6 +138,7 @@ impl Thread {
             context: 0,
             depth: 0,
             told: 0,
+            listed: 0,
             suspended: 0,
             instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
@@ -360,7 +363,10 @@ impl Thread {
     /// Tells the frames that the reader does not know yet.
     fn tell_frames(&mut self) {
         let depth = self.depth.min(DEPTH);
-        for at in self.told..depth {
+        // Telling the innermost frame again takes away those below it.
+        let is_shorter = self.told == depth && self.listed > depth;
+        let first = if is_shorter { depth.saturating_sub(1) } else { self.told };
+        for at in first..depth {
             let Some(call) = self.calls.get(at).copied() else {
                 break;
             };
@@ -372,10 +378,18 @@ impl Thread {
             });
         }
         self.told = depth;
+        self.listed = depth;
     }
 
-    /// The current task forks a region; `frame` lies below the frames of the code that forks it.
-    pub(crate) fn fork(&mut self, region: u64, flags: u32, code: u64, frame: u64) {
+    /// The current task forks a region; `frame` lies below the frames of the code that forks it. The
+    /// threads call `body` with `data`; 0 if unknown.
+    pub(crate) fn fork(
+        &mut self,
+        region: u64,
+        flags: u32,
+        (code, frame): (u64, u64),
+        (body, data): (u64, u64),
+    ) {
         if process::checks().has(Checks::RACE) {
             self.tell_frames();
         }
@@ -387,6 +401,8 @@ impl Thread {
             code,
             context,
             frame,
+            body,
+            data,
         });
     }
 

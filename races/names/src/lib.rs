@@ -5,7 +5,10 @@
 //! the frames of the thread alone.
 
 mod advice;
+mod debug;
 mod places;
+mod types;
+mod variables;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -191,24 +194,23 @@ impl Namer<'_> {
             size,
             ..Variable::default()
         };
+        let codes = [race.sites[0].code, race.sites[1].code];
         match &race.place {
             Place::Heap(block) => {
-                let codes = self.contexts.codes(block.context);
-                let own: Vec<u64> = std::iter::once(block.code).chain(codes).collect();
+                let calls = self.contexts.codes(block.context);
+                let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
                 let stack = self.user_stack(&own, block.base.as_ref());
                 variable.whole = block.bytes;
                 variable.origin = Origin::Heap(stack);
-                let codes = [race.sites[0].code, race.sites[1].code];
                 let offset = race.address - block.address;
                 variable.name = self.places.pointer_name(&codes, offset, size);
             }
-            Place::Static => self.places.name_static(&mut variable),
-            Place::ThreadLocal => self.places.name_thread_local(&mut variable),
-            Place::Stack(frame) => {
-                let codes = [race.sites[0].code, race.sites[1].code];
+            Place::Static => self.places.name_static(&mut variable, &codes),
+            Place::ThreadLocal { before_end } => {
                 self.places
-                    .name_local(&mut variable, frame.as_ref(), &codes);
+                    .name_thread_local(&mut variable, *before_end, &codes);
             }
+            Place::Stack(frame) => self.places.name_local(&mut variable, frame.as_ref()),
         }
         variable
     }

@@ -12,12 +12,14 @@ use symbolize::{Location, Symbols, names};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
+use crate::variables::{Named, Registers, Variables};
 
 /// What was mapped in the recorded process, and the symbols of it.
 #[derive(Default)]
 pub struct Places {
     space: AddressSpace,
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
+    variables: HashMap<ModuleIdx, Option<Variables>>,
     frames: HashMap<u64, Vec<(Frame, bool)>>,
 }
 
@@ -123,32 +125,136 @@ impl Places {
             .collect()
     }
 
-    /// Names a global or static variable.
-    pub fn name_static(&mut self, variable: &mut Variable) {
+    /// The variables of a load object, if it has debug information.
+    fn variables(&mut self, module: ModuleIdx) -> Option<(&Symbols, &Variables)> {
+        if !self.variables.contains_key(&module) {
+            let opened = self.symbols(module).and_then(Variables::open);
+            self.variables.insert(module, opened);
+        }
+        let symbols = self.symbols.get(&module)?.as_ref()?;
+        Some((symbols, self.variables.get(&module)?.as_ref()?))
+    }
+
+    /// A call by the code before its return address.
+    fn call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        self.space.locate(code.checked_sub(1)?)
+    }
+
+    /// Those of some calls that are in a load object.
+    fn calls_in(&self, module: ModuleIdx, codes: &[u64]) -> Vec<u64> {
+        let calls = codes.iter().filter_map(|code| self.call(*code));
+        let within = calls.filter(|(found, _)| *found == module);
+        within.map(|(_, svma)| svma).collect()
+    }
+
+    /// Names a global or static variable that these calls access.
+    pub fn name_static(&mut self, variable: &mut Variable, codes: &[u64]) {
         let Some((module, svma)) = self.space.locate_data(variable.address) else {
             return;
         };
-        let Some(symbols) = self.symbols(module) else {
-            return;
-        };
-        let found = symbols.variables(&[svma]).pop();
-        variable.name = found.map(|(_, name)| names::short(&name));
         variable.origin = Origin::Global(Declaration::default());
+        let calls = self.calls_in(module, codes);
+        let size = variable.size;
+        let named = self
+            .variables(module)
+            .and_then(|(_, variables)| variables.global(svma, size, &calls));
+        if let Some(named) = named {
+            let declaration = self.take(variable, named);
+            variable.origin = Origin::Global(declaration);
+        } else if let Some(symbol) = self.symbols(module).and_then(|symbols| symbols.data(svma)) {
+            let name = names::short(&symbol.name);
+            variable.name = Some(match svma - symbol.start {
+                0 => name,
+                offset => format!("{name}+{offset}"),
+            });
+            variable.whole = symbol.size;
+        }
     }
 
-    /// Names a thread's copy of a threadprivate variable.
-    pub fn name_thread_local(&mut self, variable: &mut Variable) {
+    /// Names a thread's copy of a threadprivate variable that these calls access; `before_end`: its
+    /// distance to the end of the blocks that the thread has had from the start.
+    pub fn name_thread_local(&mut self, variable: &mut Variable, before_end: u64, codes: &[u64]) {
         variable.origin = Origin::Thread(Declaration::default());
+        let size = variable.size;
+        for code in codes {
+            let Some((module, _)) = self.call(*code) else {
+                continue;
+            };
+            let calls = self.calls_in(module, codes);
+            let named = self.variables(module).and_then(|(_, variables)| {
+                // The program's own block comes last.
+                let offset = variables.program_tls?.checked_sub(before_end)?;
+                variables.thread_local(offset, size, &calls)
+            });
+            if let Some(named) = named {
+                let declaration = self.take(variable, named);
+                variable.origin = Origin::Thread(declaration);
+                return;
+            }
+        }
     }
 
     /// Names a variable of a function's frame.
-    pub fn name_local(
-        &mut self,
-        variable: &mut Variable,
-        _frame: Option<&FramePlace>,
-        _codes: &[u64],
-    ) {
+    pub fn name_local(&mut self, variable: &mut Variable, frame: Option<&FramePlace>) {
         variable.origin = Origin::Stack(Declaration::default());
+        let named = frame.and_then(|frame| self.find_local(variable, frame));
+        if let Some(named) = named {
+            let declaration = self.take(variable, named);
+            variable.origin = Origin::Stack(declaration);
+        }
+    }
+
+    fn find_local(&mut self, variable: &Variable, frame: &FramePlace) -> Option<Named> {
+        let (address, size) = (variable.address, variable.size);
+        for code in frame.calls {
+            let Some((module, svma)) = self.user_call(code) else {
+                continue;
+            };
+            let registers = Registers {
+                svma,
+                // The call has pushed its return address.
+                stack: frame.stack.wrapping_add(8),
+                base: frame.base,
+            };
+            let found = self
+                .variables(module)
+                .and_then(|(symbols, variables)| variables.local(symbols, registers, (address, size)));
+            if found.is_some() {
+                return found;
+            }
+        }
+        if let Some(offset) = address.checked_sub(frame.data)
+            && let Some((module, body)) = self.space.locate(frame.body)
+            && let Some((_, variables)) = self.variables(module)
+            && let Some(found) = variables.passed(body, offset, size)
+        {
+            return Some(found);
+        }
+        // Arrays of variable size lie below the frame.
+        let mut calls = frame.outer.into_iter();
+        let (module, svma) = calls.find_map(|code| self.user_call(code))?;
+        let (_, variables) = self.variables(module)?;
+        variables.variable_array(svma)
+    }
+
+    /// As [`Places::call`], unless that is in a runtime.
+    fn user_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        let (module, svma) = self.call(code)?;
+        let path = self.path(module)?;
+        (!is_runtime(&path)).then_some((module, svma))
+    }
+
+    /// Takes over a name, and returns its declaration with the function as the author knows it.
+    fn take(&mut self, variable: &mut Variable, named: Named) -> Declaration {
+        variable.name = Some(named.name);
+        variable.whole = named.whole;
+        let mut declaration = named.declaration;
+        let own = match outlined(&declaration.function) {
+            None => declaration.function,
+            Some(own) => own.unwrap_or_default().to_owned(),
+        };
+        declaration.function = names::short(&own);
+        declaration
     }
 
     /// The name by which the program reaches a block on the heap, at `offset` bytes.
@@ -163,8 +269,12 @@ impl Places {
         const ORDERED: u8 = 7;
         let named = |name: String| name.trim_start_matches(['.', '&']).to_owned();
         let variable = self.space.locate_data(address).and_then(|(module, svma)| {
-            let symbols = self.symbols(module)?;
-            symbols.variables(&[svma]).pop().map(|(_, name)| name)
+            let symbol = self.symbols(module)?.data(svma)?;
+            let whole = 1;
+            let named = self
+                .variables(module)
+                .and_then(|(_, variables)| variables.global(svma, whole, &[]));
+            Some(named.map_or(symbol.name, |named| named.name))
         });
         match kind {
             CRITICAL => match variable.as_deref().and_then(critical_name) {
