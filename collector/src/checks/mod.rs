@@ -252,6 +252,7 @@ impl Session {
             self.replay.contexts(),
             &mut self.places,
         );
+        let sources = race_names::sources(&races);
         Findings {
             version: findings::VERSION,
             checks: words(checks),
@@ -263,6 +264,7 @@ impl Session {
                 ..Coverage::default()
             },
             races,
+            sources,
             ..Findings::default()
         }
     }

@@ -7,13 +7,16 @@
 mod advice;
 mod debug;
 mod places;
+mod pointers;
+mod source;
 mod types;
 mod variables;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Variable};
+use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
 use hashbrown::HashMap;
 use race_checker::contexts::Contexts;
 use race_checker::locksets::Held;
@@ -199,11 +202,18 @@ impl Namer<'_> {
             Place::Heap(block) => {
                 let calls = self.contexts.codes(block.context);
                 let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
-                let stack = self.user_stack(&own, block.base.as_ref());
+                let mut stack = self.user_stack(&own, block.base.as_ref());
+                // Whoever allocates by way of the C++ library is asked where.
+                let is_user = |frame: &Frame| !is_library_source(&frame.file);
+                let first = stack.iter().position(is_user).unwrap_or_default();
+                stack.drain(..first);
                 variable.whole = block.bytes;
                 variable.origin = Origin::Heap(stack);
                 let offset = race.address - block.address;
-                variable.name = self.places.pointer_name(&codes, offset, size);
+                let accesses = [&race.sites[0], &race.sites[1]]
+                    .map(|site| (site.code, site.kind & WRITE != 0));
+                let access = (offset, size, block.bytes);
+                variable.name = self.places.pointer_name(accesses, access, &variable.origin);
             }
             Place::Static => self.places.name_static(&mut variable, &codes),
             Place::ThreadLocal { before_end } => {
@@ -260,6 +270,41 @@ fn strand(site: &Site) -> String {
         StrandKind::Single => "a single".to_owned(),
         StrandKind::Task => "an explicit task".to_owned(),
     }
+}
+
+/// Whether a file is a header of the C++ library.
+fn is_library_source(file: &str) -> bool {
+    file.contains("/include/c++/") || file.contains("/c++/v1/") || file.contains("/libstdc++")
+}
+
+/// The sources that findings name, as they are now: those that can be read.
+pub fn sources(races: &[Race]) -> Vec<Source> {
+    let mut files: BTreeSet<&str> = BTreeSet::new();
+    for race in races {
+        let declaration = match &race.variable.origin {
+            Origin::Unknown => None,
+            Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => Some(&it.file),
+            Origin::Heap(stack) => {
+                files.extend(stack.iter().map(|frame| frame.file.as_str()));
+                None
+            }
+        };
+        files.extend(declaration.map(String::as_str));
+        for access in &race.accesses {
+            let stacks = access.stack.iter().chain(&access.machine_stack);
+            files.extend(stacks.map(|frame| frame.file.as_str()));
+            files.extend(access.constructs.iter().map(|it| it.file.as_str()));
+        }
+    }
+    let source = |file: &str| {
+        let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
+        Some(Source {
+            file: file.to_owned(),
+            digest: untrusted::digest(&bytes),
+        })
+    };
+    let named = files.into_iter().filter(|file| !file.is_empty());
+    named.filter_map(source).collect()
 }
 
 /// The path of a load object.

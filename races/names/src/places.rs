@@ -12,6 +12,8 @@ use symbolize::{Location, Symbols, names};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
+use crate::pointers::Reached;
+use crate::source::{Sources, Word, words};
 use crate::variables::{Named, Registers, Variables};
 
 /// What was mapped in the recorded process, and the symbols of it.
@@ -21,6 +23,7 @@ pub struct Places {
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
     variables: HashMap<ModuleIdx, Option<Variables>>,
     frames: HashMap<u64, Vec<(Frame, bool)>>,
+    sources: Sources,
 }
 
 impl Places {
@@ -257,9 +260,59 @@ impl Places {
         declaration
     }
 
-    /// The name by which the program reaches a block on the heap, at `offset` bytes.
-    pub fn pointer_name(&mut self, _codes: &[u64], _offset: u64, _size: u64) -> Option<String> {
-        None
+    /// The name of a heap block's pointer with the element, if both accesses use the same one for
+    /// certain: each is a return address, and whether it writes. `access`: its offset in the block, its
+    /// size, and that of the block. The element is named if the block's first one is known to be at
+    /// its begin.
+    pub fn pointer_name(
+        &mut self,
+        accesses: [(u64, bool); 2],
+        access: (u64, u64, u64),
+        origin: &Origin,
+    ) -> Option<String> {
+        let [one, other] = accesses.map(|(code, is_write)| self.pointers(code, is_write, access));
+        let (one, other) = (one?, other?);
+        // The side that leaves no doubt names it, if the other one agrees.
+        let certain = [&one, &other].into_iter().find_map(|side| match &side[..] {
+            [(_, only)] => only.name.clone(),
+            _ => None,
+        })?;
+        let named = |side: &[(ModuleIdx, Reached)]| {
+            let same = |it: &&(ModuleIdx, Reached)| it.1.name.as_deref() == Some(&certain);
+            side.iter().find(same).cloned()
+        };
+        let (module, reached) = named(&one)?;
+        named(&other)?;
+        let is_allocated = match origin {
+            Origin::Heap(stack) => stack.first().is_some_and(|frame| {
+                let line = self.sources.line(&frame.file, frame.line);
+                line.is_some_and(|line| assigns(&line, &certain))
+            }),
+            _ => false,
+        };
+        let (_, variables) = self.variables(module)?;
+        match is_allocated || reached.is_container {
+            true => variables.element_name(&reached, &certain, access),
+            false => Some(certain),
+        }
+    }
+
+    /// The pointers by which an access may reach a block.
+    fn pointers(
+        &mut self,
+        code: u64,
+        is_write: bool,
+        access: (u64, u64, u64),
+    ) -> Option<Vec<(ModuleIdx, Reached)>> {
+        let (frame, _) = self.user_frames(code).into_iter().next()?;
+        let line = self.sources.line(&frame.file, frame.line)?;
+        let (module, svma) = self.user_call(code)?;
+        let (_, variables) = self.variables(module)?;
+        let reached = variables.reached(svma, &line)?;
+        let fitting = variables.fitting(reached, is_write, access);
+        let mut fitting: Vec<_> = fitting.into_iter().map(|it| (module, it)).collect();
+        fitting.dedup_by(|one, other| one.1.name == other.1.name && one.1.name.is_some());
+        Some(fitting)
     }
 
     /// The name of a lock: `kind` is `ompt_mutex_t`, or one of the stream's.
@@ -301,6 +354,13 @@ fn outlined(name: &str) -> Option<Option<&str>> {
         true => Some(None),
         false => parent_of(name).map(Some),
     }
+}
+
+/// Whether a line assigns a new value to a variable.
+fn assigns(line: &str, name: &str) -> bool {
+    let words = words(line);
+    let is_assigned = |pair: &[Word<'_>]| pair == [Word::Name(name), Word::Mark('=')];
+    words.windows(2).any(is_assigned)
 }
 
 /// The name of a critical section by its variable, as compilers spell it; `None` without a name.

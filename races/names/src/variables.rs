@@ -97,6 +97,16 @@ impl Variables {
         self.of(&self.statics().1, offset, size, codes)
     }
 
+    /// A global or static variable of this name in a unit.
+    pub(crate) fn global_named(&self, name: &str, unit: usize) -> Option<Key> {
+        let (globals, threads) = self.statics();
+        let is_it = |one: &&Static| self.debug.name(one.key).as_deref() == Some(name);
+        let mut all = globals.iter().chain(threads).filter(is_it);
+        let first = all.next()?;
+        let own = std::iter::once(first).chain(all);
+        own.map(|one| one.key).find(|key| key.unit == unit).or(Some(first.key))
+    }
+
     fn of(&self, all: &[Static], at: u64, size: u64, codes: &[u64]) -> Option<Named> {
         let holds = |one: &&Static| at.wrapping_sub(one.begin) < one.size;
         let units: Vec<usize> = codes
