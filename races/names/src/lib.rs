@@ -57,7 +57,7 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
             .then_with(|| place(one).cmp(&place(other)))
     });
     for race in &mut all {
-        race.advice = advice::of(race);
+        race.advice = advice::of(race, &mut namer.places.sources);
     }
     all
 }
@@ -146,7 +146,7 @@ impl Namer<'_> {
         }
         // What calls `main` is not the program's.
         let is_main = |frame: &Frame| matches!(frame.function.as_str(), "main" | "main program");
-        if let Some(main) = stack.iter().rposition(is_main) {
+        if let Some(main) = stack.iter().position(is_main) {
             stack.truncate(main + 1);
         }
         stack

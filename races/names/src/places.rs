@@ -23,7 +23,7 @@ pub struct Places {
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
     variables: HashMap<ModuleIdx, Option<Variables>>,
     frames: HashMap<u64, Vec<(Frame, bool)>>,
-    sources: Sources,
+    pub(crate) sources: Sources,
 }
 
 impl Places {
@@ -67,7 +67,7 @@ impl Places {
         if locations.is_empty() {
             return vec![match function {
                 Some(function) => Frame {
-                    function: names::short(&function),
+                    function: shown(&function),
                     ..Frame::default()
                 },
                 None => in_object(&object, svma),
@@ -84,7 +84,7 @@ impl Places {
                     false => location.function,
                 };
                 Frame {
-                    function: name.map(|name| names::short(&name)).unwrap_or_default(),
+                    function: name.as_deref().map(shown).unwrap_or_default(),
                     file: location.file.unwrap_or_default(),
                     line: location.line.unwrap_or_default(),
                 }
@@ -327,7 +327,11 @@ impl Places {
             let named = self
                 .variables(module)
                 .and_then(|(_, variables)| variables.global(svma, whole, &[]));
-            Some(named.map_or(symbol.name, |named| named.name))
+            let name = named.map_or(symbol.name, |named| named.name);
+            // Fields of the lock itself are the library's.
+            let own = ["._lk", "._x", ".__data", ".__size", ".__align"];
+            let end = own.iter().filter_map(|own| name.find(own)).min();
+            Some(name[..end.unwrap_or(name.len())].to_owned())
         });
         match kind {
             CRITICAL => match variable.as_deref().and_then(critical_name) {
@@ -340,6 +344,14 @@ impl Places {
             128.. => "mutexinoutset".to_owned(),
             _ => variable.map_or_else(|| format!("lock {address:#x}"), named),
         }
+    }
+}
+
+/// The readable name of a function, with what the compiler has added for the body of a construct.
+fn shown(linkage: &str) -> String {
+    match parent_of(linkage).and_then(|parent| Some((parent, linkage.strip_prefix(parent)?))) {
+        Some((parent, mark)) => names::short(parent) + mark,
+        None => names::short(linkage),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The name of the pointer by which a line of source reaches a block, where that is certain.
 
 use gimli::{
-    DW_AT_artificial, DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type,
+    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type,
     DW_TAG_structure_type,
 };
 
@@ -188,6 +188,7 @@ impl Scope<'_> {
             })
         };
         if self.language == Language::Fortran {
+            let of = debug.pointee(of).unwrap_or(of);
             let (array, DW_TAG_array_type) = debug.bare(of)? else {
                 return Some(());
             };
@@ -318,12 +319,26 @@ impl Scope<'_> {
         if let Some((key, _)) = local {
             return debug.type_of(*key);
         }
-        let parameters = debug.children(self.function, &[gimli::DW_TAG_formal_parameter]);
-        let this = parameters.into_iter().find(|key| {
-            debug.value(*key, DW_AT_artificial).is_some()
-                && debug.name(*key).as_deref() == Some("this")
+        // What the compiler has left out of this copy of a function, it declares in the function.
+        let functions = self.variables.functions(self.function, self.svma);
+        let declared = |function: Key| {
+            let origin = debug.origin_of(function, &debug.die(function)?)?;
+            let tags = [gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable];
+            let all = debug.children(origin, &tags);
+            all.into_iter().find(|key| is_named(*key))
+        };
+        if let Some(key) = functions.iter().rev().find_map(|key| declared(*key)) {
+            return debug.type_of(key);
+        }
+        let this = functions.iter().rev().find_map(|function| {
+            let parameters = debug.children(
+                *function,
+                &[gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable],
+            );
+            let is_this = |key: &Key| debug.name(*key).as_deref() == Some("this");
+            parameters.into_iter().find(is_this)
         });
-        let object = this.and_then(|this| debug.pointee(debug.type_of(this)?));
+        let object = this.and_then(|this| debug.pointee(debug.behind_reference(debug.type_of(this)?)));
         let bare = object.and_then(|object| debug.bare(object));
         if let Some(member) = bare.and_then(|(bare, _)| self.member_named(bare, name)) {
             return debug.type_of(member);

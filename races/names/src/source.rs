@@ -7,23 +7,51 @@ use hashbrown::HashMap;
 /// Source files that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    files: HashMap<String, Option<String>>,
+    files: HashMap<String, Option<Vec<String>>>,
 }
 
 impl Sources {
     /// A line, from 1, with blanks where comments and texts stand.
     pub(crate) fn line(&mut self, file: &str, line: u32) -> Option<String> {
-        let read = || {
-            let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let text = self.files.entry_ref(file).or_insert_with(read).as_deref()?;
-        let at = usize::try_from(line.checked_sub(1)?).ok()?;
-        let line = text.lines().nth(at)?;
+        let line = self.raw(file, line)?;
         Some(match is_fortran(file) {
             true => without_fortran_comment(line).to_lowercase(),
             false => without_comments(line),
         })
+    }
+
+    /// The directive at a line, with those to which it is continued, in lower case. Compilers give
+    /// some constructs the line behind it.
+    pub(crate) fn directive(&mut self, file: &str, line: u32) -> Option<String> {
+        /// Lines of the longest directive.
+        const MOST: u32 = 16;
+        let is_directive = |text: &str| {
+            let text = text.trim_start().to_lowercase();
+            text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
+        };
+        let first = [line, line.checked_sub(1)?]
+            .into_iter()
+            .find(|line| self.raw(file, *line).is_some_and(is_directive))?;
+        let mut all = String::new();
+        for line in first..first + MOST {
+            let text = self.raw(file, line)?.trim_end().to_lowercase();
+            match text.strip_suffix(['\\', '&']) {
+                Some(text) => all += text,
+                None => return Some(all + &text),
+            }
+        }
+        None
+    }
+
+    fn raw(&mut self, file: &str, line: u32) -> Option<&str> {
+        let read = || {
+            let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
+            let text = String::from_utf8_lossy(&bytes);
+            Some(text.lines().map(str::to_owned).collect())
+        };
+        let lines = self.files.entry_ref(file).or_insert_with(read).as_ref()?;
+        let at = usize::try_from(line.checked_sub(1)?).ok()?;
+        lines.get(at).map(String::as_str)
     }
 }
 

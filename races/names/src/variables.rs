@@ -434,6 +434,20 @@ impl Variables {
         operations.next().ok()?.is_none().then_some(value)
     }
 
+    /// The function and those that are inlined in it at `svma`, outer ones first.
+    pub(crate) fn functions(&self, function: Key, svma: u64) -> Vec<Key> {
+        let mut found = vec![function];
+        self.debug.beneath(function, &mut |_, key, die| match die.tag() {
+            DW_TAG_lexical_block => self.debug.holds(key, die, svma),
+            DW_TAG_inlined_subroutine if self.debug.holds(key, die, svma) => {
+                found.push(key);
+                true
+            }
+            _ => false,
+        });
+        found
+    }
+
     /// The variables in scope at `svma` of a function, outer ones first, each with the function that
     /// declares it.
     pub(crate) fn in_scope(&self, function: Key, svma: u64) -> Vec<(Key, Key)> {
@@ -478,17 +492,25 @@ impl Variables {
         let expression = value.exprloc_value()?;
         let encoding = self.debug.unit(unit)?.encoding();
         let mut operations = expression.operations(encoding);
-        let base = match operations.next().ok()?? {
-            Operation::CallFrameCFA => Some(frame_address),
-            Operation::Register { register } => registers.value(register),
+        let mut base = match operations.next().ok()?? {
+            Operation::CallFrameCFA => frame_address,
+            Operation::Register { register } => registers.value(register)?,
             Operation::RegisterOffset {
                 register, offset, ..
-            } => registers
-                .value(register)
-                .map(|value| value.wrapping_add_signed(offset)),
-            _ => None,
+            } => registers.value(register)?.wrapping_add_signed(offset),
+            _ => return None,
         };
-        operations.next().ok()?.is_none().then_some(base)?
+        // clang adds a constant for functions that have moved the stack pointer.
+        while let Some(operation) = operations.next().ok()? {
+            let added = match operation {
+                Operation::PlusConstant { value } => value,
+                Operation::SignedConstant { value } => added(&mut operations, value as u64)?,
+                Operation::UnsignedConstant { value } => added(&mut operations, value)?,
+                _ => return None,
+            };
+            base = base.wrapping_add(added);
+        }
+        Some(base)
     }
 }
 
@@ -500,6 +522,11 @@ impl Registers {
             _ => None,
         }
     }
+}
+
+/// A constant, if it is added.
+fn added(operations: &mut gimli::OperationIter<Reader>, constant: u64) -> Option<u64> {
+    matches!(operations.next(), Ok(Some(Operation::Plus))).then_some(constant)
 }
 
 fn bytes_of(expression: &Expression<Reader>) -> Vec<u8> {
