@@ -360,7 +360,7 @@ impl Replay {
                     true => ConstructKind::Teams,
                     false => ConstructKind::Parallel,
                 };
-                let base = self.construct(slot, current, kind, code, context);
+                let base = self.construct(slot, current, kind, (code, body), context);
                 let parent = self.strands.divide(current);
                 self.teams
                     .insert(region, Team::new(Some(parent), Some(base)));
@@ -554,12 +554,13 @@ impl Replay {
         slot: u32,
         current: StrandId,
         kind: ConstructKind,
-        code: u64,
+        (code, body): (u64, u64),
         context: u32,
     ) -> Rc<Base> {
         Rc::new(Base {
             kind,
             code,
+            body,
             context: self.contexts.of_thread(slot, context),
             outer: self.base_of(current),
         })
@@ -804,7 +805,7 @@ impl Replay {
             return;
         };
         let (region, current, group) = (frame.region, frame.current, frame.siblings.group());
-        let base = self.construct(slot, current, ConstructKind::Task, code, context);
+        let base = self.construct(slot, current, ConstructKind::Task, (code, 0), context);
         let parent = self.strands.divide(current);
         let strand = self.strands.begin(Some(parent), number);
         self.tasks
@@ -948,7 +949,7 @@ impl Replay {
             LOOP | LOOP_STATIC..=LOOP_OTHER => ConstructKind::Loop,
             _ => return,
         };
-        let base = self.construct(slot, task.main, construct, code, context);
+        let base = self.construct(slot, task.main, construct, (code, 0), context);
         if let Some(task) = self.top_mut(slot) {
             task.work = Some((kind, base.clone()));
         }

@@ -43,6 +43,8 @@ pub struct Base {
     pub code: u64,
     /// The calling context of that call, within its own strand.
     pub context: u32,
+    /// The function outlined from the construct; 0 if the runtime does not tell.
+    pub body: u64,
     /// What is around it.
     pub outer: Option<Rc<Base>>,
 }

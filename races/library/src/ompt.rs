@@ -424,8 +424,14 @@ unsafe extern "C" fn dependences(task: *mut Data, list: *const Dependence, count
 macro_rules! mutex_events {
     ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
         unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
+            /// `ompt_mutex_critical`.
+            const CRITICAL: c_uint = 5;
             tls::with(|thread| {
                 let context = thread.context();
+                let lock = match (kind, thread.critical) {
+                    (CRITICAL, section @ 1..) => section,
+                    _ => lock,
+                };
                 thread.event(&Event::$event {
                     kind: kind as u8,
                     lock,

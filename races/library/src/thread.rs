@@ -104,6 +104,8 @@ pub(crate) struct Thread {
     /// Where the thread left to the runtime at its last fork.
     fork_frame: u64,
     pub(crate) place: Place,
+    /// The variable of the critical section that it begins or ends now; 0 if unknown.
+    pub(crate) critical: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     runs: &'static mut Runs,
@@ -143,6 +145,7 @@ impl Thread {
             instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
             place: Place::default(),
+            critical: 0,
             opened: crate::gomp::Opened::NONE,
             runs,
             contexts,
@@ -365,7 +368,11 @@ impl Thread {
         let depth = self.depth.min(DEPTH);
         // Telling the innermost frame again takes away those below it.
         let is_shorter = self.told == depth && self.listed > depth;
-        let first = if is_shorter { depth.saturating_sub(1) } else { self.told };
+        let first = if is_shorter {
+            depth.saturating_sub(1)
+        } else {
+            self.told
+        };
         for at in first..depth {
             let Some(call) = self.calls.get(at).copied() else {
                 break;

@@ -48,10 +48,12 @@ fn one_lock(race: &Race) -> Option<String> {
     };
     match held.as_str() {
         "ordered" | "mutexinoutset" | "atomic" => None,
-        critical if is_critical(critical) => {
-            Some(format!("put both accesses into {critical}: only one of them is in it"))
-        }
-        lock => Some(format!("hold {lock} at both accesses: only one of them does")),
+        critical if is_critical(critical) => Some(format!(
+            "put both accesses into {critical}: only one of them is in it"
+        )),
+        lock => Some(format!(
+            "hold {lock} at both accesses: only one of them does"
+        )),
     }
 }
 
@@ -95,7 +97,12 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
         let words = words(&line);
         let is_index = match is_fortran(&access.stack.first()?.file) {
             false => words.windows(4).any(|four| {
-                let [Word::Name("for"), Word::Mark('('), Word::Name(index), Word::Mark('=')] = four
+                let [
+                    Word::Name("for"),
+                    Word::Mark('('),
+                    Word::Name(index),
+                    Word::Mark('='),
+                ] = four
                 else {
                     return false;
                 };
@@ -150,7 +157,10 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
                 || mark == [own, minus, minus]
                 || mark == [minus, minus, own]
         };
-        let ends = words.iter().filter(|word| **word == Word::Mark(';')).count();
+        let ends = words
+            .iter()
+            .filter(|word| **word == Word::Mark(';'))
+            .count();
         let is_only = others(words) == 1 && ends == 1 && words.windows(3).any(is_step);
         return is_only.then_some('+');
     };
@@ -166,7 +176,11 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
         Some(_) => None,
         // x = x + ...: no operator of another rank follows at the same level.
         None => {
-            let [first, Word::Mark(operator @ ('+' | '*' | '&' | '|' | '^')), rest @ ..] = value
+            let [
+                first,
+                Word::Mark(operator @ ('+' | '*' | '&' | '|' | '^')),
+                rest @ ..,
+            ] = value
             else {
                 return None;
             };
@@ -279,9 +293,8 @@ fn private(race: &Race, sources: &mut Sources) -> Option<String> {
     let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
     let body = Body::read(&construct.file, construct.line, sources)?;
     let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
-    (lines.into_iter().all(holds) && body.assigns_first(name) && !body.is_used_behind(name)).then(
-        || format!("give each thread its own variable: private({name})"),
-    )
+    (lines.into_iter().all(holds) && body.assigns_first(name) && !body.is_used_behind(name))
+        .then(|| format!("give each thread its own variable: private({name})"))
 }
 
 /// The block behind a directive: words with their depth in it, by lines.

@@ -1,7 +1,10 @@
 //! Entries of debug information, and the entries to which they refer.
 //!
 //! Anything can be wrong in a file: each walk is bounded, and what makes no sense is not there.
-#![allow(non_upper_case_globals, reason = "they are the names of the DWARF standard")]
+#![allow(
+    non_upper_case_globals,
+    reason = "they are the names of the DWARF standard"
+)]
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_name,
     DW_AT_specification, DW_AT_type, DW_TAG_class_type, DW_TAG_lexical_block, DW_TAG_namespace,
     DW_TAG_structure_type, DW_TAG_subprogram, DW_TAG_union_type, DebuggingInformationEntry, DwAt,
-    DwTag, Dwarf, Unit, Reader as _, UnitOffset, UnitRef, UnitSectionOffset,
+    DwTag, Dwarf, Reader as _, Unit, UnitOffset, UnitRef, UnitSectionOffset,
 };
 use symbolize::{FullDebugInfo, Reader};
 
@@ -225,7 +228,15 @@ impl Debug {
         let program = unit.line_program.clone()?;
         let header = program.header();
         let file = header.file(index)?;
-        let text = |value| Some(PathBuf::from(unit.attr_string(value).ok()?.to_string_lossy().ok()?.as_ref()));
+        let text = |value| {
+            Some(PathBuf::from(
+                unit.attr_string(value)
+                    .ok()?
+                    .to_string_lossy()
+                    .ok()?
+                    .as_ref(),
+            ))
+        };
         let mut path = match &unit.comp_dir {
             Some(folder) => PathBuf::from(folder.to_string_lossy().ok()?.as_ref()),
             None => PathBuf::new(),
@@ -255,7 +266,10 @@ impl Debug {
 
     /// Where a function's code begins.
     pub(crate) fn begin(&self, function: Key) -> Option<u64> {
-        let mut ranges = self.unit(function.unit)?.die_ranges(&self.die(function)?).ok()?;
+        let mut ranges = self
+            .unit(function.unit)?
+            .die_ranges(&self.die(function)?)
+            .ok()?;
         Some(ranges.next().ok()??.begin)
     }
 

@@ -25,6 +25,7 @@ use race_checker::site::{Base, ConstructKind, Place, Site, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
+use places::{Body, UserFrame};
 
 /// Names the races of a program, whose load objects are in `places`.
 pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
@@ -134,13 +135,14 @@ impl Namer<'_> {
     /// The frames of a strand's own calls, innermost first, and those of what created it.
     fn user_stack(&mut self, own: &[u64], base: Option<&Rc<Base>>) -> Vec<Frame> {
         let mut stack = Vec::new();
-        self.add_frames(&mut stack, own, false);
+        let mut is_guess = false;
+        self.add_frames(&mut stack, own, false, &mut is_guess);
         let mut next = base;
         while let Some(base) = next {
             if is_strand(base.kind) {
                 let codes = self.contexts.codes(base.context);
                 let calls: Vec<u64> = std::iter::once(base.code).chain(codes).collect();
-                self.add_frames(&mut stack, &calls, true);
+                self.add_frames(&mut stack, &calls, true, &mut is_guess);
             }
             next = base.outer.as_ref();
         }
@@ -155,19 +157,31 @@ impl Namer<'_> {
     /// Adds the user's frames of some calls. The body of a construct, which the compiler has made a
     /// function, is a part of the function around it: both together are one frame, at the line of the
     /// inner one.
-    fn add_frames(&mut self, stack: &mut Vec<Frame>, codes: &[u64], is_around: bool) {
+    /// `is_guess`: the function of the last frame is one.
+    fn add_frames(
+        &mut self,
+        stack: &mut Vec<Frame>,
+        codes: &[u64],
+        is_around: bool,
+        is_guess: &mut bool,
+    ) {
         let mut is_around = is_around;
         for code in codes {
-            for (frame, is_body) in self.places.user_frames(*code) {
+            for found in self.places.user_frames(*code) {
+                let UserFrame { frame, body } = found;
                 match stack.last_mut() {
                     // The function around a body whose name does not tell it.
-                    Some(last) if is_around && last.function.is_empty() => {
+                    Some(last) if is_around && *is_guess && !frame.function.is_empty() => {
                         last.function = frame.function;
+                        *is_guess = body == Body::Guessed;
                     }
                     Some(last)
-                        if (is_around || is_body)
+                        if (is_around || body != Body::None)
                             && (frame.function.is_empty() || last.function == frame.function) => {}
-                    _ => stack.push(frame),
+                    _ => {
+                        *is_guess = body == Body::Guessed;
+                        stack.push(frame);
+                    }
                 }
                 is_around = false;
             }
@@ -179,11 +193,13 @@ impl Namer<'_> {
         let mut next = base;
         while let Some(base) = next {
             let frame = self.places.user_frames(base.code).into_iter().next();
-            let (frame, _) = frame.unwrap_or_default();
+            let frame = frame.map(|found| found.frame).unwrap_or_default();
+            // GCC gives the call no line of its own.
+            let line = self.places.line_of_body(base.body);
             constructs.push(Construct {
                 name: construct(base.kind).to_owned(),
                 file: frame.file,
-                line: frame.line,
+                line: line.unwrap_or(frame.line),
             });
             next = base.outer.as_ref();
         }
@@ -291,8 +307,7 @@ pub fn sources(races: &[Race]) -> Vec<Source> {
         };
         files.extend(declaration.map(String::as_str));
         for access in &race.accesses {
-            let stacks = access.stack.iter().chain(&access.machine_stack);
-            files.extend(stacks.map(|frame| frame.file.as_str()));
+            files.extend(access.stack.iter().map(|frame| frame.file.as_str()));
             files.extend(access.constructs.iter().map(|it| it.file.as_str()));
         }
     }

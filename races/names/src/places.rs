@@ -16,13 +16,31 @@ use crate::pointers::Reached;
 use crate::source::{Sources, Word, words};
 use crate::variables::{Named, Registers, Variables};
 
+/// Whether a function is the body of a construct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// It is none.
+    None,
+    /// Its name tells the function that holds the construct.
+    Named,
+    /// That function is a guess by lines.
+    Guessed,
+}
+
+/// A frame as the program's author knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct UserFrame {
+    pub(crate) frame: Frame,
+    pub(crate) body: Body,
+}
+
 /// What was mapped in the recorded process, and the symbols of it.
 #[derive(Default)]
 pub struct Places {
     space: AddressSpace,
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
     variables: HashMap<ModuleIdx, Option<Variables>>,
-    frames: HashMap<u64, Vec<(Frame, bool)>>,
+    frames: HashMap<u64, Vec<UserFrame>>,
     pub(crate) sources: Sources,
 }
 
@@ -93,8 +111,8 @@ impl Places {
     }
 
     /// The same as the program's author knows them: without runtimes, and the body of a construct
-    /// under the name of the function that holds it. `true`: such a body.
-    pub fn user_frames(&mut self, code: u64) -> Vec<(Frame, bool)> {
+    /// under the name of the function that holds it.
+    pub(crate) fn user_frames(&mut self, code: u64) -> Vec<UserFrame> {
         if let Some(known) = self.frames.get(&code) {
             return known.clone();
         }
@@ -103,7 +121,7 @@ impl Places {
         frames
     }
 
-    fn find_user_frames(&mut self, code: u64) -> Vec<(Frame, bool)> {
+    fn find_user_frames(&mut self, code: u64) -> Vec<UserFrame> {
         let Some((module, svma)) = self.space.locate(code.saturating_sub(1)) else {
             return Vec::new();
         };
@@ -116,16 +134,31 @@ impl Places {
         });
         let frames = self.machine_frames(code).into_iter();
         frames
-            .map(|frame| match outlined(&frame.function) {
-                None => (frame, false),
-                Some(own) => {
-                    let own = own.map(str::to_owned);
-                    let function = own.or_else(|| parent.clone()).unwrap_or_default();
-                    let function = names::short(&function);
-                    (Frame { function, ..frame }, true)
+            .map(|frame| {
+                let (function, body) = match outlined(&frame.function) {
+                    None => {
+                        return UserFrame {
+                            frame,
+                            body: Body::None,
+                        };
+                    }
+                    Some(Some(own)) => (own.to_owned(), Body::Named),
+                    Some(None) => (parent.clone().unwrap_or_default(), Body::Guessed),
+                };
+                let function = names::short(&function);
+                UserFrame {
+                    frame: Frame { function, ..frame },
+                    body,
                 }
             })
             .collect()
+    }
+
+    /// The line of the construct from which the function at `body` was outlined.
+    pub(crate) fn line_of_body(&mut self, body: u64) -> Option<u32> {
+        let (module, svma) = self.space.locate(body)?;
+        let origin = self.symbols(module)?.origin(svma)?;
+        origin.line.filter(|line| *line > 0)
     }
 
     /// The variables of a load object, if it has debug information.
@@ -219,9 +252,9 @@ impl Places {
                 stack: frame.stack.wrapping_add(8),
                 base: frame.base,
             };
-            let found = self
-                .variables(module)
-                .and_then(|(symbols, variables)| variables.local(symbols, registers, (address, size)));
+            let found = self.variables(module).and_then(|(symbols, variables)| {
+                variables.local(symbols, registers, (address, size))
+            });
             if found.is_some() {
                 return found;
             }
@@ -273,10 +306,12 @@ impl Places {
         let [one, other] = accesses.map(|(code, is_write)| self.pointers(code, is_write, access));
         let (one, other) = (one?, other?);
         // The side that leaves no doubt names it, if the other one agrees.
-        let certain = [&one, &other].into_iter().find_map(|side| match &side[..] {
-            [(_, only)] => only.name.clone(),
-            _ => None,
-        })?;
+        let certain = [&one, &other]
+            .into_iter()
+            .find_map(|side| match &side[..] {
+                [(_, only)] => only.name.clone(),
+                _ => None,
+            })?;
         let named = |side: &[(ModuleIdx, Reached)]| {
             let same = |it: &&(ModuleIdx, Reached)| it.1.name.as_deref() == Some(&certain);
             side.iter().find(same).cloned()
@@ -304,7 +339,7 @@ impl Places {
         is_write: bool,
         access: (u64, u64, u64),
     ) -> Option<Vec<(ModuleIdx, Reached)>> {
-        let (frame, _) = self.user_frames(code).into_iter().next()?;
+        let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
         let line = self.sources.line(&frame.file, frame.line)?;
         let (module, svma) = self.user_call(code)?;
         let (_, variables) = self.variables(module)?;

@@ -1,8 +1,7 @@
 //! The name of the pointer by which a line of source reaches a block, where that is certain.
 
 use gimli::{
-    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type,
-    DW_TAG_structure_type,
+    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type, DW_TAG_structure_type,
 };
 
 use crate::debug::Key;
@@ -73,7 +72,10 @@ impl Variables {
         name: &str,
         (offset, size, bytes): (u64, u64, u64),
     ) -> Option<String> {
-        let each = self.debug.size_of(reached.element).filter(|each| *each > 0)?;
+        let each = self
+            .debug
+            .size_of(reached.element)
+            .filter(|each| *each > 0)?;
         let path = self.debug.path(reached.element, offset % each, size);
         if self.debug.language(reached.element.unit) == Language::Fortran {
             return Some(name.to_owned());
@@ -83,10 +85,12 @@ impl Variables {
             self.debug.bare(reached.element),
             Some((_, DW_TAG_structure_type | DW_TAG_class_type))
         );
-        Some(match bytes == each && is_structure && !reached.is_container {
-            true => format!("{name}->{}", path.trim_start_matches('.')),
-            false => format!("{name}[{}]{path}", offset / each),
-        })
+        Some(
+            match bytes == each && is_structure && !reached.is_container {
+                true => format!("{name}->{}", path.trim_start_matches('.')),
+                false => format!("{name}[{}]{path}", offset / each),
+            },
+        )
     }
 }
 
@@ -171,11 +175,13 @@ impl Scope<'_> {
         // What the last dereferenced pointer points to, and its name.
         let mut through: Option<(Option<String>, Key, bool)> = None;
         let mut own_name = Some(name.to_owned());
-        let reach = |through: &Option<(Option<String>, Key, bool)>, fields: &[String], value, end: usize| {
+        let reach = |through: &Option<(Option<String>, Key, bool)>,
+                     fields: &[String],
+                     value,
+                     end: usize| {
             let (name, element, is_container) = through.clone()?;
-            let is_target = assignment.is_some_and(|it| {
-                end + usize::from(it.operator.is_some()) == it.at
-            });
+            let is_target =
+                assignment.is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
             Some(Reached {
                 name,
                 element,
@@ -243,7 +249,8 @@ impl Scope<'_> {
                 let element = debug.type_of(bare)?;
                 through = Some((own_name.take(), element, false));
                 fields.clear();
-                (of, place) = self.member(element, words.get(place + 2)?, place + 3, &mut fields)?;
+                (of, place) =
+                    self.member(element, words.get(place + 2)?, place + 3, &mut fields)?;
             } else if words.get(place) == Some(&Word::Mark('.')) {
                 (of, place) = self.member(bare, words.get(place + 1)?, place + 2, &mut fields)?;
                 own_name = None;
@@ -338,7 +345,8 @@ impl Scope<'_> {
             let is_this = |key: &Key| debug.name(*key).as_deref() == Some("this");
             parameters.into_iter().find(is_this)
         });
-        let object = this.and_then(|this| debug.pointee(debug.behind_reference(debug.type_of(this)?)));
+        let object =
+            this.and_then(|this| debug.pointee(debug.behind_reference(debug.type_of(this)?)));
         let bare = object.and_then(|object| debug.bare(object));
         if let Some(member) = bare.and_then(|(bare, _)| self.member_named(bare, name)) {
             return debug.type_of(member);

@@ -120,7 +120,8 @@ pub(crate) fn words(line: &str) -> Vec<Word<'_>> {
         let length = match first {
             _ if first.is_ascii_digit() => {
                 let is_part = |character: char| is_part(character) || character == '.';
-                rest.find(|character| !is_part(character)).unwrap_or(rest.len())
+                rest.find(|character| !is_part(character))
+                    .unwrap_or(rest.len())
             }
             _ if is_part(first) => rest.find(|it| !is_part(it)).unwrap_or(rest.len()),
             _ => first.len_utf8(),
@@ -186,7 +187,10 @@ mod tests {
     #[test]
     fn comments_and_texts_are_no_code() {
         assert_eq!(without_comments("a = b; // c = d"), "a = b; ");
-        assert_eq!(without_comments("f(\"x\\\"y\", /* z */ 'c');"), "f(      ,   z      );".replace('z', " "));
+        assert_eq!(
+            without_comments("f(\"x\\\"y\", /* z */ 'c');"),
+            "f(      ,   z      );".replace('z', " ")
+        );
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The element or field of a variable at an offset in it, in the words of its language.
-#![allow(non_upper_case_globals, reason = "they are the names of the DWARF standard")]
+#![allow(
+    non_upper_case_globals,
+    reason = "they are the names of the DWARF standard"
+)]
 
 use std::fmt::Write as _;
 
@@ -93,7 +96,9 @@ impl Debug {
             let (_, value) = self.value(key, name)?;
             match value.sdata_value() {
                 Some(value) => Some(value),
-                None => value.udata_value().and_then(|value| i64::try_from(value).ok()),
+                None => value
+                    .udata_value()
+                    .and_then(|value| i64::try_from(value).ok()),
             }
         };
         let dimension = |key: Key| {
@@ -108,7 +113,9 @@ impl Debug {
             Dimension {
                 lower: lower.unwrap_or(least),
                 // A lower bound that the program computes makes no index.
-                count: count.filter(|_| lower.is_some()).and_then(|count| u64::try_from(count).ok()),
+                count: count
+                    .filter(|_| lower.is_some())
+                    .and_then(|count| u64::try_from(count).ok()),
             }
         };
         let keys = self.children(array, &[DW_TAG_subrange_type]);
@@ -252,7 +259,10 @@ impl Debug {
         }
         if self.number(member, DW_AT_bit_size).is_some() {
             let bits = self.number(member, DW_AT_data_bit_offset)?;
-            let size = self.type_of(member).and_then(|kind| self.size_of(kind))?.max(1);
+            let size = self
+                .type_of(member)
+                .and_then(|kind| self.size_of(kind))?
+                .max(1);
             return Some(bits / 8 / size * size);
         }
         match self.value(member, DW_AT_data_member_location) {
@@ -260,7 +270,6 @@ impl Debug {
             None => Some(0),
         }
     }
-
 
     /// The type to which a pointer or reference of this type points.
     pub(crate) fn pointee(&self, of: Key) -> Option<Key> {

@@ -1,11 +1,14 @@
 //! Variables of a load object by their addresses, from its debug information.
-#![allow(non_upper_case_globals, reason = "they are the names of the DWARF standard")]
+#![allow(
+    non_upper_case_globals,
+    reason = "they are the names of the DWARF standard"
+)]
 
 use std::cell::OnceCell;
 
 use findings::Declaration;
 use gimli::{
-    DW_AT_artificial, DW_AT_location, DW_AT_frame_base, DW_TAG_array_type, DW_TAG_class_type,
+    DW_AT_artificial, DW_AT_frame_base, DW_AT_location, DW_TAG_array_type, DW_TAG_class_type,
     DW_TAG_common_block, DW_TAG_formal_parameter, DW_TAG_inlined_subroutine, DW_TAG_lexical_block,
     DW_TAG_member, DW_TAG_module, DW_TAG_namespace, DW_TAG_structure_type, DW_TAG_subprogram,
     DW_TAG_union_type, DW_TAG_variable, Expression, Operation, X86_64,
@@ -104,7 +107,9 @@ impl Variables {
         let mut all = globals.iter().chain(threads).filter(is_it);
         let first = all.next()?;
         let own = std::iter::once(first).chain(all);
-        own.map(|one| one.key).find(|key| key.unit == unit).or(Some(first.key))
+        own.map(|one| one.key)
+            .find(|key| key.unit == unit)
+            .or(Some(first.key))
     }
 
     fn of(&self, all: &[Static], at: u64, size: u64, codes: &[u64]) -> Option<Named> {
@@ -116,7 +121,10 @@ impl Variables {
         let mut held = all.iter().filter(holds);
         let first = held.next()?;
         let is_near = |one: &&Static| units.contains(&one.key.unit);
-        let found = std::iter::once(first).chain(held).find(is_near).unwrap_or(first);
+        let found = std::iter::once(first)
+            .chain(held)
+            .find(is_near)
+            .unwrap_or(first);
         let mut named = self.named(found.key, at - found.begin, size)?;
         named.name.insert_str(0, &found.scope);
         named.declaration.function.clone_from(&found.function);
@@ -155,7 +163,9 @@ impl Variables {
             self.debug.beneath(root, &mut |depth, key, die| {
                 around.retain(|(above, ..)| *above < depth);
                 match die.tag() {
-                    DW_TAG_namespace | DW_TAG_class_type | DW_TAG_structure_type
+                    DW_TAG_namespace
+                    | DW_TAG_class_type
+                    | DW_TAG_structure_type
                     | DW_TAG_union_type => {
                         around.push((depth, false, key));
                         true
@@ -164,10 +174,17 @@ impl Variables {
                         around.push((depth, true, key));
                         true
                     }
-                    DW_TAG_module | DW_TAG_common_block | DW_TAG_lexical_block
+                    DW_TAG_module
+                    | DW_TAG_common_block
+                    | DW_TAG_lexical_block
                     | DW_TAG_inlined_subroutine => true,
                     DW_TAG_variable | DW_TAG_member => {
-                        self.add_static((&mut globals, &mut threads, &mut scopes), key, die, &around);
+                        self.add_static(
+                            (&mut globals, &mut threads, &mut scopes),
+                            key,
+                            die,
+                            &around,
+                        );
                         false
                     }
                     _ => false,
@@ -402,13 +419,16 @@ impl Variables {
             let Some(bytes) = of.and_then(|of| self.debug.size_of(of)) else {
                 continue;
             };
-            let begin = self.locations(variable).into_iter().find_map(|(code, expression)| {
-                let bytes = bytes_of(&expression);
-                values
-                    .iter()
-                    .filter(|(other, _)| code.start < other.end && other.start < code.end)
-                    .find_map(|(_, value)| self.offset_behind(variable.unit, &bytes, value))
-            });
+            let begin = self
+                .locations(variable)
+                .into_iter()
+                .find_map(|(code, expression)| {
+                    let bytes = bytes_of(&expression);
+                    values
+                        .iter()
+                        .filter(|(other, _)| code.start < other.end && other.start < code.end)
+                        .find_map(|(_, value)| self.offset_behind(variable.unit, &bytes, value))
+                });
             if let Some(begin) = begin
                 && offset.wrapping_sub(begin) < bytes
                 && found.replace((variable, offset - begin)).is_some()
@@ -437,14 +457,15 @@ impl Variables {
     /// The function and those that are inlined in it at `svma`, outer ones first.
     pub(crate) fn functions(&self, function: Key, svma: u64) -> Vec<Key> {
         let mut found = vec![function];
-        self.debug.beneath(function, &mut |_, key, die| match die.tag() {
-            DW_TAG_lexical_block => self.debug.holds(key, die, svma),
-            DW_TAG_inlined_subroutine if self.debug.holds(key, die, svma) => {
-                found.push(key);
-                true
-            }
-            _ => false,
-        });
+        self.debug
+            .beneath(function, &mut |_, key, die| match die.tag() {
+                DW_TAG_lexical_block => self.debug.holds(key, die, svma),
+                DW_TAG_inlined_subroutine if self.debug.holds(key, die, svma) => {
+                    found.push(key);
+                    true
+                }
+                _ => false,
+            });
         found
     }
 
@@ -458,7 +479,10 @@ impl Variables {
             match die.tag() {
                 DW_TAG_variable | DW_TAG_formal_parameter => {
                     let holder = holders.last().map_or(function, |(_, holder)| *holder);
-                    let is_named = self.debug.name(key).is_some_and(|name| !name.starts_with('.'));
+                    let is_named = self
+                        .debug
+                        .name(key)
+                        .is_some_and(|name| !name.starts_with('.'));
                     if is_named && self.debug.value(key, DW_AT_artificial).is_none() {
                         found.push((key, holder));
                     }
@@ -475,12 +499,7 @@ impl Variables {
         found
     }
 
-    fn frame_address(
-        &self,
-        symbols: &Symbols,
-        function: Key,
-        registers: Registers,
-    ) -> Option<u64> {
+    fn frame_address(&self, symbols: &Symbols, function: Key, registers: Registers) -> Option<u64> {
         // The registers are those at the first call.
         let call = symbols.first_call(self.debug.begin(function)?)?;
         let call_frames = self.call_frames.as_ref()?;
@@ -531,7 +550,10 @@ fn added(operations: &mut gimli::OperationIter<Reader>, constant: u64) -> Option
 
 fn bytes_of(expression: &Expression<Reader>) -> Vec<u8> {
     use gimli::Reader as _;
-    expression.0.to_slice().map_or_else(|_| Vec::new(), |bytes| bytes.into_owned())
+    expression
+        .0
+        .to_slice()
+        .map_or_else(|_| Vec::new(), |bytes| bytes.into_owned())
 }
 
 /// The operations that compute the value of a variable with this location.

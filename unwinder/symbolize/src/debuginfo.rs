@@ -82,12 +82,7 @@ impl FullDebugInfo {
         let id = unit.dwo_id?;
         let named = self.dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
         let folder = unit.comp_dir.as_ref();
-        let dwarf = split(
-            &self.folder,
-            (&named, folder),
-            &self.dwarf,
-            named_section,
-        )?;
+        let dwarf = split(&self.folder, (&named, folder), &self.dwarf, named_section)?;
         let header = dwarf.units().next().ok()??;
         let own = dwarf.unit(header).ok()?;
         (own.dwo_id == Some(id)).then_some(dwarf)

@@ -30,7 +30,12 @@ impl Symbols {
         let mut decoder = Decoder::with_ip(64, self.bytes(&function), function.start, 0);
         let mut instructions = decoder.iter().take(MOST);
         instructions
-            .find(|it| matches!(it.flow_control(), FlowControl::Call | FlowControl::IndirectCall))
+            .find(|it| {
+                matches!(
+                    it.flow_control(),
+                    FlowControl::Call | FlowControl::IndirectCall
+                )
+            })
             .map(|call| call.ip())
     }
 

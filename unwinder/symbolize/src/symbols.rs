@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::linkage::STUB;
-use unwinder::{BuildId, Cfi};
 use unwinder::elf::{CodeSegments, Elf, ElfError, ElfFile};
 use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
+use unwinder::{BuildId, Cfi};
 
 use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
 use crate::debuginfo::{DebugInfo, FullDebugInfo, Location};
