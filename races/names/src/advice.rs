@@ -4,13 +4,13 @@ use findings::{Access, Frame, Kind, Origin, Race};
 
 use crate::source::{Sources, Word, assignment, is_fortran, words};
 
-/// One sentence, or nothing.
-pub(crate) fn of(race: &Race, sources: &mut Sources) -> Option<String> {
+/// One sentence, or nothing. `all`: every race of the program.
+pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     half_atomic(race)
         .or_else(|| criticals(race))
         .or_else(|| one_lock(race))
         .or_else(|| loop_index(race, sources))
-        .or_else(|| update(race, sources))
+        .or_else(|| update(race, all, sources))
         .or_else(|| nowait(race, sources))
         .or_else(|| taskwait(race))
         .or_else(|| private(race, sources))
@@ -121,7 +121,7 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
 }
 
 /// A line that computes a new value from the old one.
-fn update(race: &Race, sources: &mut Sources) -> Option<String> {
+fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     let [one, other] = &race.accesses;
     let frame = one.stack.first()?;
     if other.stack.first() != Some(frame) || !is_plain(one) || !have_same_constructs(race) {
@@ -133,6 +133,10 @@ fn update(race: &Race, sources: &mut Sources) -> Option<String> {
     let in_loop = is_loop(one, sources);
     let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
     match scalar(race) {
+        // Whoever reads a sum while it grows does not want a reduction.
+        Some(scalar) if in_loop && !is_task && is_used_elsewhere(race, scalar, all, sources) => {
+            None
+        }
         Some(scalar) if in_loop && !is_task => {
             let operator = if operator == '-' { '+' } else { operator };
             Some(format!(
@@ -142,6 +146,21 @@ fn update(race: &Race, sources: &mut Sources) -> Option<String> {
         Some(_) => Some("make the update atomic".to_owned()),
         None => None,
     }
+}
+
+/// Whether the variable of an update also races on another line that names it.
+fn is_used_elsewhere(race: &Race, name: &str, all: &[Race], sources: &mut Sources) -> bool {
+    let own = race.accesses[0].stack.first();
+    let is_same = |other: &&Race| {
+        other.variable.name == race.variable.name && other.variable.origin == race.variable.origin
+    };
+    let accesses = all.iter().filter(is_same).flat_map(|other| &other.accesses);
+    let mut elsewhere = accesses.filter(|access| access.stack.first() != own);
+    // A compiler may move an access to a line that does not name the variable.
+    elsewhere.any(|access| {
+        let line = line_of(access, sources);
+        line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
+    })
 }
 
 /// The operator by which the only statement of a line computes the variable from its old value.
@@ -290,6 +309,14 @@ fn private(race: &Race, sources: &mut Sources) -> Option<String> {
     {
         return None;
     }
+    // Its value may come from before the construct.
+    let mut before = declaration.line + 1..construct.line;
+    if before.any(|line| {
+        let line = sources.line(&construct.file, line);
+        line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
+    }) {
+        return None;
+    }
     let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
     let body = Body::read(&construct.file, construct.line, sources)?;
     let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
@@ -375,5 +402,71 @@ impl Body {
     fn is_used_behind(&self, name: &str) -> bool {
         let own = Word::Name(name);
         self.behind.iter().any(|line| words(line).contains(&own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_statements_that_combine_the_old_value_with_another_one_are_updates() {
+        let of = |line| updated(&words(line), "x");
+        assert_eq!(of("x += a[i];"), Some('+'));
+        assert_eq!(of("x -= 2;"), Some('-'));
+        assert_eq!(of("for (i = 0; i < n; i++) x *= a[i];"), Some('*'));
+        assert_eq!(of("x++;"), Some('+'));
+        assert_eq!(of("--x;"), Some('+'));
+        assert_eq!(of("x = x + f(a - b);"), Some('+'));
+        assert_eq!(of("x = x + a * b;"), Some('+'));
+        for line in [
+            "x = 1;",
+            "x = a + x;",
+            "x = x + a - b;",
+            "x = x - a;",
+            "x = x * a + b;",
+            "x = x + x;",
+            "x += x;",
+            "x /= 2;",
+            "y += x;",
+            "a[x] += 1;",
+            "x += 1; y = x;",
+            "y = x++;",
+            "f(x++, x);",
+            "if (x == 1) y = 2;",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    fn body(text: &str, directive: u32) -> Option<Body> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.c");
+        std::fs::write(&file, text).expect("a file");
+        Body::read(&file.to_string_lossy(), directive, &mut Sources::default())
+    }
+
+    #[test]
+    fn a_variable_is_private_only_if_each_iteration_assigns_it_first() {
+        let around = |within: &str, behind: &str| {
+            let text = format!(
+                "int f(void) {{\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) {{\n{within}\n}}\n{behind}\n}}\n"
+            );
+            let body = body(&text, 2).expect("a body");
+            body.assigns_first("x") && !body.is_used_behind("x")
+        };
+        assert!(around("x = a[i];\nb[i] = x;", "return 0;"));
+        assert!(around("y = 1;\n// x\nx = a[i];\nb[i] = x;", ""));
+        for (within, behind) in [
+            ("x = a[i];", "return x;"),
+            ("x = x + a[i];", ""),
+            ("b[i] = x;\nx = a[i];", ""),
+            ("if (a[i])\nx = a[i];\nb[i] = x;", ""),
+            ("if (a[i]) {\nx = a[i];\n}\nb[i] = x;", ""),
+            ("x += a[i];", ""),
+        ] {
+            assert!(!around(within, behind), "{within} {behind}");
+        }
+        assert!(body("#pragma omp parallel for\nfor (;;)\nx = 1;\n", 1).is_none());
     }
 }

@@ -57,8 +57,13 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
             .cmp(&order(other))
             .then_with(|| place(one).cmp(&place(other)))
     });
-    for race in &mut all {
-        race.advice = advice::of(race, &mut namer.places.sources);
+    let sources = &mut namer.places.sources;
+    let advice: Vec<_> = all
+        .iter()
+        .map(|race| advice::of(race, &all, sources))
+        .collect();
+    for (race, advice) in all.iter_mut().zip(advice) {
+        race.advice = advice;
     }
     all
 }

@@ -572,3 +572,6 @@ fn value_of(expression: &Expression<Reader>) -> Option<Vec<u8>> {
     }
     Some(bytes)
 }
+
+#[cfg(test)]
+mod tests;
