@@ -47,6 +47,8 @@ pub fn tools() -> &'static Tools {
                 "-p",
                 "er-print",
                 "-p",
+                "race-library",
+                "-p",
                 "analyzer-tui",
             ])
             .arg("--target-dir")

@@ -85,7 +85,10 @@ fn check_racy(compiler: &str, threads: u32) {
 fn check_race_free(compiler: &str, threads: u32) {
     let program = build(compiler, "race_free.c");
     let found = races(&program, threads);
-    let certain: Vec<&Value> = found.iter().filter(|race| race["class"] == "race").collect();
+    let certain: Vec<&Value> = found
+        .iter()
+        .filter(|race| race["class"] == "race")
+        .collect();
     assert!(certain.is_empty(), "{compiler}: {certain:#?}");
 }
 

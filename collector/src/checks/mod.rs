@@ -253,6 +253,7 @@ impl Session {
             self.replay.contexts(),
             &mut self.places,
         );
+        let sources = race_names::sources(&races);
         Findings {
             version: findings::VERSION,
             checks: words(checks),
@@ -264,6 +265,7 @@ impl Session {
                 ..Coverage::default()
             },
             races,
+            sources,
             ..Findings::default()
         }
     }

@@ -280,7 +280,14 @@ impl Replay {
             } => {
                 if let Some(thread) = self.threads.get_mut(&slot) {
                     thread.frames.truncate(depth as usize);
-                    thread.frames.push(FramePlace { code, stack, base });
+                    if let Some(above) = thread.frames.last_mut() {
+                        above.calls[0] = code;
+                    }
+                    thread.frames.push(FramePlace {
+                        stack,
+                        base,
+                        ..FramePlace::default()
+                    });
                 }
             }
             Event::Alloc {
@@ -347,14 +354,17 @@ impl Replay {
                 flags,
                 code,
                 context,
+                data,
+                body,
                 ..
             } => {
+                self.note_call(slot, code, (data, body));
                 let kind = if flags & LEAGUE != 0 {
                     ConstructKind::Teams
                 } else {
                     ConstructKind::Parallel
                 };
-                let base = self.construct(slot, current, kind, code, context);
+                let base = self.construct(slot, current, kind, (code, body), context);
                 let parent = self.strands.divide(current);
                 let mut team = Team::new(Some(parent), Some(base));
                 let around = self.teams.get(&around);
@@ -387,7 +397,10 @@ impl Replay {
                 code,
                 context,
                 ..
-            } => self.create(slot, number, task, flags, (code, context)),
+            } => {
+                self.note_call(slot, code, (0, 0));
+                self.create(slot, number, task, flags, (code, context));
+            }
             Event::Depend {
                 task,
                 address,
@@ -546,12 +559,13 @@ impl Replay {
         slot: u32,
         current: StrandId,
         kind: ConstructKind,
-        code: u64,
+        (code, body): (u64, u64),
         context: u32,
     ) -> Rc<Base> {
         Rc::new(Base {
             kind,
             code,
+            body,
             context: self.contexts.of_thread(slot, context),
             outer: self.base_of(current),
         })
@@ -731,14 +745,15 @@ impl Replay {
 
     /// What memory an address of an access is.
     fn place(&self, access: &Access, address: u64) -> Place {
-        if let Some((slot, owner)) = self.stack_owner(address) {
-            return Place::Stack(self.frame_at(slot, owner, address));
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
         }
-        let is_in_tls = |thread: &Thread| (thread.tls.0..thread.tls.1).contains(&address);
-        if self.threads.get(&access.thread).is_some_and(is_in_tls)
-            || self.threads.values().any(is_in_tls)
-        {
-            return Place::ThreadLocal;
+        let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
+        let own = self.threads.get(&access.thread).filter(is_in_tls);
+        if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
+            return Place::ThreadLocal {
+                before_end: thread.tls.1 - address,
+            };
         }
         match self.heap.block(address) {
             Some(block) => Place::Heap(block.clone()),
@@ -746,16 +761,27 @@ impl Replay {
         }
     }
 
+    /// The innermost function of the thread has made a call, with these variables.
+    fn note_call(&mut self, slot: u32, code: u64, (data, body): (u64, u64)) {
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls = [0, code];
+            (frame.data, frame.body) = (data, body);
+        }
+    }
+
     /// The frame of the thread's stack in which an address lies.
-    fn frame_at(&self, slot: u32, _owner: StrandId, address: u64) -> Option<FramePlace> {
+    fn frame_at(&self, slot: u32, address: u64) -> Option<FramePlace> {
         let frames = &self.threads.get(&slot)?.frames;
-        let inner = frames.iter().rposition(|frame| frame.stack <= address);
-        let inner = inner.filter(|at| frames[*at].stack <= address)?;
-        // The function of a frame is known by the call that it makes.
-        let code = frames.get(inner + 1).map_or(0, |next| next.code);
+        let found = frames.iter().position(|frame| frame.stack < address);
+        let above = match found {
+            Some(at) => at.checked_sub(1).and_then(|above| frames.get(above)),
+            None => frames.last(),
+        };
+        let own = found.and_then(|at| frames.get(at)).copied();
         Some(FramePlace {
-            code,
-            ..frames[inner]
+            outer: above.map_or([0; 2], |frame| frame.calls),
+            ..own.unwrap_or_default()
         })
     }
 
@@ -786,7 +812,7 @@ impl Replay {
             return;
         };
         let (region, current, group) = (frame.region, frame.current, frame.siblings.group());
-        let base = self.construct(slot, current, ConstructKind::Task, code, context);
+        let base = self.construct(slot, current, ConstructKind::Task, (code, 0), context);
         let parent = self.strands.divide(current);
         let strand = self.strands.begin(Some(parent), number);
         self.tasks
@@ -933,7 +959,7 @@ impl Replay {
             LOOP | LOOP_STATIC..=LOOP_OTHER => ConstructKind::Loop,
             _ => return,
         };
-        let base = self.construct(slot, task.main, construct, code, context);
+        let base = self.construct(slot, task.main, construct, (code, 0), context);
         if let Some(task) = self.top_mut(slot) {
             task.work = Some((kind, base.clone()));
         }

@@ -51,19 +51,28 @@ pub struct Base {
     pub code: u64,
     /// The calling context of that call, within its own strand.
     pub context: u32,
+    /// The function outlined from the construct; 0 if the runtime does not tell.
+    pub body: u64,
     /// What is around it.
     pub outer: Option<Rc<Base>>,
 }
 
 /// A place in a stack's frame, for the name of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramePlace {
-    /// An address in the function.
-    pub code: u64,
-    /// The stack and frame pointers at that call.
+    /// The return addresses of calls in the function, if they are not in a runtime: of the call that
+    /// made the next frame, and of the last construct; 0 if unknown.
+    pub calls: [u64; 2],
+    /// The stack and frame pointers in the function called first there.
     pub stack: u64,
     /// See `stack`.
     pub base: u64,
+    /// The block of variables that the function has passed to the construct that it forked last, and
+    /// the function that was outlined from that; 0 if the runtime does not tell.
+    pub data: u64,
+    pub body: u64,
+    /// Those of the function whose frame is next above.
+    pub outer: [u64; 2],
 }
 
 /// Whose memory it is.
@@ -72,7 +81,10 @@ pub enum Place {
     /// Of no stack and no known block: a global variable, or unknown.
     Static,
     /// A thread's copy of a threadprivate variable.
-    ThreadLocal,
+    ThreadLocal {
+        /// Bytes from there to the end of the blocks that the thread has had from the start.
+        before_end: u64,
+    },
     /// Of a function's frame, if it is known which one.
     Stack(Option<FramePlace>),
     /// A heap block.
