@@ -14,7 +14,10 @@ use crate::races::Races;
 use crate::site::{Base, ConstructKind, FramePlace, Place, Site, StrandKind};
 use crate::strands::{Certainty, END, Point, StrandId, Strands};
 use crate::sweep::Sweep;
+use crate::synchronisation::Synchronisation;
 use crate::tasks::{Siblings, Tasks};
+
+mod program;
 
 /// `ompt_task_undeferred`.
 const UNDEFERRED: u32 = 0x0800_0000;
@@ -22,6 +25,8 @@ const UNDEFERRED: u32 = 0x0800_0000;
 const TASKWAIT: u32 = 0x10;
 /// `ompt_parallel_league`.
 const LEAGUE: u32 = 0x4000_0000;
+/// `ompt_parallel_invoker_runtime`: the code is not GCC's, which tells no runtime of a single's end.
+const INVOKER_RUNTIME: u32 = 2;
 
 /// `ompt_mutex_t`.
 const ORDERED: u8 = 7;
@@ -62,6 +67,8 @@ struct Team {
     members: Vec<StrandId>,
     /// Strands may run at the same time.
     is_concurrent: bool,
+    /// Its threads tell of the ends of all constructs.
+    tells_ends: bool,
 }
 
 /// A task that a thread is in, with those beneath it suspended.
@@ -120,9 +127,20 @@ pub struct Replay {
     races: Races,
     accesses: u64,
     threads_seen: u64,
+    synchronisation: Option<Box<Synchronisation>>,
 }
 
 impl Replay {
+    /// Looks for deadlocks and misuse, too.
+    pub fn watch(&mut self, synchronisation: Synchronisation) {
+        self.synchronisation = Some(Box::new(synchronisation));
+    }
+
+    /// What is known of deadlocks and misuse, if they are looked for.
+    pub fn synchronisation(&mut self) -> Option<&mut Synchronisation> {
+        self.synchronisation.as_deref_mut()
+    }
+
     /// What comes next in the thread's stream.
     pub fn record(&mut self, slot: u32, record: Record) {
         match record {
@@ -249,6 +267,11 @@ impl Replay {
     }
 
     fn event(&mut self, slot: u32, number: u64, event: Event) {
+        if let Some(mut synchronisation) = self.synchronisation.take() {
+            self.leave_ended_regions(slot);
+            synchronisation.event(self, slot, &event);
+            self.synchronisation = Some(synchronisation);
+        }
         match event {
             Event::ThreadBegin {
                 stack,
@@ -353,6 +376,7 @@ impl Replay {
                 let base = self.construct(slot, current, kind, code, context);
                 let parent = self.strands.divide(current);
                 let mut team = Team::new(Some(parent), Some(base));
+                team.tells_ends = flags & INVOKER_RUNTIME != 0;
                 let around = self.teams.get(&around);
                 team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
                 self.teams.insert(region, team);
@@ -1068,7 +1092,7 @@ impl Replay {
 const EXCLUSIVE_DEPENDENCE: u8 = 128;
 
 /// Kinds of mutexes that can be one object.
-fn family(kind: u8) -> u8 {
+pub(crate) fn family(kind: u8) -> u8 {
     match kind {
         // Lock and nestable lock, and the tests of each.
         1..=4 => 1,
@@ -1095,6 +1119,7 @@ impl Team {
             strands: Vec::new(),
             members: Vec::new(),
             is_concurrent: false,
+            tells_ends: false,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod advice;
 mod places;
+mod synchronisation;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,6 +20,7 @@ use race_checker::site::{Base, ConstructKind, Place, Site, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
+pub use synchronisation::{deadlocks, misuses};
 
 /// Names the races of a program, whose load objects are in `places`.
 pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
