@@ -286,10 +286,13 @@ impl Synchronisation {
         };
         let meeting = Meeting { kind, call };
         let other = team.arrive(task.index, meeting.clone());
-        // A thread that leaves a region early, as by cancellation, is no error of the others'.
+        // A thread that leaves a region early, as by cancellation, is no error of the others'. Two
+        // barriers of one kind may be one construct: a call of it can be compiled as a jump, and then
+        // its place is that of the function around it.
         if let Some(other) = other
             && kind != JOIN
             && other.kind != JOIN
+            && other.kind != kind
             && !self.may_cancel
         {
             self.misuses
@@ -335,6 +338,7 @@ impl Synchronisation {
         };
         let meeting = Meeting { kind, call };
         if let Some(other) = team.work(task.index, &meeting)
+            && (other.kind != kind || other.call.code != meeting.call.code)
             && !self.may_cancel
         {
             self.misuses
@@ -510,8 +514,7 @@ impl Synchronisation {
         })
     }
 
-    /// All deadlocks: the one in which the program hangs, if it is `over` in it, and those that are
-    /// possible.
+    /// All deadlocks: the one in which the program hangs, if there is one, and those that are possible.
     pub fn deadlocks(&self, hang: Option<Deadlock>) -> Vec<Deadlock> {
         let locks = |deadlock: &Deadlock| {
             let mut locks: Vec<Lock> = deadlock

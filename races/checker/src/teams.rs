@@ -32,8 +32,7 @@ impl Sequence {
         }
         let (first, count) = self.met.get_mut(at)?;
         *count += 1;
-        let differs = first.kind != meeting.kind || first.call.code != meeting.call.code;
-        let other = differs.then(|| first.clone());
+        let other = (first != meeting).then(|| first.clone());
         while self.met.front().is_some_and(|(_, count)| *count >= size) {
             self.met.pop_front();
             self.passed += 1;

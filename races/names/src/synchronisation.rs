@@ -4,7 +4,7 @@ use findings::{Deadlock, Edge, Frame, Misuse};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
 use race_checker::misuse::{self, Inside, Kind};
-use race_checker::site::Call;
+use race_checker::site::{Call, ConstructKind};
 use race_checker::synchronisation::{self, Waiter};
 
 use crate::{Namer, Places};
@@ -112,7 +112,14 @@ impl Namer<'_> {
     }
 
     fn lock_name(&mut self, (kind, address): Lock) -> String {
-        self.places.lock(kind, address)
+        let name = self.places.lock(kind, address);
+        // GCC numbers the static variables of functions.
+        match name.rsplit_once('.') {
+            Some((own, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                own.to_owned()
+            }
+            _ => name,
+        }
     }
 
     fn edge(&mut self, waiter: &Waiter) -> Edge {
@@ -235,7 +242,8 @@ impl Namer<'_> {
                 // Compilers make several calls of one construct.
                 let (other, _) = other.as_ref()?;
                 let (one, two) = (place(&stack), place(other));
-                if one.1 == 0 || two.1 == 0 || one == two {
+                let is_known = one.1 != 0 && two.1 != 0;
+                if misuse.kind == Kind::DifferentWork && (!is_known || one == two) {
                     return None;
                 }
                 let what = match misuse.kind {
@@ -260,23 +268,31 @@ impl Namer<'_> {
 }
 
 fn sentence(edge: &Edge, waiter: &Waiter, happened: bool) -> String {
-    let thread = edge.thread;
+    let around = waiter.wanted.base.iter();
+    let is_task = around.clone().any(|base| base.kind == ConstructKind::Task);
+    let thread = match is_task {
+        true => format!("a task of thread {}", edge.thread),
+        false => format!("thread {}", edge.thread),
+    };
     let wanted = at(&edge.wanted);
     let held = match edge.holds.is_empty() {
         true => String::new(),
         false => format!(" holds {} since {} and", edge.holds, at(&edge.held)),
     };
     if !happened {
-        return format!("thread {thread}{held} waits for {} at {wanted}", edge.wants);
+        return format!("{thread}{held} waits for {} at {wanted}", edge.wants);
     }
     let whom = match (waiter.wants, waiter.is_left) {
         (Some(_), true) => "which was never released".to_owned(),
-        (Some(_), false) if waiter.waits_for == [thread] => "which it holds itself".to_owned(),
+        (Some(_), false) if waiter.waits_for == [edge.thread] => "which it holds itself".to_owned(),
         (Some(_), false) => format!("which {} holds", threads(&waiter.waits_for)),
-        (None, _) => format!("to which {} never come", threads(&waiter.waits_for)),
+        (None, _) => {
+            let come = if waiter.waits_for.len() > 1 { "come" } else { "comes" };
+            format!("to which {} never {come}", threads(&waiter.waits_for))
+        }
     };
     match waiter.wants {
-        Some(_) => format!("thread {thread}{held} waits for {} at {wanted}, {whom}", edge.wants),
-        None => format!("thread {thread}{held} waits at the {} at {wanted}, {whom}", edge.wants),
+        Some(_) => format!("{thread}{held} waits for {} at {wanted}, {whom}", edge.wants),
+        None => format!("{thread}{held} waits at the {} at {wanted}, {whom}", edge.wants),
     }
 }

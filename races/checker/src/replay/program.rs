@@ -4,7 +4,7 @@ use super::{EXCLUSIVE_DEPENDENCE, Replay, SINGLE};
 use crate::holders::Owner;
 use crate::locksets::Held;
 use crate::position::{Level, Position};
-use crate::site::Call;
+use crate::site::{Call, StrandKind};
 use crate::synchronisation::{Program, Task};
 
 impl Program for Replay {
@@ -34,7 +34,11 @@ impl Program for Replay {
             code,
             context: self.contexts.of_thread(slot, context),
             base: info.and_then(|info| info.base.clone()),
-            thread: info.map_or(0, |info| info.index),
+            thread: info.map_or(0, |info| match info.kind {
+                // It has no number in a team.
+                StrandKind::Thread => slot,
+                _ => info.index,
+            }),
         }
     }
 
