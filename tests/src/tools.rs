@@ -46,6 +46,8 @@ pub fn tools() -> &'static Tools {
                 "er-print",
                 "-p",
                 "analyzer-tui",
+                "-p",
+                "race-library",
             ])
             .arg("--target-dir")
             .arg(target)

@@ -119,6 +119,8 @@ pub struct Replay {
     threads: HashMap<u32, Thread>,
     teams: HashMap<u64, Team>,
     tasks: Tasks,
+    /// Untied tasks that no thread executes at the moment.
+    untied: HashMap<u64, TaskFrame>,
     sources: Vec<Source>,
     source_numbers: HashMap<Source, u32>,
     /// Where objects were signalled and offered.
@@ -681,6 +683,7 @@ impl Replay {
         }
         if had_tasks {
             self.tasks.retain(|strand| self.infos.contains_key(&strand));
+            self.untied.retain(|task, _| self.tasks.strand(*task).is_some());
         }
         for member in members {
             self.strands.forget_edges(member);
@@ -912,6 +915,7 @@ impl Replay {
                     self.strands.join(waited, current);
                 }
             }
+            _ if self.return_to(slot, from, to) => {}
             _ => {
                 let Some(region) = self.top(slot).map(|task| task.region) else {
                     return;
@@ -925,6 +929,13 @@ impl Replay {
                     .map_or(0, |info| info.index);
                 if let Some(info) = self.infos.get_mut(&strand) {
                     (info.thread, info.index) = (slot, index);
+                }
+                if let Some(mut task) = self.untied.remove(&to) {
+                    task.frame = frame;
+                    if let Some(thread) = self.threads.get_mut(&slot) {
+                        thread.tasks.push(task);
+                    }
+                    return;
                 }
                 let mut task = TaskFrame::new(region, strand, frame);
                 task.task = to;
@@ -943,6 +954,24 @@ impl Replay {
                 }
             }
         }
+    }
+
+    /// If the thread goes back from an untied task, which has not ended, to the one beneath it: keeps
+    /// what is known of the task for the thread that goes on with it.
+    fn return_to(&mut self, slot: u32, from: u64, to: u64) -> bool {
+        let Some(thread) = self.threads.get_mut(&slot) else {
+            return false;
+        };
+        let [.., beneath, top] = thread.tasks.as_slice() else {
+            return false;
+        };
+        let is_return = from != 0
+            && (top.task, beneath.task) == (from, to)
+            && top.region == beneath.region;
+        if is_return && let Some(task) = thread.tasks.pop() {
+            self.untied.insert(from, task);
+        }
+        is_return
     }
 
     fn begin_work(&mut self, slot: u32, number: u64, kind: u8, (code, context): (u64, u32)) {

@@ -509,7 +509,14 @@ impl Thread {
             status,
             frame,
         });
-        match is_end {
+        // An untied task is left for the one beneath it, too.
+        let beneath = self.suspended.checked_sub(1);
+        let beneath = beneath.and_then(|at| self.tasks.get(at));
+        let is_return = from != 0
+            && beneath.is_some_and(|task| {
+                (task.place.task, task.place.region) == (to, self.place.region)
+            });
+        match is_end || is_return {
             true => self.resume(),
             false => {
                 self.suspend();
