@@ -69,7 +69,10 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
 fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
     let cases: [(&str, &[&str]); 23] = [
         ("right", &[]),
-        ("critical-order", &["possible: critical(left), critical(right)"]),
+        (
+            "critical-order",
+            &["possible: critical(left), critical(right)"],
+        ),
         ("critical-order-right", &[]),
         ("lock-order", &["possible: a, b"]),
         ("lock-order-right", &[]),
@@ -94,7 +97,10 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
                 "worksharing inside a critical section",
             ],
         ),
-        ("different-loops", &["threads at different worksharing constructs"]),
+        (
+            "different-loops",
+            &["threads at different worksharing constructs"],
+        ),
         ("different-barriers", &["threads at different barriers"]),
         ("free-release", &["lock released that is not set"]),
     ];
@@ -148,7 +154,10 @@ fn a_deadlock_has_the_places_at_which_its_locks_were_taken() {
         let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
         assert_eq!(edges.len(), 2);
         for (edge, [holds, wants]) in edges.iter().zip([["a", "b"], ["b", "a"]]) {
-            assert_eq!((&edge["holds"], &edge["wants"]), (&holds.into(), &wants.into()));
+            assert_eq!(
+                (&edge["holds"], &edge["wants"]),
+                (&holds.into(), &wants.into())
+            );
             let lines = ["held", "wanted"].map(|side| edge[side][0]["line"].as_u64().unwrap());
             assert_eq!(lines[0] + 1, lines[1], "{edge:#}");
             let functions = |side: &str| {

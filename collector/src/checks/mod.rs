@@ -93,7 +93,8 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
     header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
-    let findings = session.findings(checks);
+    let has_hung = !matches!(ended, Ended::Exited(_));
+    let findings = session.findings(checks, has_hung);
     findings.coverage.losses.iter().for_each(say);
     let directory = writer.directory().to_owned();
     let stored = ::experiment::write_findings(&directory, &findings)
@@ -235,11 +236,8 @@ impl Session {
     fn tell_hang(&mut self) -> bool {
         self.note_hang();
         let hang = self.hang.clone();
-        let named = race_names::deadlocks(
-            hang.as_slice(),
-            self.replay.contexts(),
-            &mut self.places,
-        );
+        let named =
+            race_names::deadlocks(hang.as_slice(), self.replay.contexts(), &mut self.places);
         for deadlock in &named {
             say(format!(
                 "nothing has moved for {} s: {}; end the program with Ctrl-C to keep what was found",
@@ -288,7 +286,9 @@ impl Session {
     }
 
     /// What was found.
-    fn findings(&mut self, checks: Checks) -> Findings {
+    ///
+    /// `has_hung`: the program did not end by itself. One that does may leave threads at a barrier.
+    fn findings(&mut self, checks: Checks, has_hung: bool) -> Findings {
         let mut missing = 0;
         while self.streams.waiting() > 0 {
             missing += self.streams.skip().max(1);
@@ -296,7 +296,12 @@ impl Session {
             self.streams
                 .drain(&mut |slot, record| replay.record(slot, record));
         }
-        self.note_hang();
+        let state = self.replay.synchronisation();
+        if let Some(hang) = state.and_then(|state| state.hang())
+            && (has_hung || hang.is_of_locks())
+        {
+            self.hang = Some(hang);
+        }
         self.replay.finish();
         let mut losses = Vec::new();
         let mut lose = |count: u64, what: &str| {

@@ -81,6 +81,9 @@ mod tests {
         assert_eq!(stuck(&all), [0, 2]);
         // A thread that waits for itself.
         let own = waits(&[(5, &[(5, false)])]);
-        assert_eq!((stuck(&own), cycle(&own, &[5], |_| true)), (vec![5], vec![5]));
+        assert_eq!(
+            (stuck(&own), cycle(&own, &[5], |_| true)),
+            (vec![5], vec![5])
+        );
     }
 }

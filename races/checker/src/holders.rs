@@ -1,5 +1,7 @@
 //! Who holds which lock.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 use race_stream::record::MUTEX_POSIX;
 
@@ -115,8 +117,8 @@ impl Holders {
     }
 
     /// Nobody holds what lies there any more.
-    pub fn forget(&mut self, is_gone: impl Fn(Lock) -> bool) {
-        self.locks.retain(|lock, _| !is_gone(*lock));
+    pub fn forget(&mut self, addresses: Range<u64>) {
+        self.locks.retain(|lock, _| !addresses.contains(&lock.1));
     }
 
     /// Who holds the lock.

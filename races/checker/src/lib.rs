@@ -23,8 +23,8 @@
 //! | [`races`], [`misuse`], [`site`] | what was found |
 
 pub mod contexts;
-pub mod heap;
 pub mod hang;
+pub mod heap;
 pub mod holders;
 pub mod interval;
 pub mod lock_order;

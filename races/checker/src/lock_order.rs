@@ -4,6 +4,9 @@
 //! possible if all of them can be there at one time: their strands have no certain order, and no two of
 //! them hold a common lock, which would let only one of them go so far.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::locksets::Held;
@@ -74,6 +77,8 @@ pub struct LockOrder {
     /// By the lock that is held.
     edges: HashMap<Lock, Vec<Edge>>,
     known: HashSet<Key>,
+    /// Of all locks in edges.
+    addresses: BTreeSet<u64>,
     cycles: Vec<Vec<Edge>>,
     sets: HashSet<Vec<Lock>>,
     /// Cycles by the calls that make them.
@@ -96,6 +101,8 @@ impl LockOrder {
                 self.keep(cycle);
             }
         }
+        self.addresses
+            .extend([edge.holds.lock.1, edge.wants.lock.1]);
         let edges = self.edges.entry(edge.holds.lock).or_default();
         if edges.len() == MOST_EDGES {
             // The newest ones are those of the current intervals.
@@ -159,7 +166,13 @@ impl LockOrder {
     }
 
     /// What lies at these addresses from now on is no lock that was there before.
-    pub fn forget(&mut self, is_gone: impl Fn(Lock) -> bool) {
+    pub fn forget(&mut self, addresses: Range<u64>) {
+        if self.addresses.range(addresses.clone()).next().is_none() {
+            return;
+        }
+        self.addresses
+            .retain(|address| !addresses.contains(address));
+        let is_gone = |lock: Lock| addresses.contains(&lock.1);
         let is_any = |edge: &Edge| is_gone(edge.wants.lock);
         self.edges.retain(|lock, edges| {
             edges.retain(|edge| !is_any(edge));
@@ -167,11 +180,6 @@ impl LockOrder {
         });
         self.known
             .retain(|(locks, ..)| !locks.iter().any(|held| is_gone(held.lock)));
-    }
-
-    /// Whether there are edges.
-    pub fn is_empty(&self) -> bool {
-        self.edges.is_empty()
     }
 
     /// The cycles: one for each set of locks. Each edge wants what the next one holds.
@@ -266,8 +274,7 @@ mod tests {
         let mut order = LockOrder::default();
         let coincide = |one: &Position, other: &Position| one.slot != other.slot;
         order.add(edge(0, &[1], 2), &coincide);
-        order.forget(|lock| lock == (1, 2));
-        assert!(order.is_empty());
+        order.forget(2..3);
         order.add(edge(1, &[2], 1), &coincide);
         assert!(order.cycles().is_empty());
         order.add(edge(0, &[1], 2), &coincide);

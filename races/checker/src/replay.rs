@@ -683,7 +683,8 @@ impl Replay {
         }
         if had_tasks {
             self.tasks.retain(|strand| self.infos.contains_key(&strand));
-            self.untied.retain(|task, _| self.tasks.strand(*task).is_some());
+            self.untied
+                .retain(|task, _| self.tasks.strand(*task).is_some());
         }
         for member in members {
             self.strands.forget_edges(member);
@@ -965,9 +966,8 @@ impl Replay {
         let [.., beneath, top] = thread.tasks.as_slice() else {
             return false;
         };
-        let is_return = from != 0
-            && (top.task, beneath.task) == (from, to)
-            && top.region == beneath.region;
+        let is_return =
+            from != 0 && (top.task, beneath.task) == (from, to) && top.region == beneath.region;
         if is_return && let Some(task) = thread.tasks.pop() {
             self.untied.insert(from, task);
         }

@@ -5,6 +5,7 @@
 //! [`lock_order`](crate::lock_order), [`teams`](crate::teams), [`hang`](crate::hang).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use race_stream::record::{Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
@@ -89,6 +90,14 @@ pub struct Deadlock {
     pub others: u32,
 }
 
+impl Deadlock {
+    /// Nothing but locks is waited for, and their holders are still there.
+    pub fn is_of_locks(&self) -> bool {
+        let mut waiters = self.waiters.iter();
+        waiters.all(|waiter| waiter.wants.is_some() && !waiter.is_left)
+    }
+}
+
 /// The state of all locks and teams.
 #[derive(Debug, Default)]
 pub struct Synchronisation {
@@ -97,6 +106,8 @@ pub struct Synchronisation {
     misuses: Misuses,
     /// Locks of OpenMP that are initialised.
     initialised: HashSet<u64>,
+    /// The runtime tells when a lock is initialised.
+    tells_init: bool,
     teams: HashMap<u64, Team>,
     /// Threads that wait for a lock, by slot.
     waits: BTreeMap<u32, Wait>,
@@ -132,8 +143,7 @@ impl Synchronisation {
                 }
             }
             Event::Alloc { address, bytes, .. } => {
-                let is_gone = |lock: Lock| (address..address + bytes).contains(&lock.1);
-                self.forget(is_gone);
+                self.forget(address..address.saturating_add(bytes));
             }
             Event::Fork { region, .. } => {
                 self.teams.insert(region, Team::default());
@@ -164,11 +174,10 @@ impl Synchronisation {
         }
     }
 
-    fn forget(&mut self, is_gone: impl Fn(Lock) -> bool) {
-        self.holders.forget(&is_gone);
-        if !self.order.is_empty() {
-            self.order.forget(&is_gone);
-        }
+    /// What lies at these addresses from now on is no lock that was there before.
+    fn forget(&mut self, addresses: Range<u64>) {
+        self.holders.forget(addresses.clone());
+        self.order.forget(addresses);
     }
 
     fn task_event(&mut self, program: &dyn Program, slot: u32, task: Task, event: &Event) {
@@ -194,7 +203,13 @@ impl Synchronisation {
             Event::Switch { from, .. } if from != 0 && task.is_explicit => {
                 const COMPLETE: u8 = 1;
                 const CANCEL: u8 = 3;
-                if matches!(event, Event::Switch { status: COMPLETE | CANCEL, .. }) {
+                if matches!(
+                    event,
+                    Event::Switch {
+                        status: COMPLETE | CANCEL,
+                        ..
+                    }
+                ) {
                     self.holders.end(
                         |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
                         |_| (),
@@ -245,10 +260,10 @@ impl Synchronisation {
                     }
                 }
             }
-            Event::LockInit { kind, lock, .. } => {
+            Event::LockInit { lock, .. } => {
+                self.tells_init = true;
                 self.initialised.insert(lock);
-                let lock = held(kind, lock).lock;
-                self.forget(|other| other == lock);
+                self.forget(lock..lock + 1);
             }
             Event::LockDestroy {
                 kind,
@@ -261,15 +276,19 @@ impl Synchronisation {
                 if let [holder, ..] = self.holders.of(lock) {
                     let other = Some(holder.call.clone());
                     let call = program.call(slot, code, context);
-                    self.misuses.add(Kind::DestroyedHeld, Some(lock), call, other);
+                    self.misuses
+                        .add(Kind::DestroyedHeld, Some(lock), call, other);
                 }
-                self.forget(|other| other == lock);
+                self.forget(lock.1..lock.1 + 1);
             }
             _ => {}
         }
     }
 
     fn arrive(&mut self, task: Task, kind: u8, call: Call) {
+        /// `ompt_sync_region_barrier_teams`: the end of a league.
+        const TEAMS: u8 = 10;
+        let kind = if kind == TEAMS { JOIN } else { kind };
         let region = task.owner.region;
         if kind != JOIN {
             if let Some(inside) = self.inside(task) {
@@ -295,8 +314,12 @@ impl Synchronisation {
             && other.kind != kind
             && !self.may_cancel
         {
-            self.misuses
-                .add(Kind::DifferentBarriers, None, meeting.call, Some(other.call));
+            self.misuses.add(
+                Kind::DifferentBarriers,
+                None,
+                meeting.call,
+                Some(other.call),
+            );
         }
     }
 
@@ -355,7 +378,8 @@ impl Synchronisation {
         call: Call,
     ) {
         let wants = held(kind, lock);
-        if wants.lock.0 == LOCK && !self.initialised.contains(&lock) {
+        let is_of_openmp = wants.lock.0 == LOCK;
+        if is_of_openmp && self.tells_init && !self.initialised.contains(&lock) {
             self.misuses
                 .add(Kind::NotInitialised, Some(wants.lock), call.clone(), None);
         }
@@ -426,9 +450,9 @@ impl Synchronisation {
                 let Some(missing) = team.missing(*index) else {
                     continue;
                 };
-                let blockers = missing.iter().filter_map(|(other, never)| {
-                    Some((team.members.get(other)?.slot, *never))
-                });
+                let blockers = missing
+                    .iter()
+                    .filter_map(|(other, never)| Some((team.members.get(other)?.slot, *never)));
                 let in_tasks = team.members.values().filter(|other| {
                     other.slot != member.slot && self.waits.contains_key(&other.slot)
                 });

@@ -106,7 +106,8 @@ impl Team {
                     && is_at_end != (kind == JOIN)
                     && member.at.is_some();
                 let is_missing = member.barriers < waiting.barriers || is_elsewhere;
-                let cannot_come = member.is_over || is_at_end && kind != JOIN
+                let cannot_come = member.is_over
+                    || is_at_end && kind != JOIN
                     || is_at_end && member.barriers < waiting.barriers;
                 is_missing.then_some((*other, cannot_come))
             })

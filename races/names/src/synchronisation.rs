@@ -25,7 +25,12 @@ pub fn deadlocks(
         let is_known = |known: &Deadlock| {
             let same = |one: &Edge, other: &Edge| {
                 (&one.holds, &one.wants, place(&one.held), place(&one.wanted))
-                    == (&other.holds, &other.wants, place(&other.held), place(&other.wanted))
+                    == (
+                        &other.holds,
+                        &other.wants,
+                        place(&other.held),
+                        place(&other.wanted),
+                    )
             };
             known.edges.len() == named.edges.len()
                 && known
@@ -69,7 +74,12 @@ pub fn misuses(found: &[misuse::Misuse], contexts: &Contexts, places: &mut Place
     }
     all.sort_by_key(|misuse| {
         let (file, line) = place(&misuse.stack);
-        (misuse.kind.clone(), file.to_owned(), line, misuse.detail.clone())
+        (
+            misuse.kind.clone(),
+            file.to_owned(),
+            line,
+            misuse.detail.clone(),
+        )
     });
     all
 }
@@ -178,8 +188,14 @@ impl Namer<'_> {
 
     fn misuse(&mut self, misuse: &misuse::Misuse) -> Option<Misuse> {
         let stack = self.stack(&misuse.call);
-        let other = misuse.other.as_ref().map(|call| (self.stack(call), call.thread));
-        let lock = misuse.lock.map(|lock| self.lock_name(lock)).unwrap_or_default();
+        let other = misuse
+            .other
+            .as_ref()
+            .map(|call| (self.stack(call), call.thread));
+        let lock = misuse
+            .lock
+            .map(|lock| self.lock_name(lock))
+            .unwrap_or_default();
         let thread = misuse.call.thread;
         let here = at(&stack);
         let (there, owner) = other
@@ -287,12 +303,22 @@ fn sentence(edge: &Edge, waiter: &Waiter, happened: bool) -> String {
         (Some(_), false) if waiter.waits_for == [edge.thread] => "which it holds itself".to_owned(),
         (Some(_), false) => format!("which {} holds", threads(&waiter.waits_for)),
         (None, _) => {
-            let come = if waiter.waits_for.len() > 1 { "come" } else { "comes" };
+            let come = if waiter.waits_for.len() > 1 {
+                "come"
+            } else {
+                "comes"
+            };
             format!("to which {} never {come}", threads(&waiter.waits_for))
         }
     };
     match waiter.wants {
-        Some(_) => format!("{thread}{held} waits for {} at {wanted}, {whom}", edge.wants),
-        None => format!("{thread}{held} waits at the {} at {wanted}, {whom}", edge.wants),
+        Some(_) => format!(
+            "{thread}{held} waits for {} at {wanted}, {whom}",
+            edge.wants
+        ),
+        None => format!(
+            "{thread}{held} waits at the {} at {wanted}, {whom}",
+            edge.wants
+        ),
     }
 }
