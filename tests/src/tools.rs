@@ -50,6 +50,8 @@ pub fn tools() -> &'static Tools {
                 "race-library",
                 "-p",
                 "analyzer-tui",
+                "-p",
+                "race-library",
             ])
             .arg("--target-dir")
             .arg(target)

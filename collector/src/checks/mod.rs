@@ -10,11 +10,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
 use race_checker::replay::Replay;
 use race_checker::streams::Streams;
+use race_checker::synchronisation::{Deadlock, Synchronisation};
 use race_names::Places;
 use race_stream::consumer::{Consumer, SlotState};
 use race_stream::record::Checks;
@@ -50,6 +52,7 @@ fn other(what: impl ToString) -> RecordError {
 /// # Errors
 /// [`RecordError`] if the program did not run. No experiment is left then.
 pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
+    let limit = limit(request).map_err(other)?;
     experiment::choose(&request.target).map_err(other)?;
     program::check(&request.command[0], checks).map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
@@ -82,11 +85,16 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         replay: Replay::default(),
         places: Places::new(),
         words: Vec::new(),
+        hang: None,
     };
-    let ended = session.run(pid, &mut signals);
+    if checks.has(Checks::DEADLOCK) {
+        session.replay.watch(Synchronisation::new(can_cancel()));
+    }
+    let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
     header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
-    let findings = session.findings(checks);
+    let has_hung = !matches!(ended, Ended::Exited(_));
+    let findings = session.findings(checks, has_hung);
     findings.coverage.losses.iter().for_each(say);
     let directory = writer.directory().to_owned();
     let stored = ::experiment::write_findings(&directory, &findings)
@@ -96,6 +104,24 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         say(error);
     }
     Ok(ended.status())
+}
+
+/// The time after which the program is ended: nothing is gained by letting one go on unchecked.
+fn limit(request: &Request) -> Result<Option<Duration>, String> {
+    match request.control.span {
+        None => Ok(None),
+        Some((Duration::ZERO, limit)) => Ok(limit),
+        Some(_) => Err("-t FROM-TO is not supported with -r: give the time at which to end".into()),
+    }
+}
+
+/// Whether the program may cancel constructs: nothing but its environment can permit that (OpenMP API
+/// Specification 5.2, 21.2.6).
+fn can_cancel() -> bool {
+    std::env::var("OMP_CANCELLATION").is_ok_and(|value| {
+        let value = value.trim();
+        !(value.is_empty() || value == "0" || value.eq_ignore_ascii_case("false"))
+    })
 }
 
 /// A folder in which the library has the names of the runtimes whose place it takes.
@@ -134,22 +160,42 @@ struct Session {
     replay: Replay,
     places: Places,
     words: Vec<u64>,
+    /// The deadlock in which the program hangs, as of the last time that nothing moved.
+    hang: Option<Deadlock>,
 }
+
+/// Time without a record after which a hang is told of.
+const HANG_AFTER: Duration = Duration::from_secs(10);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Rounds without anything to read between two looks at what is mapped.
 const LOOK_EVERY: u32 = 100;
 
 impl Session {
     /// Reads until the program has ended.
-    fn run(&mut self, pid: i32, signals: &mut Signals) -> Ended {
+    fn run(&mut self, pid: i32, signals: &mut Signals, limit: Option<Duration>) -> Ended {
         let mut rounds = 0;
+        let mut moved = Instant::now();
+        let mut is_told = false;
+        let mut end = limit.map(|limit| (moved + limit, libc::SIGTERM));
         let ended = loop {
             let taken = self.round();
+            if let Some((at, signal)) = end
+                && Instant::now() >= at
+            {
+                if signal == libc::SIGTERM {
+                    self.note_hang();
+                }
+                sys::send(pid, signal);
+                end = Some((at + GRACE, libc::SIGKILL)).filter(|_| signal == libc::SIGTERM);
+            }
             if self.consumer.is_leaving() {
                 self.look(pid);
                 self.consumer.let_leave();
             }
             if taken > 0 {
+                moved = Instant::now();
                 // Signals wait no longer than it takes to read a ring.
                 for signal in signals.arrived().for_program {
                     sys::send(pid, signal);
@@ -160,7 +206,13 @@ impl Session {
                 self.look(pid);
             }
             rounds += 1;
+            if !is_told && moved.elapsed() > HANG_AFTER {
+                is_told = self.tell_hang();
+            }
             let arrived = signals.wait_for(1);
+            if arrived.ending {
+                self.note_hang();
+            }
             for signal in arrived.for_program {
                 sys::send(pid, signal);
             }
@@ -172,6 +224,28 @@ impl Session {
         };
         while self.round() > 0 {}
         ended
+    }
+
+    /// Notes the deadlock in which the program is now, for a signal may change that.
+    fn note_hang(&mut self) {
+        let now = self.replay.synchronisation().and_then(|state| state.hang());
+        self.hang = now.or(self.hang.take());
+    }
+
+    /// Says in which deadlock the program hangs. `false` if it is in none.
+    fn tell_hang(&mut self) -> bool {
+        self.note_hang();
+        let hang = self.hang.clone();
+        let named =
+            race_names::deadlocks(hang.as_slice(), self.replay.contexts(), &mut self.places);
+        for deadlock in &named {
+            say(format!(
+                "nothing has moved for {} s: {}; end the program with Ctrl-C to keep what was found",
+                HANG_AFTER.as_secs(),
+                deadlock.detail
+            ));
+        }
+        !named.is_empty()
     }
 
     /// Reads what there is. Returns how many words.
@@ -212,13 +286,21 @@ impl Session {
     }
 
     /// What was found.
-    fn findings(&mut self, checks: Checks) -> Findings {
+    ///
+    /// `has_hung`: the program did not end by itself. One that does may leave threads at a barrier.
+    fn findings(&mut self, checks: Checks, has_hung: bool) -> Findings {
         let mut missing = 0;
         while self.streams.waiting() > 0 {
             missing += self.streams.skip().max(1);
             let replay = &mut self.replay;
             self.streams
                 .drain(&mut |slot, record| replay.record(slot, record));
+        }
+        let state = self.replay.synchronisation();
+        if let Some(hang) = state.and_then(|state| state.hang())
+            && (has_hung || hang.is_of_locks())
+        {
+            self.hang = Some(hang);
         }
         self.replay.finish();
         let mut losses = Vec::new();
@@ -254,6 +336,14 @@ impl Session {
             &mut self.places,
         );
         let sources = race_names::sources(&races);
+        let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
+        if let Some(state) = self.replay.synchronisation() {
+            state.finish();
+            let found = (state.deadlocks(self.hang.take()), state.misuses().to_vec());
+            let contexts = self.replay.contexts();
+            deadlocks = race_names::deadlocks(&found.0, contexts, &mut self.places);
+            misuse = race_names::misuses(&found.1, contexts, &mut self.places);
+        }
         Findings {
             version: findings::VERSION,
             checks: words(checks),
@@ -266,6 +356,8 @@ impl Session {
             },
             races,
             sources,
+            deadlocks,
+            misuse,
             ..Findings::default()
         }
     }

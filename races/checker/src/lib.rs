@@ -16,17 +16,28 @@
 //! | [`interval`] | the accesses between two barriers, compared |
 //! | [`heap`] | heap blocks and recycled memory |
 //! | [`contexts`] | calling contexts of all threads |
-//! | [`races`], [`site`] | what was found |
+//! | [`synchronisation`] | locks, barriers and worksharing: deadlocks and misuse |
+//! | [`lock_order`], [`position`] | cycles in the order of locks; pure |
+//! | [`holders`], [`teams`] | who holds what; who comes to which barrier; pure |
+//! | [`hang`] | which threads wait forever; pure |
+//! | [`races`], [`misuse`], [`site`] | what was found |
 
 pub mod contexts;
+pub mod hang;
 pub mod heap;
+pub mod holders;
 pub mod interval;
+pub mod lock_order;
 pub mod locksets;
 pub mod memory;
+pub mod misuse;
+pub mod position;
 pub mod races;
 pub mod replay;
 pub mod site;
 pub mod strands;
 pub mod streams;
 pub mod sweep;
+pub mod synchronisation;
 pub mod tasks;
+pub mod teams;

@@ -14,7 +14,10 @@ use crate::races::Races;
 use crate::site::{Base, ConstructKind, FramePlace, Place, Site, StrandKind};
 use crate::strands::{Certainty, END, Point, StrandId, Strands};
 use crate::sweep::Sweep;
+use crate::synchronisation::Synchronisation;
 use crate::tasks::{Siblings, Tasks};
+
+mod program;
 
 /// `ompt_task_undeferred`.
 const UNDEFERRED: u32 = 0x0800_0000;
@@ -22,6 +25,8 @@ const UNDEFERRED: u32 = 0x0800_0000;
 const TASKWAIT: u32 = 0x10;
 /// `ompt_parallel_league`.
 const LEAGUE: u32 = 0x4000_0000;
+/// `ompt_parallel_invoker_runtime`: the code is not GCC's, which tells no runtime of a single's end.
+const INVOKER_RUNTIME: u32 = 2;
 
 /// `ompt_mutex_t`.
 const ORDERED: u8 = 7;
@@ -60,6 +65,8 @@ struct Team {
     members: Vec<StrandId>,
     /// Strands may run at the same time.
     is_concurrent: bool,
+    /// Its threads tell of the ends of all constructs.
+    tells_ends: bool,
 }
 
 /// A task that a thread is in, with those beneath it suspended.
@@ -110,6 +117,8 @@ pub struct Replay {
     threads: HashMap<u32, Thread>,
     teams: HashMap<u64, Team>,
     tasks: Tasks,
+    /// Untied tasks that no thread executes at the moment.
+    untied: HashMap<u64, TaskFrame>,
     sources: Vec<Source>,
     source_numbers: HashMap<Source, u32>,
     /// Where objects were signalled and offered.
@@ -118,9 +127,20 @@ pub struct Replay {
     races: Races,
     accesses: u64,
     threads_seen: u64,
+    synchronisation: Option<Box<Synchronisation>>,
 }
 
 impl Replay {
+    /// Looks for deadlocks and misuse, too.
+    pub fn watch(&mut self, synchronisation: Synchronisation) {
+        self.synchronisation = Some(Box::new(synchronisation));
+    }
+
+    /// What is known of deadlocks and misuse, if they are looked for.
+    pub fn synchronisation(&mut self) -> Option<&mut Synchronisation> {
+        self.synchronisation.as_deref_mut()
+    }
+
     /// What comes next in the thread's stream.
     pub fn record(&mut self, slot: u32, record: Record) {
         match record {
@@ -252,6 +272,11 @@ impl Replay {
     }
 
     fn event(&mut self, slot: u32, number: u64, event: Event) {
+        if let Some(mut synchronisation) = self.synchronisation.take() {
+            self.leave_ended_regions(slot);
+            synchronisation.event(self, slot, &event);
+            self.synchronisation = Some(synchronisation);
+        }
         match event {
             Event::ThreadBegin {
                 stack,
@@ -367,6 +392,7 @@ impl Replay {
                 let base = self.construct(slot, current, kind, (code, body), context);
                 let parent = self.strands.divide(current);
                 let mut team = Team::new(Some(parent), Some(base));
+                team.tells_ends = flags & INVOKER_RUNTIME != 0;
                 let around = self.teams.get(&around);
                 team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
                 self.teams.insert(region, team);
@@ -673,6 +699,8 @@ impl Replay {
         }
         if had_tasks {
             self.tasks.retain(|strand| self.infos.contains_key(&strand));
+            self.untied
+                .retain(|task, _| self.tasks.strand(*task).is_some());
         }
         for member in members {
             self.strands.forget_edges(member);
@@ -915,6 +943,7 @@ impl Replay {
                     self.strands.join(waited, current);
                 }
             }
+            _ if self.return_to(slot, from, to) => {}
             _ => {
                 let Some(region) = self.top(slot).map(|task| task.region) else {
                     return;
@@ -928,6 +957,13 @@ impl Replay {
                     .map_or(0, |info| info.index);
                 if let Some(info) = self.infos.get_mut(&strand) {
                     (info.thread, info.index) = (slot, index);
+                }
+                if let Some(mut task) = self.untied.remove(&to) {
+                    task.frame = frame;
+                    if let Some(thread) = self.threads.get_mut(&slot) {
+                        thread.tasks.push(task);
+                    }
+                    return;
                 }
                 let mut task = TaskFrame::new(region, strand, frame);
                 task.task = to;
@@ -946,6 +982,23 @@ impl Replay {
                 }
             }
         }
+    }
+
+    /// If the thread goes back from an untied task, which has not ended, to the one beneath it: keeps
+    /// what is known of the task for the thread that goes on with it.
+    fn return_to(&mut self, slot: u32, from: u64, to: u64) -> bool {
+        let Some(thread) = self.threads.get_mut(&slot) else {
+            return false;
+        };
+        let [.., beneath, top] = thread.tasks.as_slice() else {
+            return false;
+        };
+        let is_return =
+            from != 0 && (top.task, beneath.task) == (from, to) && top.region == beneath.region;
+        if is_return && let Some(task) = thread.tasks.pop() {
+            self.untied.insert(from, task);
+        }
+        is_return
     }
 
     fn begin_work(&mut self, slot: u32, number: u64, kind: u8, (code, context): (u64, u32)) {
@@ -1094,7 +1147,7 @@ impl Replay {
 const EXCLUSIVE_DEPENDENCE: u8 = 128;
 
 /// Kinds of mutexes that can be one object.
-fn family(kind: u8) -> u8 {
+pub(crate) fn family(kind: u8) -> u8 {
     match kind {
         // Lock and nestable lock, and the tests of each.
         1..=4 => 1,
@@ -1121,6 +1174,7 @@ impl Team {
             strands: Vec::new(),
             members: Vec::new(),
             is_concurrent: false,
+            tells_ends: false,
         }
     }
 }

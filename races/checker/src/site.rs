@@ -126,3 +126,16 @@ pub struct Site {
     /// The locks held.
     pub locks: Vec<Held>,
 }
+
+/// A call by which a thread synchronises.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Its return address.
+    pub code: u64,
+    /// Its calling context within the strand.
+    pub context: u32,
+    /// What is around it, innermost first.
+    pub base: Option<Rc<Base>>,
+    /// The number of the thread in its team.
+    pub thread: u32,
+}

@@ -525,8 +525,15 @@ impl Thread {
             status,
             frame,
         });
-        if is_end {
-            self.resume()
+        // An untied task is left for the one beneath it, too.
+        let beneath = self.suspended.checked_sub(1);
+        let beneath = beneath.and_then(|at| self.tasks.get(at));
+        let is_return = from != 0
+            && beneath.is_some_and(|task| {
+                (task.place.task, task.place.region) == (to, self.place.region)
+            });
+        if is_end || is_return {
+            self.resume();
         } else {
             self.suspend();
             self.activate();

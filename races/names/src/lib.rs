@@ -9,6 +9,7 @@ mod debug;
 mod places;
 mod pointers;
 mod source;
+mod synchronisation;
 mod types;
 mod variables;
 
@@ -26,6 +27,7 @@ use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
 use places::{Body, UserFrame};
+pub use synchronisation::{deadlocks, misuses};
 
 /// Names the races of a program, whose load objects are in `places`.
 pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {

@@ -393,6 +393,10 @@ functions! {
         omp_init_lock_ 1 => sync::init;
         omp_init_nest_lock 3 => sync::init;
         omp_init_nest_lock_ 3 => sync::init;
+        omp_init_lock_with_hint 1 => sync::init;
+        omp_init_lock_with_hint_ 1 => sync::init;
+        omp_init_nest_lock_with_hint 3 => sync::init;
+        omp_init_nest_lock_with_hint_ 3 => sync::init;
         omp_destroy_lock 1 => sync::destroy;
         omp_destroy_lock_ 1 => sync::destroy;
         omp_destroy_nest_lock 3 => sync::destroy;

@@ -1,0 +1,84 @@
+//! Calls and constructs that the OpenMP specification forbids.
+
+use hashbrown::HashMap;
+
+use crate::lock_order::Lock;
+use crate::site::Call;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A lock is unset by another task than the one that has set it.
+    ReleasedByOther,
+    /// A lock is unset that nobody has set.
+    ReleasedFree,
+    /// A lock is still set when the task that has set it is over.
+    NeverReleased,
+    /// A task sets a lock, or enters a critical section, that it holds already.
+    TakenTwice,
+    /// A lock is destroyed while it is set.
+    DestroyedHeld,
+    /// A lock is set that was not initialised.
+    NotInitialised,
+    /// A barrier in a critical section, an ordered region, a single or an explicit task.
+    BarrierInside(Inside),
+    /// A worksharing construct in one of them.
+    WorkInside(Inside),
+    /// Threads of a team come to different barriers.
+    DifferentBarriers,
+    /// Threads of a team come to different worksharing constructs.
+    DifferentWork,
+}
+
+/// A region in which no barrier and no worksharing construct may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Inside {
+    Critical,
+    Ordered,
+    Single,
+    Task,
+}
+
+/// One misuse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misuse {
+    pub kind: Kind,
+    /// The lock that it is about.
+    pub lock: Option<Lock>,
+    /// Where.
+    pub call: Call,
+    /// Another place that belongs to it: where the lock was set, the other barrier.
+    pub other: Option<Call>,
+    /// How often.
+    pub count: u64,
+}
+
+/// All misuses: one for each kind and place.
+#[derive(Debug, Default)]
+pub struct Misuses {
+    all: Vec<Misuse>,
+    numbers: HashMap<(Kind, u64, u64), usize>,
+}
+
+impl Misuses {
+    /// Adds an instance.
+    pub fn add(&mut self, kind: Kind, lock: Option<Lock>, call: Call, other: Option<Call>) {
+        let key = (kind, call.code, other.as_ref().map_or(0, |call| call.code));
+        let number = *self.numbers.entry(key).or_insert(self.all.len());
+        match self.all.get_mut(number) {
+            Some(known) => known.count += 1,
+            None => self.all.push(Misuse {
+                kind,
+                lock,
+                call,
+                other,
+                count: 1,
+            }),
+        }
+    }
+
+    /// In the order in which they were found.
+    pub fn all(&self) -> &[Misuse] {
+        &self.all
+    }
+}

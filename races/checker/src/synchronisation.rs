@@ -1,0 +1,597 @@
+//! Deadlocks and misuse, from the events of locks, barriers and worksharing constructs.
+//!
+//! Threads' events come in their order by number, with what the program is then ([`Program`]). Rules
+//! that need no more than a state are in modules of their own: [`holders`](crate::holders),
+//! [`lock_order`](crate::lock_order), [`teams`](crate::teams), [`hang`](crate::hang).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use hashbrown::{HashMap, HashSet};
+use race_stream::record::{Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
+
+use crate::hang::{self, Waits};
+use crate::holders::{Holder, Holders, Owner, Release};
+use crate::lock_order::{Edge, Lock, LockOrder};
+use crate::locksets::Held;
+use crate::misuse::{Inside, Kind, Misuse, Misuses};
+use crate::position::Position;
+use crate::site::Call;
+use crate::teams::{JOIN, Meeting, Team};
+
+/// What the rules ask about the program at an event.
+pub trait Program {
+    /// The task in which the thread is; `None` outside the program's code.
+    fn task(&self, slot: u32) -> Option<Task>;
+    /// The call in that task.
+    fn call(&self, slot: u32, code: u64, context: u32) -> Call;
+    /// The place of that task among all regions.
+    fn position(&self, slot: u32) -> Position;
+    /// Whether two places can be reached at one time.
+    fn may_coincide(&self, one: &Position, other: &Position) -> bool;
+    /// Locks that stand for an order without a lock of the program's.
+    fn exclusions(&self, slot: u32) -> Vec<Held>;
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// As the owner of locks.
+    pub owner: Owner,
+    /// It is an explicit task.
+    pub is_explicit: bool,
+    /// The number of the thread in its team.
+    pub index: u32,
+    /// It is in a single whose end will be told.
+    pub is_in_single: bool,
+}
+
+/// `ompt_mutex_t`.
+const LOCK: u8 = 1;
+const TEST_LOCK: u8 = 2;
+const NEST_LOCK: u8 = 3;
+const TEST_NEST_LOCK: u8 = 4;
+const CRITICAL: u8 = 5;
+const ORDERED: u8 = 7;
+
+/// A thread's wait that has not ended.
+#[derive(Clone, Debug)]
+struct Wait {
+    wants: Held,
+    call: Call,
+    owner: Owner,
+}
+
+/// A thread that waits forever, or may.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// The call by which it waits, with the number of the thread.
+    pub wanted: Call,
+    /// A lock; `None`: a barrier.
+    pub wants: Option<Lock>,
+    /// The barrier's kind.
+    pub barrier: Option<u8>,
+    /// The lock that it holds and another one waits for.
+    pub holds: Option<(Lock, Call)>,
+    /// For which threads it waits, by their numbers in its team.
+    pub waits_for: Vec<u32>,
+    /// Its lock was taken by a task or thread that is over.
+    pub is_left: bool,
+}
+
+/// A deadlock.
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    /// The program hangs in it; else it is possible with other timing.
+    pub happened: bool,
+    /// The threads; in a cycle each waits for the next one.
+    pub waiters: Vec<Waiter>,
+    /// Other threads that wait forever because of them.
+    pub others: u32,
+}
+
+impl Deadlock {
+    /// Nothing but locks is waited for, and their holders are still there.
+    pub fn is_of_locks(&self) -> bool {
+        let mut waiters = self.waiters.iter();
+        waiters.all(|waiter| waiter.wants.is_some() && !waiter.is_left)
+    }
+}
+
+/// The state of all locks and teams.
+#[derive(Debug, Default)]
+pub struct Synchronisation {
+    holders: Holders,
+    order: LockOrder,
+    misuses: Misuses,
+    /// Locks of OpenMP that are initialised.
+    initialised: HashSet<u64>,
+    /// The runtime tells when a lock is initialised.
+    tells_init: bool,
+    teams: HashMap<u64, Team>,
+    /// Threads that wait for a lock, by slot.
+    waits: BTreeMap<u32, Wait>,
+    /// Threads of a team may come to different constructs, for its region can be cancelled.
+    may_cancel: bool,
+}
+
+impl Synchronisation {
+    /// Nothing has happened. `may_cancel`: constructs can be cancelled.
+    pub fn new(may_cancel: bool) -> Synchronisation {
+        Synchronisation {
+            may_cancel,
+            ..Synchronisation::default()
+        }
+    }
+
+    /// The misuse found.
+    pub fn misuses(&self) -> &[Misuse] {
+        self.misuses.all()
+    }
+
+    /// An event, before the program's own state changes by it.
+    pub fn event(&mut self, program: &dyn Program, slot: u32, event: &Event) {
+        self.waits.remove(&slot);
+        match *event {
+            Event::ThreadEnd {} => {
+                let is_its = |lock: Lock, owner: Owner| owner.slot == slot && lock.0 == MUTEX_POSIX;
+                self.holders.end(is_its, |_| ());
+                for team in self.teams.values_mut() {
+                    for member in team.members.values_mut() {
+                        member.is_over |= member.slot == slot;
+                    }
+                }
+            }
+            Event::Alloc { address, bytes, .. } => {
+                self.forget(address..address.saturating_add(bytes));
+            }
+            Event::Fork { region, .. } => {
+                self.teams.insert(region, Team::default());
+            }
+            Event::Join { region } => {
+                self.teams.remove(&region);
+                self.holders.end(
+                    |lock, owner| owner.region == region && lock.0 != MUTEX_POSIX,
+                    |_| (),
+                );
+            }
+            Event::Implicit {
+                region,
+                index,
+                size,
+                ..
+            } => {
+                if let Some(team) = self.teams.get_mut(&region) {
+                    team.size = size;
+                    team.members.entry(index).or_default().slot = slot;
+                }
+            }
+            _ => {
+                if let Some(task) = program.task(slot) {
+                    self.task_event(program, slot, task, event);
+                }
+            }
+        }
+    }
+
+    /// What lies at these addresses from now on is no lock that was there before.
+    fn forget(&mut self, addresses: Range<u64>) {
+        self.holders.forget(addresses.clone());
+        self.order.forget(addresses);
+    }
+
+    fn task_event(&mut self, program: &dyn Program, slot: u32, task: Task, event: &Event) {
+        let owner = task.owner;
+        match *event {
+            Event::Arrive {
+                kind,
+                code,
+                context,
+            } => self.arrive(task, kind, program.call(slot, code, context)),
+            Event::Leave { .. } => {
+                let team = self.teams.get_mut(&owner.region);
+                if let Some(member) = team.and_then(|team| team.members.get_mut(&task.index)) {
+                    member.at = None;
+                }
+            }
+            Event::Work {
+                kind,
+                code,
+                context,
+                ..
+            } => self.work(task, kind, program.call(slot, code, context)),
+            Event::Switch { from, .. } if from != 0 && task.is_explicit => {
+                const COMPLETE: u8 = 1;
+                const CANCEL: u8 = 3;
+                if matches!(
+                    event,
+                    Event::Switch {
+                        status: COMPLETE | CANCEL,
+                        ..
+                    }
+                ) {
+                    self.holders.end(
+                        |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
+                        |_| (),
+                    );
+                }
+            }
+            Event::Want {
+                kind,
+                lock,
+                code,
+                context,
+            } => {
+                let call = program.call(slot, code, context);
+                self.want(program, slot, owner, (kind, lock), call);
+            }
+            Event::Acquired {
+                kind,
+                lock,
+                code,
+                context,
+            } => {
+                let call = program.call(slot, code, context);
+                self.holders.acquire(held(kind, lock), owner, call);
+            }
+            Event::Released {
+                kind,
+                lock,
+                code,
+                context,
+            } => {
+                let lock = held(kind, lock).lock;
+                let released = self.holders.release(lock, owner);
+                if lock.0 != LOCK {
+                    return;
+                }
+                let call = || program.call(slot, code, context);
+                match released {
+                    Release::Owned => {}
+                    Release::Other(holder) => self.misuses.add(
+                        Kind::ReleasedByOther,
+                        Some(lock),
+                        call(),
+                        Some(holder.call),
+                    ),
+                    Release::Free => {
+                        self.misuses
+                            .add(Kind::ReleasedFree, Some(lock), call(), None);
+                    }
+                }
+            }
+            Event::LockInit { lock, .. } => {
+                self.tells_init = true;
+                self.initialised.insert(lock);
+                self.forget(lock..lock + 1);
+            }
+            Event::LockDestroy {
+                kind,
+                lock,
+                code,
+                context,
+            } => {
+                self.initialised.remove(&lock);
+                let lock = held(kind, lock).lock;
+                if let [holder, ..] = self.holders.of(lock) {
+                    let other = Some(holder.call.clone());
+                    let call = program.call(slot, code, context);
+                    self.misuses
+                        .add(Kind::DestroyedHeld, Some(lock), call, other);
+                }
+                self.forget(lock.1..lock.1 + 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn arrive(&mut self, task: Task, kind: u8, call: Call) {
+        /// `ompt_sync_region_barrier_teams`: the end of a league.
+        const TEAMS: u8 = 10;
+        let kind = if kind == TEAMS { JOIN } else { kind };
+        let region = task.owner.region;
+        if kind != JOIN {
+            if let Some(inside) = self.inside(task) {
+                let around = inside.1.map(|holder| holder.call.clone());
+                self.misuses
+                    .add(Kind::BarrierInside(inside.0), None, call.clone(), around);
+            }
+            if task.is_explicit {
+                return;
+            }
+        }
+        let Some(team) = self.teams.get_mut(&region).filter(|team| team.size > 1) else {
+            return;
+        };
+        let meeting = Meeting { kind, call };
+        let other = team.arrive(task.index, meeting.clone());
+        // A thread that leaves a region early, as by cancellation, is no error of the others'. Two
+        // barriers of one kind may be one construct: a call of it can be compiled as a jump, and then
+        // its place is that of the function around it.
+        if let Some(other) = other
+            && kind != JOIN
+            && other.kind != JOIN
+            && other.kind != kind
+            && !self.may_cancel
+        {
+            self.misuses.add(
+                Kind::DifferentBarriers,
+                None,
+                meeting.call,
+                Some(other.call),
+            );
+        }
+    }
+
+    /// In what the task is that permits no barrier.
+    fn inside(&self, task: Task) -> Option<(Inside, Option<&Holder>)> {
+        let held = self.holders.held(task.owner);
+        let around = held
+            .into_iter()
+            .find(|(held, _)| matches!(held.lock.0, CRITICAL | ORDERED));
+        match around {
+            Some((held, holder)) if held.lock.0 == CRITICAL => {
+                Some((Inside::Critical, Some(holder)))
+            }
+            Some((_, holder)) => Some((Inside::Ordered, Some(holder))),
+            None if task.is_explicit => Some((Inside::Task, None)),
+            None => task.is_in_single.then_some((Inside::Single, None)),
+        }
+    }
+
+    fn work(&mut self, task: Task, kind: u8, call: Call) {
+        const SINGLE: u8 = 3;
+        const SINGLE_OTHER: u8 = 4;
+        const LOOPS_AND_SECTIONS: [u8; 6] = [1, 2, 10, 11, 12, 13];
+        let kind = match kind {
+            SINGLE_OTHER => SINGLE,
+            SINGLE => SINGLE,
+            kind if LOOPS_AND_SECTIONS.contains(&kind) => kind,
+            _ => return,
+        };
+        if let Some(inside) = self.inside(task) {
+            let around = inside.1.map(|holder| holder.call.clone());
+            self.misuses
+                .add(Kind::WorkInside(inside.0), None, call, around);
+            return;
+        }
+        let team = self.teams.get_mut(&task.owner.region);
+        let Some(team) = team.filter(|team| team.size > 1 && !task.is_explicit) else {
+            return;
+        };
+        let meeting = Meeting { kind, call };
+        if let Some(other) = team.work(task.index, &meeting)
+            && (other.kind != kind || other.call.code != meeting.call.code)
+            && !self.may_cancel
+        {
+            self.misuses
+                .add(Kind::DifferentWork, None, meeting.call, Some(other.call));
+        }
+    }
+
+    fn want(
+        &mut self,
+        program: &dyn Program,
+        slot: u32,
+        owner: Owner,
+        (kind, lock): (u8, u64),
+        call: Call,
+    ) {
+        let wants = held(kind, lock);
+        let is_of_openmp = wants.lock.0 == LOCK;
+        if is_of_openmp && self.tells_init && !self.initialised.contains(&lock) {
+            self.misuses
+                .add(Kind::NotInitialised, Some(wants.lock), call.clone(), None);
+        }
+        // A test does not wait.
+        if matches!(kind, TEST_LOCK | TEST_NEST_LOCK) {
+            return;
+        }
+        let own = self.holders.own(wants.lock, owner);
+        if own.is_some() && kind == NEST_LOCK {
+            return;
+        }
+        if let Some(own) = own
+            && matches!(kind, LOCK | CRITICAL)
+        {
+            let other = Some(own.call.clone());
+            self.misuses
+                .add(Kind::TakenTwice, Some(wants.lock), call.clone(), other);
+        }
+        let is_own = own.is_some();
+        self.waits.insert(
+            slot,
+            Wait {
+                wants,
+                call: call.clone(),
+                owner,
+            },
+        );
+        let others = self.holders.held(owner);
+        if is_own || others.is_empty() {
+            return;
+        }
+        let mut locks: Vec<Held> = others.iter().map(|(held, _)| *held).collect();
+        locks.extend(program.exclusions(slot));
+        let position = program.position(slot);
+        let edges: Vec<Edge> = others
+            .iter()
+            .map(|(holds, holder)| Edge {
+                holds: *holds,
+                held: holder.call.clone(),
+                wants,
+                wanted: call.clone(),
+                locks: locks.clone(),
+                position: position.clone(),
+            })
+            .collect();
+        for edge in edges {
+            self.order
+                .add(edge, &|one, other| program.may_coincide(one, other));
+        }
+    }
+
+    /// Who waits for whom, now.
+    fn waits(&self) -> Waits {
+        let mut waits = Waits::new();
+        for (slot, wait) in &self.waits {
+            let holders = self.holders.of(wait.wants.lock).iter();
+            let blockers = holders
+                .filter(|holder| !(holder.is_shared && wait.wants.is_shared))
+                .map(|holder| (holder.owner.slot, holder.is_over));
+            waits.insert(*slot, blockers.collect());
+        }
+        for team in self.teams.values() {
+            for (index, member) in &team.members {
+                // A thread executes tasks while it waits at a barrier.
+                if member.is_over || waits.contains_key(&member.slot) {
+                    continue;
+                }
+                let Some(missing) = team.missing(*index) else {
+                    continue;
+                };
+                let blockers = missing
+                    .iter()
+                    .filter_map(|(other, never)| Some((team.members.get(other)?.slot, *never)));
+                let in_tasks = team.members.values().filter(|other| {
+                    other.slot != member.slot && self.waits.contains_key(&other.slot)
+                });
+                let in_tasks = in_tasks.map(|other| (other.slot, false));
+                waits.insert(member.slot, blockers.chain(in_tasks).collect());
+            }
+        }
+        waits
+    }
+
+    /// The threads that wait forever, now: nothing that is still to come lets them go on.
+    pub fn hang(&self) -> Option<Deadlock> {
+        let waits = self.waits();
+        let stuck = hang::stuck(&waits);
+        if stuck.is_empty() {
+            return None;
+        }
+        let cycle = hang::cycle(&waits, &stuck, |slot| self.waits.contains_key(&slot));
+        let told = if cycle.is_empty() { &stuck } else { &cycle };
+        let waiters: Vec<Waiter> = told
+            .iter()
+            .filter_map(|slot| self.waiter(*slot, &waits, told))
+            .collect();
+        Some(Deadlock {
+            happened: true,
+            others: (stuck.len() - told.len()) as u32,
+            waiters,
+        })
+    }
+
+    fn index(&self, slot: u32) -> Option<u32> {
+        if let Some(wait) = self.waits.get(&slot) {
+            return Some(wait.call.thread);
+        }
+        let mut members = self.teams.values().flat_map(|team| &team.members);
+        let found = members.find(|(_, member)| member.slot == slot && member.at.is_some());
+        found.map(|(index, _)| *index)
+    }
+
+    fn waiter(&self, slot: u32, waits: &Waits, told: &[u32]) -> Option<Waiter> {
+        // What another one of them waits for.
+        let holds = told
+            .iter()
+            .filter_map(|other| self.waits.get(other))
+            .find_map(|wait| {
+                let lock = wait.wants.lock;
+                let holder = self
+                    .holders
+                    .of(lock)
+                    .iter()
+                    .find(|holder| holder.owner.slot == slot && !holder.is_over)?;
+                Some((lock, holder.call.clone()))
+            });
+        let mut waits_for: Vec<u32> = waits[&slot]
+            .iter()
+            .filter(|(other, never)| *never || told.contains(other))
+            .filter_map(|(other, _)| self.index(*other))
+            .collect();
+        waits_for.sort_unstable();
+        waits_for.dedup();
+        if let Some(wait) = self.waits.get(&slot) {
+            let holders = self.holders.of(wait.wants.lock);
+            return Some(Waiter {
+                wanted: wait.call.clone(),
+                wants: Some(wait.wants.lock),
+                barrier: None,
+                holds,
+                waits_for,
+                is_left: holders.iter().any(|holder| holder.is_over),
+            });
+        }
+        let members = self.teams.values().flat_map(|team| team.members.values());
+        let at = members
+            .filter(|member| member.slot == slot)
+            .find_map(|member| member.at.clone())?;
+        Some(Waiter {
+            wanted: at.call,
+            wants: None,
+            barrier: Some(at.kind),
+            holds,
+            waits_for,
+            is_left: false,
+        })
+    }
+
+    /// All deadlocks: the one in which the program hangs, if there is one, and those that are possible.
+    pub fn deadlocks(&self, hang: Option<Deadlock>) -> Vec<Deadlock> {
+        let locks = |deadlock: &Deadlock| {
+            let mut locks: Vec<Lock> = deadlock
+                .waiters
+                .iter()
+                .filter_map(|waiter| waiter.wants)
+                .collect();
+            locks.sort_unstable();
+            locks
+        };
+        let happened = hang.as_ref().map(locks);
+        let possible = self.order.cycles().iter().map(|cycle| Deadlock {
+            happened: false,
+            others: 0,
+            waiters: (0..cycle.len())
+                .map(|at| {
+                    let (edge, next) = (&cycle[at], &cycle[(at + 1) % cycle.len()]);
+                    Waiter {
+                        wanted: edge.wanted.clone(),
+                        wants: Some(edge.wants.lock),
+                        barrier: None,
+                        holds: Some((edge.holds.lock, edge.held.clone())),
+                        waits_for: vec![next.wanted.thread],
+                        is_left: false,
+                    }
+                })
+                .collect(),
+        });
+        let possible = possible.filter(|cycle| happened.as_ref() != Some(&locks(cycle)));
+        let possible: Vec<Deadlock> = possible.collect();
+        hang.into_iter().chain(possible).collect()
+    }
+
+    /// The program has ended: what is still held by tasks that are over is never released.
+    pub fn finish(&mut self) {
+        let left: Vec<(Lock, Call)> = self
+            .holders
+            .never_released()
+            .into_iter()
+            .filter(|(lock, _)| lock.0 == LOCK)
+            .map(|(lock, holder)| (lock, holder.call.clone()))
+            .collect();
+        for (lock, call) in left {
+            self.misuses
+                .add(Kind::NeverReleased, Some(lock), call, None);
+        }
+    }
+}
+
+/// A mutex of this kind, as a strand holds it.
+fn held(kind: u8, lock: u64) -> Held {
+    Held {
+        lock: (crate::replay::family(kind), lock),
+        is_shared: kind == MUTEX_POSIX_SHARED,
+    }
+}

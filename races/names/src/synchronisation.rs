@@ -1,0 +1,328 @@
+//! Deadlocks and misuse in the program's own words.
+
+use findings::{Deadlock, Edge, Frame, Misuse};
+use race_checker::contexts::Contexts;
+use race_checker::lock_order::Lock;
+use race_checker::misuse::{self, Inside, Kind};
+use race_checker::site::{Call, ConstructKind};
+use race_checker::synchronisation::{self, Waiter};
+
+use crate::{Namer, Places};
+
+/// `ompt_sync_region_barrier_implicit_parallel`.
+const JOIN: u8 = 9;
+
+/// Names the deadlocks of a program: those that happened first, then by place.
+pub fn deadlocks(
+    found: &[synchronisation::Deadlock],
+    contexts: &Contexts,
+    places: &mut Places,
+) -> Vec<Deadlock> {
+    let mut namer = Namer { contexts, places };
+    let mut all: Vec<Deadlock> = Vec::new();
+    for deadlock in found {
+        let named = namer.deadlock(deadlock);
+        let is_known = |known: &Deadlock| {
+            let same = |one: &Edge, other: &Edge| {
+                (&one.holds, &one.wants, place(&one.held), place(&one.wanted))
+                    == (
+                        &other.holds,
+                        &other.wants,
+                        place(&other.held),
+                        place(&other.wanted),
+                    )
+            };
+            known.edges.len() == named.edges.len()
+                && known
+                    .edges
+                    .iter()
+                    .zip(&named.edges)
+                    .all(|(one, other)| same(one, other))
+        };
+        if !all.iter().any(is_known) {
+            all.push(named);
+        }
+    }
+    all.sort_by_key(|deadlock| {
+        let edges = deadlock.edges.iter();
+        let places: Vec<(String, String, u32)> = edges
+            .map(|edge| {
+                let (file, line) = place(&edge.wanted);
+                (edge.wants.clone(), file.to_owned(), line)
+            })
+            .collect();
+        (!deadlock.happened, places)
+    });
+    all
+}
+
+/// Names the misuse of a program, by kind and place. What only differs in its machine code is one.
+pub fn misuses(found: &[misuse::Misuse], contexts: &Contexts, places: &mut Places) -> Vec<Misuse> {
+    let mut namer = Namer { contexts, places };
+    let mut all: Vec<Misuse> = Vec::new();
+    for misuse in found {
+        let Some(named) = namer.misuse(misuse) else {
+            continue;
+        };
+        let known = all.iter_mut().find(|known| {
+            known.detail == named.detail && place(&known.stack) == place(&named.stack)
+        });
+        match known {
+            Some(known) => known.count += named.count,
+            None => all.push(named),
+        }
+    }
+    all.sort_by_key(|misuse| {
+        let (file, line) = place(&misuse.stack);
+        (
+            misuse.kind.clone(),
+            file.to_owned(),
+            line,
+            misuse.detail.clone(),
+        )
+    });
+    all
+}
+
+fn place(stack: &[Frame]) -> (&str, u32) {
+    let first = stack.first();
+    first.map_or(("", 0), |frame| (frame.file.as_str(), frame.line))
+}
+
+/// `f.c:12`, or the function where no line is known.
+fn at(stack: &[Frame]) -> String {
+    match stack.first() {
+        Some(frame) if frame.line != 0 => {
+            let name = frame.file.rsplit('/').next().unwrap_or(&frame.file);
+            format!("{name}:{}", frame.line)
+        }
+        Some(frame) => frame.function.clone(),
+        None => "an unknown place".to_owned(),
+    }
+}
+
+/// Numbers as words: `thread 1`, `threads 1, 2 and 3`.
+fn threads(numbers: &[u32]) -> String {
+    match numbers {
+        [] => "a thread".to_owned(),
+        [one] => format!("thread {one}"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(u32::to_string).collect();
+            format!("threads {} and {last}", first.join(", "))
+        }
+    }
+}
+
+impl Namer<'_> {
+    /// The user's frames of a call, innermost first.
+    fn stack(&mut self, call: &Call) -> Vec<Frame> {
+        let codes = self.contexts.codes(call.context);
+        let own: Vec<u64> = std::iter::once(call.code).chain(codes).collect();
+        self.user_stack(&own, call.base.as_ref())
+    }
+
+    fn lock_name(&mut self, (kind, address): Lock) -> String {
+        let name = self.places.lock(kind, address);
+        // GCC numbers the static variables of functions.
+        match name.rsplit_once('.') {
+            Some((own, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                own.to_owned()
+            }
+            _ => name,
+        }
+    }
+
+    fn edge(&mut self, waiter: &Waiter) -> Edge {
+        let wanted = self.stack(&waiter.wanted);
+        let (holds, held) = match &waiter.holds {
+            Some((lock, call)) => (self.lock_name(*lock), self.stack(call)),
+            None => (String::new(), Vec::new()),
+        };
+        Edge {
+            thread: waiter.wanted.thread,
+            holds,
+            held,
+            wants: match (waiter.wants, waiter.barrier) {
+                (Some(lock), _) => self.lock_name(lock),
+                (None, Some(JOIN)) => "end of parallel".to_owned(),
+                _ => "barrier".to_owned(),
+            },
+            wanted,
+        }
+    }
+
+    fn deadlock(&mut self, deadlock: &synchronisation::Deadlock) -> Deadlock {
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut sentences: Vec<String> = Vec::new();
+        let mut waiters: Vec<&Waiter> = deadlock.waiters.iter().collect();
+        // A cycle has no first edge.
+        let first = (0..waiters.len()).min_by_key(|at| waiters[*at].wanted.thread);
+        waiters.rotate_left(first.unwrap_or(0));
+        for waiter in waiters {
+            let edge = self.edge(waiter);
+            let is_alike = |known: &&mut Edge| {
+                (&known.holds, &known.wants) == (&edge.holds, &edge.wants)
+                    && (&known.held, &known.wanted) == (&edge.held, &edge.wanted)
+            };
+            if deadlock.happened && edges.iter_mut().find(is_alike).is_some() {
+                continue;
+            }
+            sentences.push(sentence(&edge, waiter, deadlock.happened));
+            edges.push(edge);
+        }
+        let others = match deadlock.others {
+            0 => String::new(),
+            1 => "; 1 other thread waits for them".to_owned(),
+            count => format!("; {count} other threads wait for them"),
+        };
+        let begin = if deadlock.happened {
+            "the program hung: "
+        } else {
+            "with other timing these wait for each other forever: "
+        };
+        Deadlock {
+            happened: deadlock.happened,
+            edges,
+            detail: format!("{begin}{}{others}", sentences.join("; ")),
+        }
+    }
+
+    fn misuse(&mut self, misuse: &misuse::Misuse) -> Option<Misuse> {
+        let stack = self.stack(&misuse.call);
+        let other = misuse
+            .other
+            .as_ref()
+            .map(|call| (self.stack(call), call.thread));
+        let lock = misuse
+            .lock
+            .map(|lock| self.lock_name(lock))
+            .unwrap_or_default();
+        let thread = misuse.call.thread;
+        let here = at(&stack);
+        let (there, owner) = other
+            .as_ref()
+            .map_or((String::new(), 0), |(stack, thread)| (at(stack), *thread));
+        let inside = |inside: Inside| match inside {
+            Inside::Critical => "a critical section",
+            Inside::Ordered => "an ordered region",
+            Inside::Single => "a single",
+            Inside::Task => "an explicit task",
+        };
+        let entered = if there.is_empty() {
+            String::new()
+        } else {
+            format!(" that was entered at {there}")
+        };
+        let (kind, detail) = match misuse.kind {
+            Kind::ReleasedByOther => (
+                "lock released by another task".to_owned(),
+                format!(
+                    "thread {thread} unsets {lock}, which a task of thread {owner} has set at {there}"
+                ),
+            ),
+            Kind::ReleasedFree => (
+                "lock released that is not set".to_owned(),
+                format!("thread {thread} unsets {lock}, which nobody has set"),
+            ),
+            Kind::NeverReleased => (
+                "lock never released".to_owned(),
+                format!(
+                    "thread {thread} sets {lock} at {here} in a task that ends without unsetting it"
+                ),
+            ),
+            Kind::TakenTwice => (
+                "lock taken twice".to_owned(),
+                format!("thread {thread} waits for {lock}, which its task holds since {there}"),
+            ),
+            Kind::DestroyedHeld => (
+                "lock destroyed while set".to_owned(),
+                format!("{lock} is destroyed, which thread {owner} has set at {there}"),
+            ),
+            Kind::NotInitialised => (
+                "lock not initialised".to_owned(),
+                format!("thread {thread} uses {lock}, which no call has initialised"),
+            ),
+            Kind::BarrierInside(what) => (
+                format!("barrier inside {}", inside(what)),
+                format!(
+                    "thread {thread} comes to a barrier in {}{entered}",
+                    inside(what)
+                ),
+            ),
+            Kind::WorkInside(what) => (
+                format!("worksharing inside {}", inside(what)),
+                format!(
+                    "thread {thread} comes to a worksharing construct in {}{entered}",
+                    inside(what)
+                ),
+            ),
+            Kind::DifferentBarriers | Kind::DifferentWork => {
+                // Compilers make several calls of one construct.
+                let (other, _) = other.as_ref()?;
+                let (one, two) = (place(&stack), place(other));
+                let is_known = one.1 != 0 && two.1 != 0;
+                if misuse.kind == Kind::DifferentWork && (!is_known || one == two) {
+                    return None;
+                }
+                let what = match misuse.kind {
+                    Kind::DifferentBarriers => "barriers",
+                    _ => "worksharing constructs",
+                };
+                (
+                    format!("threads at different {what}"),
+                    format!(
+                        "thread {thread} comes to the one at {here}, thread {owner} of its team to the one at {there}"
+                    ),
+                )
+            }
+        };
+        Some(Misuse {
+            kind,
+            detail,
+            stack,
+            count: misuse.count,
+        })
+    }
+}
+
+fn sentence(edge: &Edge, waiter: &Waiter, happened: bool) -> String {
+    let around = waiter.wanted.base.iter();
+    let is_task = around.clone().any(|base| base.kind == ConstructKind::Task);
+    let thread = if is_task {
+        format!("a task of thread {}", edge.thread)
+    } else {
+        format!("thread {}", edge.thread)
+    };
+    let wanted = at(&edge.wanted);
+    let held = if edge.holds.is_empty() {
+        String::new()
+    } else {
+        format!(" holds {} since {} and", edge.holds, at(&edge.held))
+    };
+    if !happened {
+        return format!("{thread}{held} waits for {} at {wanted}", edge.wants);
+    }
+    let whom = match (waiter.wants, waiter.is_left) {
+        (Some(_), true) => "which was never released".to_owned(),
+        (Some(_), false) if waiter.waits_for == [edge.thread] => "which it holds itself".to_owned(),
+        (Some(_), false) => format!("which {} holds", threads(&waiter.waits_for)),
+        (None, _) => {
+            let come = if waiter.waits_for.len() > 1 {
+                "come"
+            } else {
+                "comes"
+            };
+            format!("to which {} never {come}", threads(&waiter.waits_for))
+        }
+    };
+    match waiter.wants {
+        Some(_) => format!(
+            "{thread}{held} waits for {} at {wanted}, {whom}",
+            edge.wants
+        ),
+        None => format!(
+            "{thread}{held} waits at the {} at {wanted}, {whom}",
+            edge.wants
+        ),
+    }
+}

@@ -1,0 +1,190 @@
+//! `collect -r deadlock`: programs that are not instrumented, with errors planted and without.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use end_to_end::{compiler, finish, folder, tools};
+use fixtures::Family;
+use serde_json::Value;
+
+const FAMILIES: [Family; 2] = [Family::Clang, Family::Gcc];
+
+/// The program, built by this compiler.
+fn program(family: Family) -> PathBuf {
+    let compiler = compiler(family);
+    let program = folder().join(format!(
+        "deadlocks-{}-{:?}",
+        compiler.name,
+        std::thread::current().id()
+    ));
+    let mut command = Command::new(&compiler.path);
+    command.args(["-O2", "-g", "-fopenmp"]);
+    if let Some(folder) = &compiler.omp_header {
+        command.arg("-idirafter").arg(folder);
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let status = command.arg(source).arg("-o").arg(&program).status();
+    assert!(status.unwrap().success());
+    program
+}
+
+/// What is found in a case: deadlocks with their locks, and kinds of misuse, as words.
+fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) {
+    let experiment = program.with_extension(format!("{case}.er"));
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "deadlock", "-t", &seconds.to_string(), "-O"]);
+    command.arg(&experiment).arg(program).arg(case);
+    command.env("OMP_WAIT_POLICY", "passive");
+    let outcome = finish(command);
+    let text = std::fs::read_to_string(experiment.join("findings.json"));
+    let text = text.unwrap_or_else(|error| panic!("{case}: {error}: {outcome:?}"));
+    let findings: Value = serde_json::from_str(&text).unwrap();
+    let list = |name: &str| findings[name].as_array().unwrap().clone();
+    let mut words: Vec<String> = list("deadlocks")
+        .iter()
+        .map(|deadlock| {
+            let edges = deadlock["edges"].as_array().unwrap();
+            let mut wants: Vec<&str> = edges
+                .iter()
+                .map(|edge| edge["wants"].as_str().unwrap())
+                .collect();
+            wants.sort_unstable();
+            let happened = deadlock["happened"].as_bool().unwrap();
+            let word = if happened { "happened" } else { "possible" };
+            format!("{word}: {}", wants.join(", "))
+        })
+        .collect();
+    words.extend(
+        list("misuse")
+            .iter()
+            .map(|misuse| misuse["kind"].as_str().unwrap().to_owned()),
+    );
+    std::fs::remove_dir_all(&experiment).unwrap();
+    (words, outcome.status, findings)
+}
+
+/// Runs that end by themselves.
+#[test]
+fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
+    let cases: [(&str, &[&str]); 23] = [
+        ("right", &[]),
+        (
+            "critical-order",
+            &["possible: critical(left), critical(right)"],
+        ),
+        ("critical-order-right", &[]),
+        ("lock-order", &["possible: a, b"]),
+        ("lock-order-right", &[]),
+        ("gate", &[]),
+        ("three", &["possible: a, b, c"]),
+        ("intervals", &[]),
+        ("tested", &[]),
+        ("tasks", &["possible: a, b"]),
+        ("depending-tasks", &[]),
+        ("posix-order", &["possible: first, second"]),
+        ("posix-order-right", &[]),
+        ("readers", &[]),
+        ("nested-locks", &[]),
+        ("other-releases", &["lock released by another task"]),
+        ("never-released", &["lock never released"]),
+        ("destroyed", &["lock destroyed while set"]),
+        ("uninitialised", &["lock not initialised"]),
+        (
+            "work-in-critical",
+            &[
+                "barrier inside a critical section",
+                "worksharing inside a critical section",
+            ],
+        ),
+        (
+            "different-loops",
+            &["threads at different worksharing constructs"],
+        ),
+        ("different-barriers", &["threads at different barriers"]),
+        ("free-release", &["lock released that is not set"]),
+    ];
+    for family in FAMILIES {
+        let program = program(family);
+        for (case, expected) in cases {
+            // LLVM's runtime aborts within the call, before it tells of it.
+            if (case, family) == ("free-release", Family::Clang) {
+                continue;
+            }
+            let (words, status, findings) = found(&program, case, 20);
+            assert_eq!(words, expected, "{case} {family:?}: {findings:#}");
+            assert_eq!(status, 0, "{case} {family:?}");
+        }
+    }
+}
+
+/// Runs that hang until `-t` ends them.
+#[test]
+fn a_hang_is_diagnosed_when_the_program_is_ended() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("hang", &["happened: a, b"]),
+        ("own-hang", &["happened: a", "lock taken twice"]),
+        ("left-hang", &["happened: a, end of parallel"]),
+        ("branch-hang", &["happened: barrier, end of parallel"]),
+        (
+            "critical-hang",
+            &[
+                "happened: barrier, critical",
+                "barrier inside a critical section",
+            ],
+        ),
+        // A thread that runs may yet come.
+        ("slow", &[]),
+    ];
+    for family in FAMILIES {
+        let program = program(family);
+        for (case, expected) in cases {
+            let (words, status, findings) = found(&program, case, 2);
+            assert_eq!(words, expected, "{case} {family:?}: {findings:#}");
+            assert_eq!(status, 128 + 15, "{case} {family:?}");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_has_the_places_at_which_its_locks_were_taken() {
+    for family in FAMILIES {
+        let program = program(family);
+        let (_, _, findings) = found(&program, "lock-order", 20);
+        let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
+        assert_eq!(edges.len(), 2);
+        for (edge, [holds, wants]) in edges.iter().zip([["a", "b"], ["b", "a"]]) {
+            assert_eq!(
+                (&edge["holds"], &edge["wants"]),
+                (&holds.into(), &wants.into())
+            );
+            let lines = ["held", "wanted"].map(|side| edge[side][0]["line"].as_u64().unwrap());
+            assert_eq!(lines[0] + 1, lines[1], "{edge:#}");
+            let functions = |side: &str| {
+                let stack = edge[side].as_array().unwrap().iter();
+                stack
+                    .map(|frame| frame["function"].as_str().unwrap().to_owned())
+                    .collect::<Vec<_>>()
+            };
+            let expected = ["both", "lock_order", "main"];
+            assert_eq!(functions("held"), expected, "{family:?}");
+        }
+        assert_eq!(edges[0]["thread"], 0);
+        assert_eq!(edges[1]["thread"], 1);
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_refused() {
+    let refused = |arguments: &[&str]| {
+        let mut command = Command::new(&tools().collect);
+        let outcome = finish({
+            command.args(arguments).args(["-o", "never.er", "true"]);
+            command
+        });
+        assert_ne!(outcome.status, 0, "{outcome:?}");
+        outcome.stderr
+    };
+    assert!(refused(&["-r", "init"]).contains("init is not supported yet"));
+    assert!(refused(&["-r", "deadlock", "-t", "1-2"]).contains("not supported with -r"));
+}
