@@ -188,10 +188,8 @@ mod tests {
     #[test]
     fn comments_and_texts_are_no_code() {
         assert_eq!(without_comments("a = b; // c = d"), "a = b; ");
-        assert_eq!(
-            without_comments("f(\"x\\\"y\", /* z */ 'c');"),
-            "f(      ,   z      );".replace('z', " ")
-        );
+        assert_eq!(without_comments(r#"f("x\"y", 'c');"#), "f(      ,    );");
+        assert_eq!(without_comments("a /* b */ = c;"), "a         = c;");
     }
 
     #[test]
@@ -200,7 +198,7 @@ mod tests {
         assert_eq!(of("x = 1;"), Some((1, None)));
         assert_eq!(of("x += 1;"), Some((2, Some('+'))));
         assert_eq!(of("for (i = 0; i < n; i++) a[i] = b[i] == c;"), None);
-        assert_eq!(of("for (i = 0; i < n; i++) a[i] = b[i];"), Some((19, None)));
+        assert_eq!(of("for (i = 0; i < n; i++) a[i] = b[i];"), Some((18, None)));
         assert_eq!(of("x = 1; y = 2;"), None);
         assert_eq!(of("if (x == 1) f(x);"), None);
     }
