@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// The three programs of the build that the running test belongs to.
 #[derive(Debug)]
 pub struct Tools {
-    /// `collect`, with `libcollector.so` beside it.
+    /// `collect`, with `libcollector.so` and `libparallax_races.so` beside it.
     pub collect: PathBuf,
     /// `er_print`.
     pub er_print: PathBuf,
@@ -43,7 +43,11 @@ pub fn tools() -> &'static Tools {
                 "-p",
                 "collector-runtime",
                 "-p",
+                "race-library",
+                "-p",
                 "er-print",
+                "-p",
+                "race-library",
                 "-p",
                 "analyzer-tui",
                 "-p",

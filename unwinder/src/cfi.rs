@@ -134,6 +134,21 @@ impl Cfi {
         bounds.filter(|bounds| bounds.contains(&svma))
     }
 
+    /// The canonical frame address of a frame at `svma`, by its stack and frame pointers. `None` where
+    /// it hangs on something else.
+    #[must_use]
+    pub fn frame_address(&self, svma: u64, sp: u64, bp: u64) -> Option<u64> {
+        let address = |row: Row<'_>| match row.table.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => match *register {
+                X86_64::RSP => Some(sp.wrapping_add_signed(*offset)),
+                X86_64::RBP => Some(bp.wrapping_add_signed(*offset)),
+                _ => None,
+            },
+            CfaRule::Expression(_) => None,
+        };
+        self.with_row(svma, &mut RowContext::new(), address)?
+    }
+
     /// How the caller of a frame at `svma` is found.
     pub(crate) fn classify(&self, svma: u64, context: &mut RowContext) -> Step {
         self.with_row(svma, context, |row| self.step(&row))

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::elf::{EM_X86_64, PF_X, SHF_EXECINSTR};
+use object::elf::{EM_X86_64, PF_X, PT_TLS, SHF_EXECINSTR};
 use object::read::ReadCache;
 use object::read::elf::ElfFile64;
 use object::{CompressionFormat, LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
@@ -181,6 +181,15 @@ impl<'a> Elf<'a> {
                 executable: is_executable(segment.flags()),
             }
         })
+    }
+
+    /// The size of a thread's block of thread-local variables (PT_TLS), in bytes.
+    #[must_use]
+    pub fn tls_size(&self) -> Option<u64> {
+        let endian = self.0.endian();
+        let mut headers = self.0.elf_program_headers().iter();
+        let header = headers.find(|header| header.p_type.get(endian) == PT_TLS)?;
+        Some(header.p_memsz.get(endian))
     }
 
     /// The code of the executable segments, but of those that are longer than a section that is read.

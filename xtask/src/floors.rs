@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::command::stdout_of;
-use crate::install::{LIBRARY, PROGRAMS};
+use crate::install::{LIBRARIES, PROGRAMS};
 
 /// The version of glibc, 2.N, whose symbols the library may need. It is loaded into other people's
 /// programs.
@@ -32,7 +32,10 @@ pub(crate) fn check(folder: &Path) -> Outcome {
     for name in PROGRAMS {
         check_file(&folder.join(name), FLOOR_OF_PROGRAMS)?;
     }
-    check_file(&folder.join(LIBRARY), FLOOR_OF_LIBRARY)
+    for name in LIBRARIES {
+        check_file(&folder.join(name), FLOOR_OF_LIBRARY)?;
+    }
+    Ok(())
 }
 
 fn check_file(path: &Path, floor: u32) -> Outcome {

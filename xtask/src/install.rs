@@ -26,13 +26,19 @@ pub(crate) struct Item {
     pub(crate) kind: Kind,
 }
 
-/// The packages of the programs and of the library.
-pub(crate) const PACKAGES: [&str; 4] =
-    ["collector", "collector-runtime", "er-print", "analyzer-tui"];
+/// The packages of the programs and of the libraries.
+pub(crate) const PACKAGES: [&str; 5] = [
+    "collector",
+    "collector-runtime",
+    "race-library",
+    "er-print",
+    "analyzer-tui",
+];
 
 /// The programs and the library below cargo's folder of a profile.
 pub(crate) const PROGRAMS: [&str; 3] = ["collect", "er_print", "analyzer"];
-pub(crate) const LIBRARY: &str = "libcollector.so";
+/// The libraries that are loaded into programs under test.
+pub(crate) const LIBRARIES: [&str; 2] = ["libcollector.so", "libparallax_races.so"];
 
 /// Builds the programs and the library in release mode.
 pub(crate) fn build_release() -> Outcome {
@@ -116,11 +122,13 @@ pub(crate) fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
             )
         })
         .collect();
-    items.push(item(
-        release.join(LIBRARY),
-        Path::new("lib/parallax").join(LIBRARY),
-        Kind::Library,
-    ));
+    items.extend(LIBRARIES.map(|name| {
+        item(
+            release.join(name),
+            Path::new("lib/parallax").join(name),
+            Kind::Library,
+        )
+    }));
     for (folder, ending, to) in FOLDERS {
         for from in files(&root.join(folder))? {
             let name = from.file_name().unwrap_or_default().to_string_lossy();
@@ -249,7 +257,7 @@ mod tests {
         }
         let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        assert_eq!(copy(&items[12].from, &copied), Ok(1));
+        assert_eq!(copy(&items[13].from, &copied), Ok(1));
         assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
         let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
@@ -257,6 +265,7 @@ mod tests {
             ("bin/er_print", Kind::Program),
             ("bin/analyzer", Kind::Program),
             ("lib/parallax/libcollector.so", Kind::Library),
+            ("lib/parallax/libparallax_races.so", Kind::Library),
             ("share/man/man1/collect.1", Kind::Text),
             ("share/bash-completion/completions/er_print", Kind::Text),
             ("share/fish/vendor_completions.d/er_print.fish", Kind::Text),

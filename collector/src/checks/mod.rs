@@ -329,11 +329,13 @@ impl Session {
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
             .sum();
+        self.places.set_accesses(self.replay.codes());
         let races = race_names::races(
             self.replay.races().all(),
             self.replay.contexts(),
             &mut self.places,
         );
+        let sources = race_names::sources(&races);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = self.replay.synchronisation() {
             state.finish();
@@ -353,6 +355,7 @@ impl Session {
                 ..Coverage::default()
             },
             races,
+            sources,
             deadlocks,
             misuse,
             ..Findings::default()

@@ -31,9 +31,10 @@ impl Piece {
         }
         let distance = stride.unsigned_abs();
         let length = distance.saturating_mul(u64::from(count) - 1);
-        let lowest = match stride < 0 {
-            true => first.saturating_sub(length),
-            false => first,
+        let lowest = if stride < 0 {
+            first.saturating_sub(length)
+        } else {
+            first
         };
         if distance <= width {
             return single(lowest, length.saturating_add(width));
@@ -65,9 +66,10 @@ impl Piece {
             _ if self.stride == other.stride => self.common_of_one_stride(other),
             _ => {
                 // The one with fewer blocks goes through the other.
-                let (few, many) = match self.count <= other.count {
-                    true => (self, other),
-                    false => (other, self),
+                let (few, many) = if self.count <= other.count {
+                    (self, other)
+                } else {
+                    (other, self)
                 };
                 few.blocks_within(many.first, many.end())
                     .find_map(|block| many.common_with_block(block, block + few.width))
@@ -98,9 +100,10 @@ impl Piece {
 
     /// Both have blocks at one distance: two neighbours decide.
     fn common_of_one_stride(&self, other: &Piece) -> Option<u64> {
-        let (low, high) = match self.first <= other.first {
-            true => (self, other),
-            false => (other, self),
+        let (low, high) = if self.first <= other.first {
+            (self, other)
+        } else {
+            (other, self)
         };
         let offset = (high.first - low.first) % low.stride;
         let number = (high.first - low.first) / low.stride;

@@ -43,9 +43,10 @@ impl Races {
         sites: impl Fn() -> [Site; 2],
     ) {
         let is_swapped = sources[0] > sources[1];
-        let key = match is_swapped {
-            true => [sources[1], sources[0]],
-            false => sources,
+        let key = if is_swapped {
+            [sources[1], sources[0]]
+        } else {
+            sources
         };
         let object = match &place {
             Place::Heap(block) => block.address,

@@ -45,8 +45,6 @@ struct Info {
     base: Option<Rc<Base>>,
     /// The program asked for the thread's number in it, or in the task around it.
     asked: bool,
-    /// A chunk, section or single: which thread executes it is chance.
-    is_shared_work: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
 }
@@ -181,6 +179,11 @@ impl Replay {
         &self.contexts
     }
 
+    /// The return addresses of the calls that reported accesses, some of them repeated.
+    pub fn codes(&self) -> Vec<u64> {
+        self.sources.iter().map(|source| source.code).collect()
+    }
+
     /// Accesses, as runs count them.
     pub fn accesses(&self) -> u64 {
         self.accesses
@@ -302,7 +305,14 @@ impl Replay {
             } => {
                 if let Some(thread) = self.threads.get_mut(&slot) {
                     thread.frames.truncate(depth as usize);
-                    thread.frames.push(FramePlace { code, stack, base });
+                    if let Some(above) = thread.frames.last_mut() {
+                        above.calls[0] = code;
+                    }
+                    thread.frames.push(FramePlace {
+                        stack,
+                        base,
+                        ..FramePlace::default()
+                    });
                 }
             }
             Event::Alloc {
@@ -369,13 +379,17 @@ impl Replay {
                 flags,
                 code,
                 context,
+                data,
+                body,
                 ..
             } => {
-                let kind = match flags & LEAGUE != 0 {
-                    true => ConstructKind::Teams,
-                    false => ConstructKind::Parallel,
+                self.note_call(slot, code, (data, body));
+                let kind = if flags & LEAGUE != 0 {
+                    ConstructKind::Teams
+                } else {
+                    ConstructKind::Parallel
                 };
-                let base = self.construct(slot, current, kind, code, context);
+                let base = self.construct(slot, current, kind, (code, body), context);
                 let parent = self.strands.divide(current);
                 let mut team = Team::new(Some(parent), Some(base));
                 team.tells_ends = flags & INVOKER_RUNTIME != 0;
@@ -409,7 +423,10 @@ impl Replay {
                 code,
                 context,
                 ..
-            } => self.create(slot, number, task, flags, (code, context)),
+            } => {
+                self.note_call(slot, code, (0, 0));
+                self.create(slot, number, task, flags, (code, context));
+            }
             Event::Depend {
                 task,
                 address,
@@ -524,7 +541,6 @@ impl Replay {
                     index: 0,
                     base: None,
                     asked: false,
-                    is_shared_work: false,
                     implicit: strand,
                 },
             );
@@ -569,12 +585,13 @@ impl Replay {
         slot: u32,
         current: StrandId,
         kind: ConstructKind,
-        code: u64,
+        (code, body): (u64, u64),
         context: u32,
     ) -> Rc<Base> {
         Rc::new(Base {
             kind,
             code,
+            body,
             context: self.contexts.of_thread(slot, context),
             outer: self.base_of(current),
         })
@@ -601,7 +618,6 @@ impl Replay {
             index,
             base: team.base.clone(),
             asked: false,
-            is_shared_work: false,
             implicit: strand,
         };
         self.infos.insert(strand, info);
@@ -757,14 +773,15 @@ impl Replay {
 
     /// What memory an address of an access is.
     fn place(&self, access: &Access, address: u64) -> Place {
-        if let Some((slot, owner)) = self.stack_owner(address) {
-            return Place::Stack(self.frame_at(slot, owner, address));
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
         }
-        let is_in_tls = |thread: &Thread| (thread.tls.0..thread.tls.1).contains(&address);
-        if self.threads.get(&access.thread).is_some_and(is_in_tls)
-            || self.threads.values().any(is_in_tls)
-        {
-            return Place::ThreadLocal;
+        let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
+        let own = self.threads.get(&access.thread).filter(is_in_tls);
+        if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
+            return Place::ThreadLocal {
+                before_end: thread.tls.1 - address,
+            };
         }
         match self.heap.block(address) {
             Some(block) => Place::Heap(block.clone()),
@@ -772,16 +789,27 @@ impl Replay {
         }
     }
 
+    /// The innermost function of the thread has made a call, with these variables.
+    fn note_call(&mut self, slot: u32, code: u64, (data, body): (u64, u64)) {
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls = [0, code];
+            (frame.data, frame.body) = (data, body);
+        }
+    }
+
     /// The frame of the thread's stack in which an address lies.
-    fn frame_at(&self, slot: u32, _owner: StrandId, address: u64) -> Option<FramePlace> {
+    fn frame_at(&self, slot: u32, address: u64) -> Option<FramePlace> {
         let frames = &self.threads.get(&slot)?.frames;
-        let inner = frames.iter().rposition(|frame| frame.stack <= address);
-        let inner = inner.filter(|at| frames[*at].stack <= address)?;
-        // The function of a frame is known by the call that it makes.
-        let code = frames.get(inner + 1).map_or(0, |next| next.code);
+        let found = frames.iter().position(|frame| frame.stack < address);
+        let above = match found {
+            Some(at) => at.checked_sub(1).and_then(|above| frames.get(above)),
+            None => frames.last(),
+        };
+        let own = found.and_then(|at| frames.get(at)).copied();
         Some(FramePlace {
-            code,
-            ..frames[inner]
+            outer: above.map_or([0; 2], |frame| frame.calls),
+            ..own.unwrap_or_default()
         })
     }
 
@@ -812,7 +840,7 @@ impl Replay {
             return;
         };
         let (region, current, group) = (frame.region, frame.current, frame.siblings.group());
-        let base = self.construct(slot, current, ConstructKind::Task, code, context);
+        let base = self.construct(slot, current, ConstructKind::Task, (code, 0), context);
         let parent = self.strands.divide(current);
         let strand = self.strands.begin(Some(parent), number);
         self.tasks
@@ -832,7 +860,6 @@ impl Replay {
                 index: 0,
                 base: Some(base),
                 asked: false,
-                is_shared_work: false,
                 implicit: strand,
             },
         );
@@ -985,7 +1012,7 @@ impl Replay {
             LOOP | LOOP_STATIC..=LOOP_OTHER => ConstructKind::Loop,
             _ => return,
         };
-        let base = self.construct(slot, task.main, construct, code, context);
+        let base = self.construct(slot, task.main, construct, (code, 0), context);
         if let Some(task) = self.top_mut(slot) {
             task.work = Some((kind, base.clone()));
         }
@@ -1032,7 +1059,6 @@ impl Replay {
                 index,
                 base: Some(base),
                 asked,
-                is_shared_work: true,
                 implicit: main,
             },
         );

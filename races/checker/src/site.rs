@@ -26,35 +26,53 @@ pub enum StrandKind {
 /// A construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstructKind {
+    /// A parallel region.
     Parallel,
+    /// A league of teams.
     Teams,
+    /// An explicit task.
     Task,
+    /// A worksharing loop.
     Loop,
+    /// `sections`.
     Sections,
+    /// `single`.
     Single,
+    /// The creation of a thread.
     Thread,
 }
 
 /// A construct around a place: what created the strand, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
+    /// What it is.
     pub kind: ConstructKind,
     /// The return address of the call at the construct.
     pub code: u64,
     /// The calling context of that call, within its own strand.
     pub context: u32,
+    /// The function outlined from the construct; 0 if the runtime does not tell.
+    pub body: u64,
     /// What is around it.
     pub outer: Option<Rc<Base>>,
 }
 
 /// A place in a stack's frame, for the name of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramePlace {
-    /// An address in the function.
-    pub code: u64,
-    /// The stack and frame pointers at that call.
+    /// The return addresses of calls in the function, if they are not in a runtime: of the call that
+    /// made the next frame, and of the last construct; 0 if unknown.
+    pub calls: [u64; 2],
+    /// The stack and frame pointers in the function called first there.
     pub stack: u64,
+    /// See `stack`.
     pub base: u64,
+    /// The block of variables that the function has passed to the construct that it forked last, and
+    /// the function that was outlined from that; 0 if the runtime does not tell.
+    pub data: u64,
+    pub body: u64,
+    /// Those of the function whose frame is next above.
+    pub outer: [u64; 2],
 }
 
 /// Whose memory it is.
@@ -63,7 +81,10 @@ pub enum Place {
     /// Of no stack and no known block: a global variable, or unknown.
     Static,
     /// A thread's copy of a threadprivate variable.
-    ThreadLocal,
+    ThreadLocal {
+        /// Bytes from there to the end of the blocks that the thread has had from the start.
+        before_end: u64,
+    },
     /// Of a function's frame, if it is known which one.
     Stack(Option<FramePlace>),
     /// A heap block.
@@ -73,11 +94,15 @@ pub enum Place {
 /// A heap block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// The address of its first byte.
     pub address: u64,
+    /// Its length.
     pub bytes: u64,
-    /// The call that allocated it, its context, and what is around that.
+    /// The return address of the call that allocated it.
     pub code: u64,
+    /// The calling context of that call.
     pub context: u32,
+    /// What is around it.
     pub base: Option<Rc<Base>>,
 }
 
@@ -88,6 +113,7 @@ pub struct Site {
     pub code: u64,
     /// `WRITE` and `ATOMIC` of the stream's records.
     pub kind: u8,
+    /// Bytes of the access.
     pub size: u32,
     /// The calling context within the strand.
     pub context: u32,
@@ -97,6 +123,7 @@ pub struct Site {
     pub thread: u32,
     /// What is around it, innermost first; a worksharing construct before its region.
     pub base: Option<Rc<Base>>,
+    /// The locks held.
     pub locks: Vec<Held>,
 }
 

@@ -41,9 +41,10 @@ impl First {
     fn take(&self, size: usize) -> *mut c_void {
         let words = size.div_ceil(16).saturating_mul(2);
         let at = self.used.fetch_add(words, Relaxed);
-        match at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
-            true => self.bytes.as_ptr().wrapping_add(at) as *mut c_void,
-            false => null_mut(),
+        if at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
+            self.bytes.as_ptr().wrapping_add(at) as *mut c_void
+        } else {
+            null_mut()
         }
     }
 
@@ -207,10 +208,41 @@ extern "C" fn posix(to: *mut *mut c_void, alignment: usize, size: usize, code: u
     result
 }
 
+/// Allocates as `malloc` does, so that the block is known by the call of `new`; that of the C++ library
+/// says what it has to when there is no memory.
+extern "C-unwind" fn new(size: usize, code: u64, next: &'static Next) -> *mut c_void {
+    if let Some(malloc) = address(&MALLOC) {
+        let block = call!(malloc, fn(usize) -> *mut c_void, size);
+        if !block.is_null() {
+            return allocated(block, size, code);
+        }
+    }
+    match address(next) {
+        // SAFETY: the next library's function of that name, with the program's argument.
+        Some(next) => unsafe {
+            std::mem::transmute::<usize, unsafe extern "C-unwind" fn(usize) -> *mut c_void>(next)(
+                size,
+            )
+        },
+        None => null_mut(),
+    }
+}
+
+extern "C-unwind" fn new_object(size: usize, code: u64) -> *mut c_void {
+    static NEXT: Next = Next::new(c"_Znwm");
+    new(size, code, &NEXT)
+}
+
+extern "C-unwind" fn new_array(size: usize, code: u64) -> *mut c_void {
+    static NEXT: Next = Next::new(c"_Znam");
+    new(size, code, &NEXT)
+}
+
 macro_rules! with_code {
     ($($register:literal $name:ident $to:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
+        #[allow(non_snake_case, reason = "they are the symbols' names")]
         unsafe extern "C" fn $name() {
             naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
         }
@@ -225,4 +257,6 @@ with_code! {
     "rdx" aligned_alloc aligned;
     "rdx" memalign page_aligned;
     "rcx" posix_memalign posix;
+    "rsi" _Znwm new_object;
+    "rsi" _Znam new_array;
 }

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use race_stream::record::Event;
 
-use crate::next::next;
+use crate::next::{Next, next};
 use crate::tls;
 
 /// The memory of a task, which the runtime takes from a pool of its own: a new task's may have been
@@ -82,37 +82,6 @@ extern "C-unwind" fn reduce_nowait(
     method
 }
 
-/// A critical section, whose variable has its name: the events know the lock in it alone.
-extern "C-unwind" fn critical(place: u64, thread: c_int, variable: u64) {
-    tls::with(|state| state.critical = variable);
-    next!(
-        c"__kmpc_critical",
-        fn(u64, c_int, u64) -> (),
-        (place, thread, variable),
-        ()
-    );
-}
-
-extern "C-unwind" fn critical_with_hint(place: u64, thread: c_int, variable: u64, hint: u64) {
-    tls::with(|state| state.critical = variable);
-    next!(
-        c"__kmpc_critical_with_hint",
-        fn(u64, c_int, u64, u64) -> (),
-        (place, thread, variable, hint),
-        ()
-    );
-}
-
-extern "C-unwind" fn end_critical(place: u64, thread: c_int, variable: u64) {
-    tls::with(|state| state.critical = variable);
-    next!(
-        c"__kmpc_end_critical",
-        fn(u64, c_int, u64) -> (),
-        (place, thread, variable),
-        ()
-    );
-}
-
 /// A function whose last argument on the stack is its caller's return address: it calls `$to` with
 /// the seventh argument replaced by it.
 macro_rules! with_code_on_stack {
@@ -141,6 +110,51 @@ with_code_on_stack! {
     __kmpc_omp_task_alloc task_alloc;
 }
 
+/// Notes the variable of a critical section, by whose address it is known: the runtime tells of a lock
+/// that it has made for it. Returns the real function.
+macro_rules! criticals {
+    ($($name:ident $note:ident $symbol:literal;)*) => {$(
+        extern "C" fn $note(section: u64) -> usize {
+            static NEXT: Next = Next::new($symbol);
+            extern "C" fn nothing() {}
+            tls::with(|thread| thread.critical = section);
+            NEXT.address().unwrap_or(nothing as *const () as usize)
+        }
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            // A jump, so that the runtime sees the program's return address.
+            naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 40",
+                ".cfi_def_cfa_offset 48",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov rdi, rdx",
+                "call {note}",
+                "mov rdi, [rsp]",
+                "mov rsi, [rsp + 8]",
+                "mov rdx, [rsp + 16]",
+                "mov rcx, [rsp + 24]",
+                "add rsp, 40",
+                ".cfi_def_cfa_offset 8",
+                "jmp rax",
+                ".cfi_endproc",
+                note = sym $note,
+            )
+        }
+    )*};
+}
+
+criticals! {
+    __kmpc_critical critical c"__kmpc_critical";
+    __kmpc_critical_with_hint critical_with_hint c"__kmpc_critical_with_hint";
+    __kmpc_end_critical end_critical c"__kmpc_end_critical";
+}
+
 macro_rules! as_they_are {
     ($($name:ident $to:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -154,9 +168,6 @@ macro_rules! as_they_are {
 as_they_are! {
     __kmpc_reduce reduce;
     __kmpc_reduce_nowait reduce_nowait;
-    __kmpc_critical critical;
-    __kmpc_critical_with_hint critical_with_hint;
-    __kmpc_end_critical end_critical;
     omp_get_thread_num thread_number;
     omp_get_thread_num_ thread_number_fortran;
 }

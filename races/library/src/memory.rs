@@ -22,9 +22,10 @@ pub(crate) fn map<T: Zeroed>() -> Option<&'static mut T> {
             -1,
             0,
         );
-        match base == libc::MAP_FAILED {
-            true => None,
-            false => Some(&mut *base.cast::<T>()),
+        if base == libc::MAP_FAILED {
+            None
+        } else {
+            Some(&mut *base.cast::<T>())
         }
     }
 }

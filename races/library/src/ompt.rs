@@ -222,7 +222,8 @@ unsafe extern "C" fn parallel_begin(
     unsafe {
         let region = tls::with(|thread| {
             let region = thread.instance();
-            thread.fork(region, flags as u32, code as u64, entered(frame));
+            let call = (code as u64, entered(frame));
+            thread.fork(region, flags as u32, call, (0, 0));
             region
         });
         set_word(parallel, region);
@@ -423,12 +424,12 @@ unsafe extern "C" fn dependences(task: *mut Data, list: *const Dependence, count
 macro_rules! mutex_events {
     ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
         unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
+            /// `ompt_mutex_critical`.
+            const CRITICAL: c_uint = 5;
             tls::with(|thread| {
-                /// `ompt_mutex_critical`.
-                const CRITICAL: c_uint = 5;
                 let context = thread.context();
-                let lock = match thread.critical {
-                    variable if kind == CRITICAL && variable != 0 => variable,
+                let lock = match (kind, thread.critical) {
+                    (CRITICAL, section @ 1..) => section,
                     _ => lock,
                 };
                 thread.event(&Event::$event {

@@ -28,9 +28,10 @@ pub(crate) fn shared() -> Option<&'static Shared> {
             // SAFETY: C strings; the environment is not changed while a program starts.
             let shared = unsafe {
                 let path = libc::getenv(c"PARALLAX_RACES".as_ptr());
-                match path.is_null() {
-                    true => None,
-                    false => Shared::attach(std::ffi::CStr::from_ptr(path)).ok(),
+                if path.is_null() {
+                    None
+                } else {
+                    Shared::attach(std::ffi::CStr::from_ptr(path)).ok()
                 }
             }?;
             // SAFETY: takes nothing, and cannot fail.

@@ -81,8 +81,6 @@ unsafe impl Zeroed for Block {}
 /// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// The variable of the critical section of LLVM's runtime that the thread enters or leaves.
-    pub(crate) critical: u64,
     /// Accesses are recorded: the thread is in a parallel region, or the program has other threads.
     is_active: bool,
     /// The state is in use; a signal handler that finds it so is not recorded.
@@ -97,6 +95,8 @@ pub(crate) struct Thread {
     depth: usize,
     /// Calls up to this depth are known to the reader.
     told: usize,
+    /// The calls that the reader has, of which those beyond `told` are over.
+    listed: usize,
     /// Tasks that are suspended beneath the current one.
     suspended: usize,
     /// The instance made last.
@@ -104,6 +104,8 @@ pub(crate) struct Thread {
     /// Where the thread left to the runtime at its last fork.
     fork_frame: u64,
     pub(crate) place: Place,
+    /// The variable of the critical section that it begins or ends now; 0 if unknown.
+    pub(crate) critical: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     runs: &'static mut Runs,
@@ -130,7 +132,6 @@ impl Thread {
             tasks,
         } = block;
         let thread = thread.write(Thread {
-            critical: 0,
             is_active: created != 0 || process::is_concurrent(),
             is_busy: false,
             is_off: false,
@@ -139,10 +140,12 @@ impl Thread {
             context: 0,
             depth: 0,
             told: 0,
+            listed: 0,
             suspended: 0,
             instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
             place: Place::default(),
+            critical: 0,
             opened: crate::gomp::Opened::NONE,
             runs,
             contexts,
@@ -308,6 +311,13 @@ impl Thread {
     /// An instrumented function begins: called from before `code`, with these registers.
     #[inline]
     pub(crate) fn enter_function(&mut self, code: u64, stack: u64, base: u64) {
+        // Calls that lie lower on the stack were left by `longjmp`.
+        while let Some(last) = self.depth.checked_sub(1)
+            && let Some(call) = self.calls.get(last)
+            && call.stack <= stack
+        {
+            self.leave_function();
+        }
         let caller = self.context;
         if let Some(call) = self.calls.get_mut(self.depth) {
             *call = Call {
@@ -349,21 +359,17 @@ impl Thread {
         }
     }
 
-    /// Calls left by `longjmp` to a function whose stack pointer is `stack` are over.
-    pub(crate) fn unwind_to(&mut self, stack: u64) {
-        while self.depth > 0 {
-            let top = self.calls.get(self.depth - 1);
-            if top.is_some_and(|call| call.stack >= stack) {
-                break;
-            }
-            self.leave_function();
-        }
-    }
-
     /// Tells the frames that the reader does not know yet.
     fn tell_frames(&mut self) {
         let depth = self.depth.min(DEPTH);
-        for at in self.told..depth {
+        // Telling the innermost frame again takes away those below it.
+        let is_shorter = self.told == depth && self.listed > depth;
+        let first = if is_shorter {
+            depth.saturating_sub(1)
+        } else {
+            self.told
+        };
+        for at in first..depth {
             let Some(call) = self.calls.get(at).copied() else {
                 break;
             };
@@ -375,10 +381,18 @@ impl Thread {
             });
         }
         self.told = depth;
+        self.listed = depth;
     }
 
-    /// The current task forks a region; `frame` lies below the frames of the code that forks it.
-    pub(crate) fn fork(&mut self, region: u64, flags: u32, code: u64, frame: u64) {
+    /// The current task forks a region; `frame` lies below the frames of the code that forks it. The
+    /// threads call `body` with `data`; 0 if unknown.
+    pub(crate) fn fork(
+        &mut self,
+        region: u64,
+        flags: u32,
+        (code, frame): (u64, u64),
+        (body, data): (u64, u64),
+    ) {
         if process::checks().has(Checks::RACE) {
             self.tell_frames();
         }
@@ -390,6 +404,8 @@ impl Thread {
             code,
             context,
             frame,
+            body,
+            data,
         });
     }
 
@@ -516,12 +532,11 @@ impl Thread {
             && beneath.is_some_and(|task| {
                 (task.place.task, task.place.region) == (to, self.place.region)
             });
-        match is_end || is_return {
-            true => self.resume(),
-            false => {
-                self.suspend();
-                self.activate();
-            }
+        if is_end || is_return {
+            self.resume();
+        } else {
+            self.suspend();
+            self.activate();
         }
         self.place.task = to;
     }

@@ -66,9 +66,10 @@ unsafe extern "C" fn add_tls(
         let end = block + segment.p_memsz;
         // Blocks of libraries that were opened late lie elsewhere, and are left out.
         if tls.is_empty() || block.abs_diff(tls.start) < 1 << 20 {
-            *tls = match tls.is_empty() {
-                true => block..end,
-                false => tls.start.min(block)..tls.end.max(end),
+            *tls = if tls.is_empty() {
+                block..end
+            } else {
+                tls.start.min(block)..tls.end.max(end)
             };
         }
     }
@@ -96,9 +97,10 @@ extern "C-unwind" fn create(
     code: u64,
 ) -> c_int {
     let is_told = process::checks() != Checks::default() && !crate::ompt::is_runtime(code);
-    let start = match is_told {
-        true => crate::memory::map::<std::mem::MaybeUninit<Start>>(),
-        false => None,
+    let start = if is_told {
+        crate::memory::map::<std::mem::MaybeUninit<Start>>()
+    } else {
+        None
     };
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {

@@ -161,15 +161,16 @@ extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64)
     // SAFETY: the program's own arguments; where the target begins within the source, the highest
     // bytes are copied first.
     unsafe {
-        match is_below {
-            true => copy_up(to, from, size),
-            false => std::arch::asm!(
+        if is_below {
+            copy_up(to, from, size)
+        } else {
+            std::arch::asm!(
                 "std", "rep movsb", "cld",
                 inout("rdi") to.byte_add(size - 1) => _,
                 inout("rsi") from.byte_add(size - 1) => _,
                 inout("rcx") size => _,
                 options(nostack),
-            ),
+            )
         }
     }
     to

@@ -5,13 +5,19 @@
 //! the frames of the thread alone.
 
 mod advice;
+mod debug;
 mod places;
+mod pointers;
+mod source;
 mod synchronisation;
+mod types;
+mod variables;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Variable};
+use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
 use hashbrown::HashMap;
 use race_checker::contexts::Contexts;
 use race_checker::locksets::Held;
@@ -20,6 +26,7 @@ use race_checker::site::{Base, ConstructKind, Place, Site, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
+use places::{Body, UserFrame};
 pub use synchronisation::{deadlocks, misuses};
 
 /// Names the races of a program, whose load objects are in `places`.
@@ -52,8 +59,13 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
             .cmp(&order(other))
             .then_with(|| place(one).cmp(&place(other)))
     });
-    for race in &mut all {
-        race.advice = advice::of(race);
+    let sources = &mut namer.places.sources;
+    let advice: Vec<_> = all
+        .iter()
+        .map(|race| advice::of(race, &all, sources))
+        .collect();
+    for (race, advice) in all.iter_mut().zip(advice) {
+        race.advice = advice;
     }
     all
 }
@@ -94,9 +106,10 @@ impl Namer<'_> {
         };
         accesses.sort_by_key(order);
         Race {
-            class: match race.is_certain {
-                true => Class::Race,
-                false => Class::OrderByChance,
+            class: if race.is_certain {
+                Class::Race
+            } else {
+                Class::OrderByChance
             },
             variable,
             count: race.count,
@@ -130,19 +143,20 @@ impl Namer<'_> {
     /// The frames of a strand's own calls, innermost first, and those of what created it.
     fn user_stack(&mut self, own: &[u64], base: Option<&Rc<Base>>) -> Vec<Frame> {
         let mut stack = Vec::new();
-        self.add_frames(&mut stack, own, false);
+        let mut is_guess = false;
+        self.add_frames(&mut stack, own, false, &mut is_guess);
         let mut next = base;
         while let Some(base) = next {
             if is_strand(base.kind) {
                 let codes = self.contexts.codes(base.context);
                 let calls: Vec<u64> = std::iter::once(base.code).chain(codes).collect();
-                self.add_frames(&mut stack, &calls, true);
+                self.add_frames(&mut stack, &calls, true, &mut is_guess);
             }
             next = base.outer.as_ref();
         }
         // What calls `main` is not the program's.
         let is_main = |frame: &Frame| matches!(frame.function.as_str(), "main" | "main program");
-        if let Some(main) = stack.iter().rposition(is_main) {
+        if let Some(main) = stack.iter().position(is_main) {
             stack.truncate(main + 1);
         }
         stack
@@ -151,19 +165,31 @@ impl Namer<'_> {
     /// Adds the user's frames of some calls. The body of a construct, which the compiler has made a
     /// function, is a part of the function around it: both together are one frame, at the line of the
     /// inner one.
-    fn add_frames(&mut self, stack: &mut Vec<Frame>, codes: &[u64], is_around: bool) {
+    /// `is_guess`: the function of the last frame is one.
+    fn add_frames(
+        &mut self,
+        stack: &mut Vec<Frame>,
+        codes: &[u64],
+        is_around: bool,
+        is_guess: &mut bool,
+    ) {
         let mut is_around = is_around;
         for code in codes {
-            for (frame, is_body) in self.places.user_frames(*code) {
+            for found in self.places.user_frames(*code) {
+                let UserFrame { frame, body } = found;
                 match stack.last_mut() {
                     // The function around a body whose name does not tell it.
-                    Some(last) if is_around && last.function.is_empty() => {
+                    Some(last) if is_around && *is_guess && !frame.function.is_empty() => {
                         last.function = frame.function;
+                        *is_guess = body == Body::Guessed;
                     }
                     Some(last)
-                        if (is_around || is_body)
+                        if (is_around || body != Body::None)
                             && (frame.function.is_empty() || last.function == frame.function) => {}
-                    _ => stack.push(frame),
+                    _ => {
+                        *is_guess = body == Body::Guessed;
+                        stack.push(frame);
+                    }
                 }
                 is_around = false;
             }
@@ -175,11 +201,13 @@ impl Namer<'_> {
         let mut next = base;
         while let Some(base) = next {
             let frame = self.places.user_frames(base.code).into_iter().next();
-            let (frame, _) = frame.unwrap_or_default();
+            let frame = frame.map(|found| found.frame).unwrap_or_default();
+            // GCC gives the call no line of its own.
+            let line = self.places.line_of_body(base.body);
             constructs.push(Construct {
                 name: construct(base.kind).to_owned(),
                 file: frame.file,
-                line: frame.line,
+                line: line.unwrap_or(frame.line),
             });
             next = base.outer.as_ref();
         }
@@ -193,24 +221,30 @@ impl Namer<'_> {
             size,
             ..Variable::default()
         };
+        let codes = [race.sites[0].code, race.sites[1].code];
         match &race.place {
             Place::Heap(block) => {
-                let codes = self.contexts.codes(block.context);
-                let own: Vec<u64> = std::iter::once(block.code).chain(codes).collect();
-                let stack = self.user_stack(&own, block.base.as_ref());
+                let calls = self.contexts.codes(block.context);
+                let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
+                let mut stack = self.user_stack(&own, block.base.as_ref());
+                // Whoever allocates by way of the C++ library is asked where.
+                let is_user = |frame: &Frame| !is_library_source(&frame.file);
+                let first = stack.iter().position(is_user).unwrap_or_default();
+                stack.drain(..first);
                 variable.whole = block.bytes;
                 variable.origin = Origin::Heap(stack);
-                let codes = [race.sites[0].code, race.sites[1].code];
                 let offset = race.address - block.address;
-                variable.name = self.places.pointer_name(&codes, offset, size);
+                let accesses = [&race.sites[0], &race.sites[1]]
+                    .map(|site| (site.code, site.kind & WRITE != 0));
+                let access = (offset, size, block.bytes);
+                variable.name = self.places.pointer_name(accesses, access, &variable.origin);
             }
-            Place::Static => self.places.name_static(&mut variable),
-            Place::ThreadLocal => self.places.name_thread_local(&mut variable),
-            Place::Stack(frame) => {
-                let codes = [race.sites[0].code, race.sites[1].code];
+            Place::Static => self.places.name_static(&mut variable, &codes),
+            Place::ThreadLocal { before_end } => {
                 self.places
-                    .name_local(&mut variable, frame.as_ref(), &codes);
+                    .name_thread_local(&mut variable, *before_end, &codes);
             }
+            Place::Stack(frame) => self.places.name_local(&mut variable, frame.as_ref()),
         }
         variable
     }
@@ -260,6 +294,40 @@ fn strand(site: &Site) -> String {
         StrandKind::Single => "a single".to_owned(),
         StrandKind::Task => "an explicit task".to_owned(),
     }
+}
+
+/// Whether a file is a header of the C++ library.
+fn is_library_source(file: &str) -> bool {
+    file.contains("/include/c++/") || file.contains("/c++/v1/") || file.contains("/libstdc++")
+}
+
+/// The sources that findings name, as they are now: those that can be read.
+pub fn sources(races: &[Race]) -> Vec<Source> {
+    let mut files: BTreeSet<&str> = BTreeSet::new();
+    for race in races {
+        let declaration = match &race.variable.origin {
+            Origin::Unknown => None,
+            Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => Some(&it.file),
+            Origin::Heap(stack) => {
+                files.extend(stack.iter().map(|frame| frame.file.as_str()));
+                None
+            }
+        };
+        files.extend(declaration.map(String::as_str));
+        for access in &race.accesses {
+            files.extend(access.stack.iter().map(|frame| frame.file.as_str()));
+            files.extend(access.constructs.iter().map(|it| it.file.as_str()));
+        }
+    }
+    let source = |file: &str| {
+        let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
+        Some(Source {
+            file: file.to_owned(),
+            digest: untrusted::digest(&bytes),
+        })
+    };
+    let named = files.into_iter().filter(|file| !file.is_empty());
+    named.filter_map(source).collect()
 }
 
 /// The path of a load object.

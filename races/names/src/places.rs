@@ -12,14 +12,42 @@ use symbolize::{Location, Symbols, names};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
+use crate::pointers::Reached;
+use crate::source::{Sources, Word, words};
+use crate::variables::{Named, Registers, Variables};
+
+/// Whether a function is the body of a construct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// It is none.
+    None,
+    /// Its name tells the function that holds the construct.
+    Named,
+    /// That function is a guess by lines.
+    Guessed,
+}
+
+/// A frame as the program's author knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct UserFrame {
+    pub(crate) frame: Frame,
+    pub(crate) body: Body,
+}
 
 /// What was mapped in the recorded process, and the symbols of it.
 #[derive(Default)]
 pub struct Places {
     space: AddressSpace,
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
-    frames: HashMap<u64, Vec<(Frame, bool)>>,
+    variables: HashMap<ModuleIdx, Option<Variables>>,
+    frames: HashMap<u64, Vec<UserFrame>>,
+    pub(crate) sources: Sources,
+    /// The return addresses of calls that report accesses, sorted.
+    accesses: Vec<u64>,
 }
+
+/// Accesses behind one without a line among which one with a line is looked for.
+const NEAR: usize = 8;
 
 impl Places {
     /// Nothing mapped.
@@ -31,6 +59,13 @@ impl Places {
     pub fn map(&mut self, start: u64, length: u64, offset: u64, path: &Path) {
         let image = Image::open(path).ok().map(Arc::new);
         self.space.map(start, length, offset, image, path);
+    }
+
+    /// The return addresses of all calls that report accesses.
+    pub fn set_accesses(&mut self, mut codes: Vec<u64>) {
+        codes.sort_unstable();
+        codes.dedup();
+        self.accesses = codes;
     }
 
     /// Whether code is mapped at `address`.
@@ -54,15 +89,29 @@ impl Places {
             return vec![unknown(code)];
         };
         let object = self.path(module).unwrap_or_default();
+        let bias = code.saturating_sub(1) - svma;
+        let behind = self.accesses.partition_point(|access| *access <= code);
+        let behind: Vec<u64> = self.accesses[behind..].iter().take(NEAR).copied().collect();
         let Some(symbols) = self.symbols(module) else {
             return vec![in_object(&object, svma)];
         };
         let function = symbols.function(svma).map(|function| function.name);
-        let locations = locations(symbols, svma);
+        let mut locations = symbols.locations(svma);
+        if !locations.is_empty() && !has_line(&locations) {
+            // The compiler moved the access out of a loop, or made it of several: the next access of the
+            // function is most likely of the same statement.
+            let end = symbols
+                .function(svma)
+                .map_or(svma, |function| function.start + function.size);
+            let next = behind.iter().map(|code| (code - 1).wrapping_sub(bias));
+            let next = next.take_while(|next| *next < end);
+            let mut next = next.map(|next| symbols.locations(next));
+            locations = next.find(|next| has_line(next)).unwrap_or(locations);
+        }
         if locations.is_empty() {
             return vec![match function {
                 Some(function) => Frame {
-                    function: names::short(&function),
+                    function: shown(&function),
                     ..Frame::default()
                 },
                 None => in_object(&object, svma),
@@ -74,12 +123,13 @@ impl Places {
             .enumerate()
             .map(|(at, location)| {
                 // The symbol table knows the outermost one, also where the compiler appended to it.
-                let name = match at == last {
-                    true => function.clone().or(location.function),
-                    false => location.function,
+                let name = if at == last {
+                    function.clone().or(location.function)
+                } else {
+                    location.function
                 };
                 Frame {
-                    function: name.map(|name| names::short(&name)).unwrap_or_default(),
+                    function: name.as_deref().map(shown).unwrap_or_default(),
                     file: location.file.unwrap_or_default(),
                     line: location.line.unwrap_or_default(),
                 }
@@ -88,8 +138,8 @@ impl Places {
     }
 
     /// The same as the program's author knows them: without runtimes, and the body of a construct
-    /// under the name of the function that holds it. `true`: such a body.
-    pub fn user_frames(&mut self, code: u64) -> Vec<(Frame, bool)> {
+    /// under the name of the function that holds it.
+    pub(crate) fn user_frames(&mut self, code: u64) -> Vec<UserFrame> {
         if let Some(known) = self.frames.get(&code) {
             return known.clone();
         }
@@ -98,7 +148,7 @@ impl Places {
         frames
     }
 
-    fn find_user_frames(&mut self, code: u64) -> Vec<(Frame, bool)> {
+    fn find_user_frames(&mut self, code: u64) -> Vec<UserFrame> {
         let Some((module, svma)) = self.space.locate(code.saturating_sub(1)) else {
             return Vec::new();
         };
@@ -111,49 +161,221 @@ impl Places {
         });
         let frames = self.machine_frames(code).into_iter();
         frames
-            .map(|frame| match outlined(&frame.function) {
-                None => (frame, false),
-                Some(own) => {
-                    let own = own.map(str::to_owned);
-                    let function = own.or_else(|| parent.clone()).unwrap_or_default();
-                    let function = names::short(&function);
-                    (Frame { function, ..frame }, true)
+            .map(|frame| {
+                let (function, body) = match outlined(&frame.function) {
+                    None => {
+                        return UserFrame {
+                            frame,
+                            body: Body::None,
+                        };
+                    }
+                    Some(Some(own)) => (own.to_owned(), Body::Named),
+                    Some(None) => (parent.clone().unwrap_or_default(), Body::Guessed),
+                };
+                let function = names::short(&function);
+                UserFrame {
+                    frame: Frame { function, ..frame },
+                    body,
                 }
             })
             .collect()
     }
 
-    /// Names a global or static variable.
-    pub fn name_static(&mut self, variable: &mut Variable) {
+    /// The line of the construct from which the function at `body` was outlined.
+    pub(crate) fn line_of_body(&mut self, body: u64) -> Option<u32> {
+        let (module, svma) = self.space.locate(body)?;
+        let origin = self.symbols(module)?.origin(svma)?;
+        origin.line.filter(|line| *line > 0)
+    }
+
+    /// The variables of a load object, if it has debug information.
+    fn variables(&mut self, module: ModuleIdx) -> Option<(&Symbols, &Variables)> {
+        if !self.variables.contains_key(&module) {
+            let opened = self.symbols(module).and_then(Variables::open);
+            self.variables.insert(module, opened);
+        }
+        let symbols = self.symbols.get(&module)?.as_ref()?;
+        Some((symbols, self.variables.get(&module)?.as_ref()?))
+    }
+
+    /// A call by the code before its return address.
+    fn call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        self.space.locate(code.checked_sub(1)?)
+    }
+
+    /// Those of some calls that are in a load object.
+    fn calls_in(&self, module: ModuleIdx, codes: &[u64]) -> Vec<u64> {
+        let calls = codes.iter().filter_map(|code| self.call(*code));
+        let within = calls.filter(|(found, _)| *found == module);
+        within.map(|(_, svma)| svma).collect()
+    }
+
+    /// Names a global or static variable that these calls access.
+    pub fn name_static(&mut self, variable: &mut Variable, codes: &[u64]) {
         let Some((module, svma)) = self.space.locate_data(variable.address) else {
             return;
         };
-        let Some(symbols) = self.symbols(module) else {
-            return;
-        };
-        let found = symbols.variables(&[svma]).pop();
-        variable.name = found.map(|(_, name)| names::short(&name));
         variable.origin = Origin::Global(Declaration::default());
+        let calls = self.calls_in(module, codes);
+        let size = variable.size;
+        let named = self
+            .variables(module)
+            .and_then(|(_, variables)| variables.global(svma, size, &calls));
+        if let Some(named) = named {
+            let declaration = self.take(variable, named);
+            variable.origin = Origin::Global(declaration);
+        } else if let Some(symbol) = self.symbols(module).and_then(|symbols| symbols.data(svma)) {
+            let name = names::short(&symbol.name);
+            variable.name = Some(match svma - symbol.start {
+                0 => name,
+                offset => format!("{name}+{offset}"),
+            });
+            variable.whole = symbol.size;
+        }
     }
 
-    /// Names a thread's copy of a threadprivate variable.
-    pub fn name_thread_local(&mut self, variable: &mut Variable) {
+    /// Names a thread's copy of a threadprivate variable that these calls access; `before_end`: its
+    /// distance to the end of the blocks that the thread has had from the start.
+    pub fn name_thread_local(&mut self, variable: &mut Variable, before_end: u64, codes: &[u64]) {
         variable.origin = Origin::Thread(Declaration::default());
+        let size = variable.size;
+        for code in codes {
+            let Some((module, _)) = self.call(*code) else {
+                continue;
+            };
+            let calls = self.calls_in(module, codes);
+            let named = self.variables(module).and_then(|(_, variables)| {
+                // The program's own block comes last.
+                let offset = variables.program_tls?.checked_sub(before_end)?;
+                variables.thread_local(offset, size, &calls)
+            });
+            if let Some(named) = named {
+                let declaration = self.take(variable, named);
+                variable.origin = Origin::Thread(declaration);
+                return;
+            }
+        }
     }
 
     /// Names a variable of a function's frame.
-    pub fn name_local(
-        &mut self,
-        variable: &mut Variable,
-        _frame: Option<&FramePlace>,
-        _codes: &[u64],
-    ) {
+    pub fn name_local(&mut self, variable: &mut Variable, frame: Option<&FramePlace>) {
         variable.origin = Origin::Stack(Declaration::default());
+        let named = frame.and_then(|frame| self.find_local(variable, frame));
+        if let Some(named) = named {
+            let declaration = self.take(variable, named);
+            variable.origin = Origin::Stack(declaration);
+        }
     }
 
-    /// The name by which the program reaches a block on the heap, at `offset` bytes.
-    pub fn pointer_name(&mut self, _codes: &[u64], _offset: u64, _size: u64) -> Option<String> {
-        None
+    fn find_local(&mut self, variable: &Variable, frame: &FramePlace) -> Option<Named> {
+        let (address, size) = (variable.address, variable.size);
+        for code in frame.calls {
+            let Some((module, svma)) = self.user_call(code) else {
+                continue;
+            };
+            let registers = Registers {
+                svma,
+                // The call has pushed its return address.
+                stack: frame.stack.wrapping_add(8),
+                base: frame.base,
+            };
+            let found = self.variables(module).and_then(|(symbols, variables)| {
+                variables.local(symbols, registers, (address, size))
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        if let Some(offset) = address.checked_sub(frame.data)
+            && let Some((module, body)) = self.space.locate(frame.body)
+            && let Some((_, variables)) = self.variables(module)
+            && let Some(found) = variables.passed(body, offset, size)
+        {
+            return Some(found);
+        }
+        // Arrays of variable size lie below the frame.
+        let mut calls = frame.outer.into_iter();
+        let (module, svma) = calls.find_map(|code| self.user_call(code))?;
+        let (_, variables) = self.variables(module)?;
+        variables.variable_array(svma)
+    }
+
+    /// As [`Places::call`], unless that is in a runtime.
+    fn user_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        let (module, svma) = self.call(code)?;
+        let path = self.path(module)?;
+        (!is_runtime(&path)).then_some((module, svma))
+    }
+
+    /// Takes over a name, and returns its declaration with the function as the author knows it.
+    fn take(&mut self, variable: &mut Variable, named: Named) -> Declaration {
+        variable.name = Some(named.name);
+        variable.whole = named.whole;
+        let mut declaration = named.declaration;
+        let own = match outlined(&declaration.function) {
+            None => declaration.function,
+            Some(own) => own.unwrap_or_default().to_owned(),
+        };
+        declaration.function = names::short(&own);
+        declaration
+    }
+
+    /// The name of a heap block's pointer with the element, if both accesses use the same one for
+    /// certain: each is a return address, and whether it writes. `access`: its offset in the block, its
+    /// size, and that of the block. The element is named if the block's first one is known to be at
+    /// its begin.
+    pub fn pointer_name(
+        &mut self,
+        accesses: [(u64, bool); 2],
+        access: (u64, u64, u64),
+        origin: &Origin,
+    ) -> Option<String> {
+        let [one, other] = accesses.map(|(code, is_write)| self.pointers(code, is_write, access));
+        let (one, other) = (one?, other?);
+        // The side that leaves no doubt names it, if the other one agrees.
+        let certain = [&one, &other]
+            .into_iter()
+            .find_map(|side| match &side[..] {
+                [(_, only)] => only.name.clone(),
+                _ => None,
+            })?;
+        let named = |side: &[(ModuleIdx, Reached)]| {
+            let same = |it: &&(ModuleIdx, Reached)| it.1.name.as_deref() == Some(&certain);
+            side.iter().find(same).cloned()
+        };
+        let (module, reached) = named(&one)?;
+        named(&other)?;
+        let is_allocated = match origin {
+            Origin::Heap(stack) => stack.first().is_some_and(|frame| {
+                let line = self.sources.line(&frame.file, frame.line);
+                line.is_some_and(|line| assigns(&line, &certain))
+            }),
+            _ => false,
+        };
+        let (_, variables) = self.variables(module)?;
+        if is_allocated || reached.is_container {
+            variables.element_name(&reached, &certain, access)
+        } else {
+            Some(certain)
+        }
+    }
+
+    /// The pointers by which an access may reach a block.
+    fn pointers(
+        &mut self,
+        code: u64,
+        is_write: bool,
+        access: (u64, u64, u64),
+    ) -> Option<Vec<(ModuleIdx, Reached)>> {
+        let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
+        let line = self.sources.line(&frame.file, frame.line)?;
+        let (module, svma) = self.user_call(code)?;
+        let (_, variables) = self.variables(module)?;
+        let reached = variables.reached(svma, &line)?;
+        let fitting = variables.fitting(reached, is_write, access);
+        let mut fitting: Vec<_> = fitting.into_iter().map(|it| (module, it)).collect();
+        fitting.dedup_by(|one, other| one.1.name == other.1.name && one.1.name.is_some());
+        Some(fitting)
     }
 
     /// The name of a lock: `kind` is `ompt_mutex_t`, or one of the stream's.
@@ -163,8 +385,16 @@ impl Places {
         const ORDERED: u8 = 7;
         let named = |name: String| name.trim_start_matches(['.', '&']).to_owned();
         let variable = self.space.locate_data(address).and_then(|(module, svma)| {
-            let symbols = self.symbols(module)?;
-            symbols.variables(&[svma]).pop().map(|(_, name)| name)
+            let symbol = self.symbols(module)?.data(svma)?;
+            let whole = 1;
+            let named = self
+                .variables(module)
+                .and_then(|(_, variables)| variables.global(svma, whole, &[]));
+            let name = named.map_or(symbol.name, |named| named.name);
+            // Fields of the lock itself are the library's.
+            let own = ["._lk", "._x", ".__data", ".__size", ".__align"];
+            let end = own.iter().filter_map(|own| name.find(own)).min();
+            Some(name[..end.unwrap_or(name.len())].to_owned())
         });
         match kind {
             CRITICAL => match variable.as_deref().and_then(critical_name) {
@@ -180,6 +410,14 @@ impl Places {
     }
 }
 
+/// The readable name of a function, with what the compiler has added for the body of a construct.
+fn shown(linkage: &str) -> String {
+    match parent_of(linkage).and_then(|parent| Some((parent, linkage.strip_prefix(parent)?))) {
+        Some((parent, mark)) => names::short(parent) + mark,
+        None => names::short(linkage),
+    }
+}
+
 /// The function that holds the construct whose body a compiler has made the function `name`; `None`
 /// for other functions, `Some(None)` where the name does not tell.
 fn outlined(name: &str) -> Option<Option<&str>> {
@@ -187,10 +425,18 @@ fn outlined(name: &str) -> Option<Option<&str>> {
     if let Some((parent, _)) = name.split_once(".omp_outlined") {
         return Some(Some(parent).filter(|parent| !parent.is_empty()));
     }
-    match name.starts_with(".omp_") {
-        true => Some(None),
-        false => parent_of(name).map(Some),
+    if name.starts_with(".omp_") {
+        Some(None)
+    } else {
+        parent_of(name).map(Some)
     }
+}
+
+/// Whether a line assigns a new value to a variable.
+fn assigns(line: &str, name: &str) -> bool {
+    let words = words(line);
+    let is_assigned = |pair: &[Word<'_>]| pair == [Word::Name(name), Word::Mark('=')];
+    words.windows(2).any(is_assigned)
 }
 
 /// The name of a critical section by its variable, as compilers spell it; `None` without a name.
@@ -201,26 +447,9 @@ fn critical_name(variable: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Bytes of code before an instruction without a line in which one with a line is looked for.
-const NEAR: u64 = 64;
-
-/// The source locations of an instruction. One that stands for several lines has none (line 0); that
-/// of the code before it is then the best there is.
-fn locations(symbols: &Symbols, svma: u64) -> Vec<Location> {
-    let has_line = |found: &Vec<Location>| {
-        let innermost = found.first().and_then(|location| location.line);
-        innermost.is_some_and(|line| line != 0)
-    };
-    let own = symbols.locations(svma);
-    if own.is_empty() || has_line(&own) {
-        return own;
-    }
-    let begin = symbols
-        .function(svma)
-        .map_or(svma, |function| function.start);
-    let near = (begin.max(svma.saturating_sub(NEAR))..svma).rev();
-    let mut near = near.map(|svma| symbols.locations(svma));
-    near.find(has_line).unwrap_or(own)
+fn has_line(locations: &[Location]) -> bool {
+    let innermost = locations.first().and_then(|location| location.line);
+    innermost.is_some_and(|line| line != 0)
 }
 
 fn unknown(code: u64) -> Frame {

@@ -175,9 +175,10 @@ impl Namer<'_> {
             1 => "; 1 other thread waits for them".to_owned(),
             count => format!("; {count} other threads wait for them"),
         };
-        let begin = match deadlock.happened {
-            true => "the program hung: ",
-            false => "with other timing these wait for each other forever: ",
+        let begin = if deadlock.happened {
+            "the program hung: "
+        } else {
+            "with other timing these wait for each other forever: "
         };
         Deadlock {
             happened: deadlock.happened,
@@ -207,9 +208,10 @@ impl Namer<'_> {
             Inside::Single => "a single",
             Inside::Task => "an explicit task",
         };
-        let entered = match there.is_empty() {
-            true => String::new(),
-            false => format!(" that was entered at {there}"),
+        let entered = if there.is_empty() {
+            String::new()
+        } else {
+            format!(" that was entered at {there}")
         };
         let (kind, detail) = match misuse.kind {
             Kind::ReleasedByOther => (
@@ -284,14 +286,16 @@ impl Namer<'_> {
 fn sentence(edge: &Edge, waiter: &Waiter, happened: bool) -> String {
     let around = waiter.wanted.base.iter();
     let is_task = around.clone().any(|base| base.kind == ConstructKind::Task);
-    let thread = match is_task {
-        true => format!("a task of thread {}", edge.thread),
-        false => format!("thread {}", edge.thread),
+    let thread = if is_task {
+        format!("a task of thread {}", edge.thread)
+    } else {
+        format!("thread {}", edge.thread)
     };
     let wanted = at(&edge.wanted);
-    let held = match edge.holds.is_empty() {
-        true => String::new(),
-        false => format!(" holds {} since {} and", edge.holds, at(&edge.held)),
+    let held = if edge.holds.is_empty() {
+        String::new()
+    } else {
+        format!(" holds {} since {} and", edge.holds, at(&edge.held))
     };
     if !happened {
         return format!("{thread}{held} waits for {} at {wanted}", edge.wants);

@@ -163,7 +163,9 @@ macro_rules! events {
 
         /// An event of the program. Enumerated values are those of the OpenMP specification's tools
         /// interface. `code` is the return address of the call at a construct, `context` the calling
-        /// context of that call.
+        /// context of that call, `frame` an address between the frames of the program's code that called the
+        /// runtime and those of what the runtime calls.
+        #[allow(missing_docs)] // Fields that the event's own text or the lines above explain.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Event {
             $($(#[$doc])* $name { $($(#[$field_doc])* $field: $type,)* },)*
@@ -214,8 +216,11 @@ events! {
     }
     /// Its last event.
     ThreadEnd = 4 {}
-    /// The thread's task forks a parallel region.
-    Fork = 5 { region: u64, flags: u32, code: u64, context: u32, frame: u64, }
+    /// The thread's task forks a parallel region. `body` and `data`: the function that each thread
+    /// calls, and the block of variables that it gets; 0 where the runtime does not tell.
+    Fork = 5 {
+        region: u64, flags: u32, code: u64, context: u32, frame: u64, body: u64, data: u64,
+    }
     /// The region has ended.
     Join = 6 { region: u64, }
     /// The thread begins an implicit task with this index in a team of `size`; `frame`: an address

@@ -10,14 +10,15 @@ use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
     DW_AT_linkage_name, DW_AT_main_subprogram, DW_AT_name, DW_AT_specification, DW_TAG_module,
     DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, DwarfFileType, EndianArcSlice,
-    LittleEndian, Reader as _, SectionId, UnitOffset, UnitRef,
+    LittleEndian, Reader as _, SectionId, Unit, UnitOffset, UnitRef,
 };
 use unwinder::elf::{Elf, ElfFile};
 
 use crate::debugfile::{ObjectFile, SymbolsMiss};
 use crate::names::MAIN_PROGRAM;
 
-type Reader = EndianArcSlice<LittleEndian>;
+/// The bytes of a section.
+pub type Reader = EndianArcSlice<LittleEndian>;
 type Die = DebuggingInformationEntry<Reader>;
 
 /// A code location of an instruction.
@@ -60,53 +61,131 @@ pub(crate) struct Row {
     pub(crate) statement: bool,
 }
 
+/// The debug information of one file, with the locations of variables.
+#[derive(Debug)]
+pub struct FullDebugInfo {
+    /// Its sections.
+    pub dwarf: Arc<Dwarf<Reader>>,
+    /// The folder of the load object.
+    folder: PathBuf,
+}
+
+impl FullDebugInfo {
+    pub(crate) fn open(object: &ObjectFile) -> Result<Self, SymbolsMiss> {
+        let (dwarf, folder) = open(object, named_section)?;
+        Ok(Self { dwarf, folder })
+    }
+
+    /// The split debug information (`-gsplit-dwarf`) of a unit, if it has one that is there.
+    #[must_use]
+    pub fn split(&self, unit: &Unit<Reader>) -> Option<Dwarf<Reader>> {
+        let id = unit.dwo_id?;
+        let named = self.dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
+        let folder = unit.comp_dir.as_ref();
+        let dwarf = split(&self.folder, (&named, folder), &self.dwarf, named_section)?;
+        let header = dwarf.units().next().ok()??;
+        let own = dwarf.unit(header).ok()?;
+        (own.dwo_id == Some(id)).then_some(dwarf)
+    }
+}
+
+/// Reads a section of a file.
+type ReadSection = fn(&Elf<'_>, SectionId, &str) -> Result<Reader, String>;
+
+/// The debug information of a file, or of its separate debug file, and the folder of the file.
+fn open(
+    object: &ObjectFile,
+    read: ReadSection,
+) -> Result<(Arc<Dwarf<Reader>>, PathBuf), SymbolsMiss> {
+    let unusable = |error| SymbolsMiss::File {
+        path: object.path.clone(),
+        error,
+    };
+    let file = object.open().map_err(unusable)?;
+    let elf = file.parse().map_err(unusable)?;
+    if has_debug_info(&elf) {
+        return load(object, &object.path, &elf, read);
+    }
+    let mut misses = Vec::new();
+    match object.find_debug_file(&mut misses) {
+        Some((path, file)) => match file.parse() {
+            Ok(elf) if has_debug_info(&elf) => load(object, &path, &elf, read),
+            Ok(_) => Err(SymbolsMiss::NoDebugInfo { path }),
+            Err(error) => Err(SymbolsMiss::File { path, error }),
+        },
+        None if elf.section(".symtab").is_some() => Err(SymbolsMiss::NoDebugInfo {
+            path: object.path.clone(),
+        }),
+        None => Err(misses.swap_remove(0)),
+    }
+}
+
+/// The debug information in `elf`, the file at `path`.
+fn load(
+    object: &ObjectFile,
+    path: &Path,
+    elf: &Elf<'_>,
+    read: ReadSection,
+) -> Result<(Arc<Dwarf<Reader>>, PathBuf), SymbolsMiss> {
+    let damaged = |reason| SymbolsMiss::DamagedDebugInfo {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut dwarf = Dwarf::load(|id| read(elf, id, id.name())).map_err(damaged)?;
+    if let Some(common) = object.find_common(path, elf)? {
+        let common = common.parse().map_err(|error| SymbolsMiss::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        dwarf
+            .load_sup(|id| read(&common, id, id.name()))
+            .map_err(damaged)?;
+    }
+    let folder = object.path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok((Arc::new(dwarf), folder))
+}
+
+/// The file of split debug information of this name, and the folder that the compiler wrote it to:
+/// there, or in the `folder` of the load object.
+fn split(
+    folder: &Path,
+    (named, written_in): (&Reader, Option<&Reader>),
+    parent: &Dwarf<Reader>,
+    read: ReadSection,
+) -> Option<Dwarf<Reader>> {
+    let path = |text: &Reader| Some(PathBuf::from(text.to_string_lossy().ok()?.as_ref()));
+    let named = path(named)?;
+    let written = match written_in.and_then(path) {
+        Some(folder) => folder.join(&named),
+        None => named.clone(),
+    };
+    let beside = folder.join(named.file_name()?);
+    let file = [written, beside]
+        .iter()
+        .find_map(|path| ElfFile::open(path).ok())?;
+    let elf = file.parse().ok()?;
+    let read = |id: SectionId| match id.dwo_name() {
+        Some(name) => read(&elf, id, name),
+        None => Ok(Reader::new(Arc::from([]), LittleEndian)),
+    };
+    let mut dwarf = Dwarf::load(read).ok()?;
+    dwarf.make_dwo(parent);
+    Some(dwarf)
+}
+
 impl DebugInfo {
     /// Reads it from the file itself, or from its separate debug file.
     pub(crate) fn open(object: &ObjectFile) -> Result<Self, SymbolsMiss> {
-        let unusable = |error| SymbolsMiss::File {
+        let (dwarf, folder) = open(object, needed_section)?;
+        let damaged = |error: gimli::Error| SymbolsMiss::DamagedDebugInfo {
             path: object.path.clone(),
-            error,
+            reason: error.to_string(),
         };
-        let file = object.open().map_err(unusable)?;
-        let elf = file.parse().map_err(unusable)?;
-        if has_debug_info(&elf) {
-            return Self::of(object, &object.path, &elf);
-        }
-        let mut misses = Vec::new();
-        match object.find_debug_file(&mut misses) {
-            Some((path, file)) => match file.parse() {
-                Ok(elf) if has_debug_info(&elf) => Self::of(object, &path, &elf),
-                Ok(_) => Err(SymbolsMiss::NoDebugInfo { path }),
-                Err(error) => Err(SymbolsMiss::File { path, error }),
-            },
-            None if elf.section(".symtab").is_some() => Err(SymbolsMiss::NoDebugInfo {
-                path: object.path.clone(),
-            }),
-            None => Err(misses.swap_remove(0)),
-        }
-    }
-
-    /// Reads it from `elf`, the file at `path`.
-    fn of(object: &ObjectFile, path: &Path, elf: &Elf<'_>) -> Result<Self, SymbolsMiss> {
-        let damaged = |reason| SymbolsMiss::DamagedDebugInfo {
-            path: path.to_owned(),
-            reason,
-        };
-        let mut dwarf = Dwarf::load(|id| section(elf, id)).map_err(damaged)?;
-        if let Some(common) = object.find_common(path, elf)? {
-            let common = common.parse().map_err(|error| SymbolsMiss::File {
-                path: path.to_owned(),
-                error,
-            })?;
-            dwarf.load_sup(|id| section(&common, id)).map_err(damaged)?;
-        }
-        let dwarf = Arc::new(dwarf);
         Ok(Self {
-            context: Context::from_arc_dwarf(dwarf.clone())
-                .map_err(|error| damaged(error.to_string()))?,
+            context: Context::from_arc_dwarf(dwarf.clone()).map_err(damaged)?,
             dwarf,
             lines: OnceCell::new(),
-            folder: object.path.parent().unwrap_or(Path::new("")).to_owned(),
+            folder,
         })
     }
 
@@ -124,24 +203,8 @@ impl DebugInfo {
     /// The split debug information of a unit: where the compiler wrote it, or beside the load object.
     /// That of another build has another id, which the look-up compares.
     fn split(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
-        let path = |text: &Reader| Some(PathBuf::from(text.to_string_lossy().ok()?.as_ref()));
-        let named = path(load.path.as_ref()?)?;
-        let written = match load.comp_dir.as_ref().and_then(path) {
-            Some(folder) => folder.join(&named),
-            None => named.clone(),
-        };
-        let beside = self.folder.join(named.file_name()?);
-        let file = [written, beside]
-            .iter()
-            .find_map(|path| ElfFile::open(path).ok())?;
-        let elf = file.parse().ok()?;
-        let read = |id: SectionId| match id.dwo_name() {
-            Some(name) => named_section(&elf, id, name),
-            None => Ok(Reader::new(Arc::from([]), LittleEndian)),
-        };
-        let mut dwarf = Dwarf::load(read).ok()?;
-        dwarf.make_dwo(&load.parent);
-        Some(Arc::new(dwarf))
+        let named = (load.path.as_ref()?, load.comp_dir.as_ref());
+        split(&self.folder, named, &load.parent, needed_section).map(Arc::new)
     }
 
     fn unit(&self, svma: u64) -> Option<UnitRef<'_, Reader>> {
@@ -314,13 +377,21 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
         .is_some_and(|section| section.has_bytes)
 }
 
-fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, String> {
-    named_section(elf, id, id.name())
+/// A section, or what is wrong with it, as a clause.
+fn named_section(elf: &Elf<'_>, _: SectionId, name: &str) -> Result<Reader, String> {
+    if elf.is_too_large(name) {
+        return Err(format!("its section {name} is too large, or says so"));
+    }
+    let bytes = elf.bytes(name);
+    Ok(Reader::new(
+        Arc::from(bytes.unwrap_or_default()),
+        LittleEndian,
+    ))
 }
 
-/// A section, or what is wrong with it, as a clause.
-fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, String> {
-    // Locations of variables are not needed, and are a quarter of the bytes to decompress.
+/// A section that tells of lines or functions; others are empty.
+fn needed_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, String> {
+    // Locations of variables are a quarter of the bytes to decompress.
     let needless = matches!(
         id,
         SectionId::DebugLoc
@@ -328,14 +399,10 @@ fn named_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, Str
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
-    if !needless && elf.is_too_large(name) {
-        return Err(format!("its section {name} is too large, or says so"));
+    match needless {
+        true => Ok(Reader::new(Arc::from([]), LittleEndian)),
+        false => named_section(elf, id, name),
     }
-    let bytes = if needless { None } else { elf.bytes(name) };
-    Ok(Reader::new(
-        Arc::from(bytes.unwrap_or_default()),
-        LittleEndian,
-    ))
 }
 
 fn holds(unit: &UnitRef<'_, Reader>, entry: &Die, svma: u64) -> bool {

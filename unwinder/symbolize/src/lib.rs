@@ -39,11 +39,11 @@ mod symbols;
 mod unnamed;
 
 pub use debugfile::SymbolsMiss;
-pub use debuginfo::Location;
+pub use debuginfo::{FullDebugInfo, Location, Reader};
 pub use jumps::find_jumps;
 pub use kallsyms::KernelFunction;
 pub use linked::Linked;
 pub use outlined::Origin;
 pub use resolve::{from_files, named, resolve};
 pub use source::{Files, LONGEST_SOURCE, SymbolSource};
-pub use symbols::{ElfFunction, Symbols};
+pub use symbols::{ElfFunction, ElfVariable, Symbols};

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use iced_x86::{Decoder, FlowControl};
+
 use crate::symbols::{ElfFunction, Symbols};
 
 impl Symbols {
@@ -17,6 +19,24 @@ impl Symbols {
         let bytes = holding.unwrap_or_default();
         let size = usize::try_from(function.size).unwrap_or(usize::MAX);
         &bytes[..size.min(bytes.len())]
+    }
+
+    /// The first call of the function that begins at `svma`, in the order of its code.
+    #[must_use]
+    pub fn first_call(&self, svma: u64) -> Option<u64> {
+        /// Instructions before a call; functions that call have fewer.
+        const MOST: usize = 1000;
+        let function = self.code(svma)?;
+        let mut decoder = Decoder::with_ip(64, self.bytes(&function), function.start, 0);
+        let mut instructions = decoder.iter().take(MOST);
+        instructions
+            .find(|it| {
+                matches!(
+                    it.flow_control(),
+                    FlowControl::Call | FlowControl::IndirectCall
+                )
+            })
+            .map(|call| call.ip())
     }
 
     /// The linkage name of the function that a call to `svma` reaches: the one that starts there,

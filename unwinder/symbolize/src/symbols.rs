@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::linkage::STUB;
-use unwinder::BuildId;
 use unwinder::elf::{CodeSegments, Elf, ElfError, ElfFile};
 use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
+use unwinder::{BuildId, Cfi};
 
 use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
-use crate::debuginfo::{DebugInfo, Location};
+use crate::debuginfo::{DebugInfo, FullDebugInfo, Location};
 use crate::unnamed::{Target, Unnamed};
 
 /// A function of a load object.
@@ -20,6 +20,17 @@ use crate::unnamed::{Target, Unnamed};
 pub struct ElfFunction {
     /// The linkage name, as the symbol table has it; `foo@plt` for a stub of the procedure linkage
     /// table, and empty for code that [`Symbols::code`] knows by its bounds alone.
+    pub name: String,
+    /// The svma of its first byte.
+    pub start: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// A variable of a load object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfVariable {
+    /// The linkage name, as the symbol table has it.
     pub name: String,
     /// The svma of its first byte.
     pub start: u64,
@@ -258,6 +269,32 @@ impl Symbols {
         self.debug_info().err()
     }
 
+    /// The debug information of the file with the locations of variables, or of its separate debug
+    /// file. Read anew.
+    ///
+    /// # Errors
+    /// What there is not.
+    pub fn full_debug_info(&self) -> Result<FullDebugInfo, SymbolsMiss> {
+        FullDebugInfo::open(&self.object)
+    }
+
+    /// The thread-local block of a program: its size in bytes. `None` if it has none, or the file is a
+    /// library.
+    #[must_use]
+    pub fn program_tls(&self) -> Option<u64> {
+        let file = self.object.open().ok()?;
+        let elf = file.parse().ok()?;
+        elf.section(".interp")?;
+        elf.tls_size()
+    }
+
+    /// The call frame information of the file.
+    #[must_use]
+    pub fn call_frames(&self) -> Option<Cfi> {
+        let file = self.object.open().ok()?;
+        Cfi::of(&file.parse().ok()?)
+    }
+
     pub(crate) fn debug_info(&self) -> Result<&DebugInfo, &SymbolsMiss> {
         self.debug
             .get_or_init(|| DebugInfo::open(&self.object))
@@ -280,6 +317,29 @@ impl Symbols {
             Target::Symbol(name) => Some(name.clone()),
             &Target::Resolver(svma) => self.function(svma).map(|chooser| chooser.name),
         }
+    }
+
+    /// The symbol of the variable that holds an svma. Reads the tables once more.
+    #[must_use]
+    pub fn data(&self, svma: u64) -> Option<ElfVariable> {
+        let file = self.object.open().ok()?;
+        let elf = file.parse().ok()?;
+        tables(&elf, &self.object, &mut Vec::new())
+            .iter()
+            .find_map(|table| {
+                let holds = |symbol: &ElfSymbol| {
+                    symbol.is_defined()
+                        && symbol.is_variable()
+                        && svma.wrapping_sub(symbol.svma) < symbol.size.max(1)
+                };
+                let symbol = table.iter().find(holds)?;
+                let name = table.name(&symbol);
+                Some(ElfVariable {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    start: symbol.svma,
+                    size: symbol.size,
+                })
+            })
     }
 
     /// The symbols of the variables that hold these svmas, each with its svma. Reads the tables once

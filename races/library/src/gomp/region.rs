@@ -112,7 +112,8 @@ fn begin(thread: &mut Thread, saved: &Saved, kind: u32) -> Option<Region> {
         work: combined(saved, kind),
     };
     let flags = if is_league { LEAGUE_FLAGS } else { FLAGS };
-    thread.fork(region.number, flags, region.code, region.frame);
+    let call = (region.code, region.frame);
+    thread.fork(region.number, flags, call, (body as u64, data as u64));
     Some(region)
 }
 

@@ -1,0 +1,383 @@
+//! The name of the pointer by which a line of source reaches a block, where that is certain.
+
+use gimli::{
+    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type, DW_TAG_structure_type,
+};
+
+use crate::debug::Key;
+use crate::source::{Assignment, Word, assignment, words};
+use crate::types::Language;
+use crate::variables::Variables;
+
+/// One way by which a line reaches memory through a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The pointer's name; `None` if it is not a variable, but computed.
+    pub(crate) name: Option<String>,
+    /// What the pointer points to.
+    pub(crate) element: Key,
+    /// The fields on the way from there to the accessed value, and the type of that.
+    fields: Vec<String>,
+    value: Key,
+    /// The first element is at the begin of the block.
+    pub(crate) is_container: bool,
+    /// It is assigned here: whether it is also read.
+    assigned: Option<bool>,
+}
+
+impl Variables {
+    /// The ways by which a line in the function at `svma` reaches memory. `None` if some are not
+    /// understood.
+    pub(crate) fn reached(&self, svma: u64, line: &str) -> Option<Vec<Reached>> {
+        let function = self.debug.function_at(svma)?;
+        let scope = Scope {
+            variables: self,
+            function,
+            svma,
+            language: self.debug.language(function.unit),
+        };
+        scope.line(&words(line))
+    }
+
+    /// Those that an access may be: of `size` bytes, at `offset` in a block of `bytes`.
+    pub(crate) fn fitting(
+        &self,
+        all: Vec<Reached>,
+        is_write: bool,
+        (offset, size, bytes): (u64, u64, u64),
+    ) -> Vec<Reached> {
+        let has_assigned = all.iter().any(|it| it.assigned.is_some());
+        let fits = |it: &Reached| {
+            let is_kind = match it.assigned {
+                Some(is_read) => is_write || is_read,
+                None => !(is_write && has_assigned),
+            };
+            let each = self.debug.size_of(it.element).filter(|each| *each > 0);
+            let Some(each) = each.filter(|each| bytes.is_multiple_of(*each)) else {
+                return false;
+            };
+            let path = self.debug.path(it.element, offset % each, size);
+            is_kind
+                && self.debug.size_of(it.value) == Some(size)
+                && (it.name.is_none() || fields_of(&path) == it.fields)
+        };
+        all.into_iter().filter(fits).collect()
+    }
+
+    /// What to write for an access at `offset` in a block that begins with the first element to which
+    /// `reached` points.
+    pub(crate) fn element_name(
+        &self,
+        reached: &Reached,
+        name: &str,
+        (offset, size, bytes): (u64, u64, u64),
+    ) -> Option<String> {
+        let each = self
+            .debug
+            .size_of(reached.element)
+            .filter(|each| *each > 0)?;
+        let path = self.debug.path(reached.element, offset % each, size);
+        if self.debug.language(reached.element.unit) == Language::Fortran {
+            return Some(name.to_owned());
+        }
+        // One structure alone is no array.
+        let is_structure = matches!(
+            self.debug.bare(reached.element),
+            Some((_, DW_TAG_structure_type | DW_TAG_class_type))
+        );
+        Some(if bytes == each && is_structure && !reached.is_container {
+            format!("{name}->{}", path.trim_start_matches('.'))
+        } else {
+            format!("{name}[{}]{path}", offset / each)
+        })
+    }
+}
+
+/// The fields of a path, without indices.
+fn fields_of(path: &str) -> Vec<String> {
+    let mut fields = Vec::new();
+    let mut is_field = false;
+    for word in words(path) {
+        match word {
+            Word::Mark('.' | '%') => is_field = true,
+            Word::Name(name) if is_field => {
+                fields.push(name.to_owned());
+                is_field = false;
+            }
+            _ => is_field = false,
+        }
+    }
+    fields
+}
+
+struct Scope<'a> {
+    variables: &'a Variables,
+    function: Key,
+    svma: u64,
+    language: Language,
+}
+
+impl Scope<'_> {
+    fn line(&self, words: &[Word<'_>]) -> Option<Vec<Reached>> {
+        let assignment = assignment(words);
+        let mut found = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let Word::Name(name) = word else {
+                continue;
+            };
+            let before = at.checked_sub(1).and_then(|at| words.get(at));
+            // Fields are a part of what they follow.
+            let is_field = matches!(before, Some(Word::Mark('.' | '%')))
+                || matches!(before, Some(Word::Mark('>')))
+                    && at >= 2
+                    && words.get(at - 2) == Some(&Word::Mark('-'));
+            if !is_field {
+                self.name(words, at, name, assignment, &mut found)?;
+            }
+        }
+        Some(found)
+    }
+
+    /// Adds what is reached by the name at a place.
+    fn name(
+        &self,
+        words: &[Word<'_>],
+        at: usize,
+        name: &str,
+        assignment: Option<Assignment>,
+        found: &mut Vec<Reached>,
+    ) -> Option<()> {
+        let debug = &self.variables.debug;
+        let is_dereferenced = at >= 1
+            && words.get(at - 1) == Some(&Word::Mark('*'))
+            && !matches!(
+                at.checked_sub(2).and_then(|at| words.get(at)),
+                Some(Word::Name(_) | Word::Number | Word::Mark(')' | ']'))
+            );
+        let next = words.get(at + 1);
+        let is_arrow = |at: usize| {
+            words.get(at) == Some(&Word::Mark('-')) && words.get(at + 1) == Some(&Word::Mark('>'))
+        };
+        let Some(of) = self.type_of(name) else {
+            // A macro, or something else that is not known: what it reaches is not known either.
+            let reaches = match self.language {
+                Language::C => {
+                    is_dereferenced || next == Some(&Word::Mark('[')) || is_arrow(at + 1)
+                }
+                Language::Fortran => false,
+            };
+            return (!reaches).then_some(());
+        };
+        let mut of = debug.behind_reference(of);
+        let mut place = at + 1;
+        let mut fields: Vec<String> = Vec::new();
+        // What the last dereferenced pointer points to, and its name.
+        let mut through: Option<(Option<String>, Key, bool)> = None;
+        let mut own_name = Some(name.to_owned());
+        let reach = |through: &Option<(Option<String>, Key, bool)>,
+                     fields: &[String],
+                     value,
+                     end: usize| {
+            let (name, element, is_container) = through.clone()?;
+            let is_target =
+                assignment.is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
+            Some(Reached {
+                name,
+                element,
+                fields: fields.to_vec(),
+                value,
+                is_container,
+                assigned: assignment
+                    .filter(|_| is_target)
+                    .map(|it| it.operator.is_some()),
+            })
+        };
+        if self.language == Language::Fortran {
+            let of = debug.pointee(of).unwrap_or(of);
+            let (array, DW_TAG_array_type) = debug.bare(of)? else {
+                return Some(());
+            };
+            let element = debug.type_of(array)?;
+            let end = match next {
+                Some(Word::Mark('(')) => after_brackets(words, place)?,
+                _ => place,
+            };
+            // Components of elements are not followed.
+            if words.get(end) == Some(&Word::Mark('%')) {
+                return None;
+            }
+            let through = Some((own_name, element, false));
+            found.extend(reach(&through, &fields, element, end));
+            return Some(());
+        }
+        loop {
+            let (bare, tag) = debug.bare(of)?;
+            if words.get(place) == Some(&Word::Mark('[')) {
+                let end = after_brackets(words, place)?;
+                if let Some(element) = self.element_of_container(bare) {
+                    // The vector's own memory, then that of its elements.
+                    found.extend(reach(&through, &fields, bare, place));
+                    through = Some((own_name.take(), element, true));
+                    fields.clear();
+                    of = element;
+                } else if tag == DW_TAG_pointer_type {
+                    found.extend(reach(&through, &fields, bare, place));
+                    let element = debug.type_of(bare)?;
+                    through = Some((own_name.take(), element, false));
+                    fields.clear();
+                    of = element;
+                } else if tag == DW_TAG_array_type {
+                    // Several dimensions are one type.
+                    of = self.row(bare, words, place)?;
+                    let mut last = end;
+                    while words.get(last) == Some(&Word::Mark('[')) && of == debug.type_of(bare)? {
+                        last = after_brackets(words, last)?;
+                    }
+                    own_name = None;
+                    place = last;
+                    continue;
+                } else {
+                    return None;
+                }
+                place = end;
+            } else if is_arrow(place) {
+                if tag != DW_TAG_pointer_type {
+                    return None;
+                }
+                found.extend(reach(&through, &fields, bare, place));
+                let element = debug.type_of(bare)?;
+                through = Some((own_name.take(), element, false));
+                fields.clear();
+                (of, place) =
+                    self.member(element, words.get(place + 2)?, place + 3, &mut fields)?;
+            } else if words.get(place) == Some(&Word::Mark('.')) {
+                (of, place) = self.member(bare, words.get(place + 1)?, place + 2, &mut fields)?;
+                own_name = None;
+            } else {
+                break;
+            }
+            of = debug.behind_reference(of);
+        }
+        if is_dereferenced {
+            let (bare, tag) = debug.bare(of)?;
+            if tag != DW_TAG_pointer_type {
+                return None;
+            }
+            found.extend(reach(&through, &fields, bare, usize::MAX));
+            let element = debug.type_of(bare)?;
+            through = Some((own_name.take(), element, false));
+            fields.clear();
+            of = element;
+        }
+        // A call of what a pointer points to, or of a member.
+        if words.get(place) == Some(&Word::Mark('(')) && through.is_some() {
+            return None;
+        }
+        found.extend(reach(&through, &fields, of, place));
+        Some(())
+    }
+
+    /// The type of the elements of an array that is indexed in all its dimensions here.
+    fn row(&self, array: Key, words: &[Word<'_>], place: usize) -> Option<Key> {
+        let debug = &self.variables.debug;
+        let dimensions = debug.children(array, &[gimli::DW_TAG_subrange_type]).len();
+        let mut end = place;
+        for _ in 0..dimensions {
+            if words.get(end) != Some(&Word::Mark('[')) {
+                return None;
+            }
+            end = after_brackets(words, end)?;
+        }
+        debug.type_of(array)
+    }
+
+    /// A member of a structure that a word names: its type, and the place behind it.
+    fn member(
+        &self,
+        of: Key,
+        word: &Word<'_>,
+        place: usize,
+        fields: &mut Vec<String>,
+    ) -> Option<(Key, usize)> {
+        let Word::Name(name) = word else {
+            return None;
+        };
+        let (bare, _) = self.variables.debug.bare(of)?;
+        let member = self.member_named(bare, name)?;
+        fields.push((*name).to_owned());
+        Some((self.variables.debug.type_of(member)?, place))
+    }
+
+    fn member_named(&self, of: Key, name: &str) -> Option<Key> {
+        let debug = &self.variables.debug;
+        let members = debug.children(of, &[DW_TAG_member]);
+        members
+            .into_iter()
+            .find(|member| debug.name(*member).as_deref() == Some(name))
+    }
+
+    /// The type of a variable in scope, or of a member of the object of this function.
+    fn type_of(&self, name: &str) -> Option<Key> {
+        let debug = &self.variables.debug;
+        let in_scope = self.variables.in_scope(self.function, self.svma);
+        let is_named = |key: Key| debug.name(key).as_deref() == Some(name);
+        let local = in_scope.iter().rev().find(|(key, _)| is_named(*key));
+        if let Some((key, _)) = local {
+            return debug.type_of(*key);
+        }
+        // What the compiler has left out of this copy of a function, it declares in the function.
+        let functions = self.variables.functions(self.function, self.svma);
+        let declared = |function: Key| {
+            let origin = debug.origin_of(function, &debug.die(function)?)?;
+            let tags = [gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable];
+            let all = debug.children(origin, &tags);
+            all.into_iter().find(|key| is_named(*key))
+        };
+        if let Some(key) = functions.iter().rev().find_map(|key| declared(*key)) {
+            return debug.type_of(key);
+        }
+        let this = functions.iter().rev().find_map(|function| {
+            let parameters = debug.children(
+                *function,
+                &[gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable],
+            );
+            let is_this = |key: &Key| debug.name(*key).as_deref() == Some("this");
+            parameters.into_iter().find(is_this)
+        });
+        let object =
+            this.and_then(|this| debug.pointee(debug.behind_reference(debug.type_of(this)?)));
+        let bare = object.and_then(|object| debug.bare(object));
+        if let Some(member) = bare.and_then(|(bare, _)| self.member_named(bare, name)) {
+            return debug.type_of(member);
+        }
+        let global = self.variables.global_named(name, self.function.unit)?;
+        debug.type_of(global)
+    }
+
+    /// The type of the elements of a `std::vector`.
+    fn element_of_container(&self, of: Key) -> Option<Key> {
+        let debug = &self.variables.debug;
+        let name = debug.name(of)?;
+        if !name.starts_with("vector<") {
+            return None;
+        }
+        let parameters = debug.children(of, &[gimli::DW_TAG_template_type_parameter]);
+        debug.type_of(*parameters.first()?)
+    }
+}
+
+/// The place behind the bracket that closes the one at a place.
+fn after_brackets(words: &[Word<'_>], at: usize) -> Option<usize> {
+    let mut depth = 0_i32;
+    for (place, word) in words.iter().enumerate().skip(at) {
+        match word {
+            Word::Mark('(' | '[') => depth += 1,
+            Word::Mark(')' | ']') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(place + 1);
+        }
+    }
+    None
+}

@@ -1,0 +1,207 @@
+//! Lines of source text, without what is no code.
+
+use std::path::Path;
+
+use hashbrown::HashMap;
+
+/// Source files that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    files: HashMap<String, Option<Vec<String>>>,
+}
+
+impl Sources {
+    /// A line, from 1, with blanks where comments and texts stand.
+    pub(crate) fn line(&mut self, file: &str, line: u32) -> Option<String> {
+        let line = self.raw(file, line)?;
+        Some(if is_fortran(file) {
+            without_fortran_comment(line).to_lowercase()
+        } else {
+            without_comments(line)
+        })
+    }
+
+    /// The directive at a line, with those to which it is continued, in lower case. Compilers give
+    /// some constructs the line behind it.
+    pub(crate) fn directive(&mut self, file: &str, line: u32) -> Option<String> {
+        /// Lines of the longest directive.
+        const MOST: u32 = 16;
+        let is_directive = |text: &str| {
+            let text = text.trim_start().to_lowercase();
+            text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
+        };
+        let first = [line, line.checked_sub(1)?]
+            .into_iter()
+            .find(|line| self.raw(file, *line).is_some_and(is_directive))?;
+        let mut all = String::new();
+        for line in first..first + MOST {
+            let text = self.raw(file, line)?.trim_end().to_lowercase();
+            match text.strip_suffix(['\\', '&']) {
+                Some(text) => all += text,
+                None => return Some(all + &text),
+            }
+        }
+        None
+    }
+
+    fn raw(&mut self, file: &str, line: u32) -> Option<&str> {
+        let read = || {
+            let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
+            let text = String::from_utf8_lossy(&bytes);
+            Some(text.lines().map(str::to_owned).collect())
+        };
+        let lines = self.files.entry_ref(file).or_insert_with(read).as_ref()?;
+        let at = usize::try_from(line.checked_sub(1)?).ok()?;
+        lines.get(at).map(String::as_str)
+    }
+}
+
+/// Whether a file holds Fortran, by its name.
+pub(crate) fn is_fortran(file: &str) -> bool {
+    let extension = Path::new(file).extension().unwrap_or_default();
+    let extension = extension.to_string_lossy().to_lowercase();
+    ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "f18"].contains(&extension.as_str())
+}
+
+/// Texts and comments of C become blanks, so that places stay.
+fn without_comments(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut within: Option<char> = None;
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (within, character) {
+            (None, '/') if characters.peek() == Some(&'/') => break,
+            (None, '/') if characters.peek() == Some(&'*') => {
+                within = Some('*');
+                out.push(' ');
+            }
+            (None, '"' | '\'') => {
+                within = Some(character);
+                out.push(' ');
+            }
+            (None, _) => out.push(character),
+            (Some('*'), '*') if characters.peek() == Some(&'/') => {
+                characters.next();
+                within = None;
+                out.push_str("  ");
+            }
+            (Some('"' | '\''), '\\') => {
+                characters.next();
+                out.push_str("  ");
+            }
+            (Some(end), _) => {
+                if character == end && end != '*' {
+                    within = None;
+                }
+                out.push(' ');
+            }
+        }
+    }
+    out
+}
+
+fn without_fortran_comment(line: &str) -> &str {
+    line.split('!').next().unwrap_or(line)
+}
+
+/// A word of a line: a name or number, or one other character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word<'a> {
+    Name(&'a str),
+    Number,
+    Mark(char),
+}
+
+/// The words of a line.
+pub(crate) fn words(line: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let is_part = |character: char| character.is_alphanumeric() || character == '_';
+        let length = match first {
+            _ if first.is_ascii_digit() => {
+                let is_part = |character: char| is_part(character) || character == '.';
+                rest.find(|character| !is_part(character))
+                    .unwrap_or(rest.len())
+            }
+            _ if is_part(first) => rest.find(|it| !is_part(it)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (word, after) = rest.split_at(length);
+        rest = after;
+        if first.is_whitespace() {
+            continue;
+        }
+        words.push(match () {
+            () if first.is_ascii_digit() => Word::Number,
+            () if is_part(first) => Word::Name(word),
+            () => Word::Mark(first),
+        });
+    }
+    words
+}
+
+/// An assignment that is the only statement of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// Where in the words its operator stands.
+    pub(crate) at: usize,
+    /// It also reads what it assigns: `+=`.
+    pub(crate) operator: Option<char>,
+}
+
+/// The assignment of a line, if that is its only statement; what stands in `(...)` is none.
+pub(crate) fn assignment(words: &[Word<'_>]) -> Option<Assignment> {
+    let mut depth = 0_i32;
+    let mut found: Option<Assignment> = None;
+    let mut ends = 0;
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let after = words.get(at + 1);
+        match word {
+            Word::Mark('(' | '[') => depth += 1,
+            Word::Mark(')' | ']') => depth -= 1,
+            Word::Mark(';') if depth == 0 => ends += 1,
+            Word::Mark('=') if depth == 0 => {
+                let operator = match before {
+                    Some(Word::Mark('=' | '!' | '<' | '>')) => return None,
+                    Some(Word::Mark(mark @ ('+' | '-' | '*' | '/' | '%' | '&' | '|' | '^'))) => {
+                        Some(*mark)
+                    }
+                    _ => None,
+                };
+                let is_comparison = after == Some(&Word::Mark('='));
+                if is_comparison || found.replace(Assignment { at, operator }).is_some() {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.filter(|_| ends <= 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_texts_are_no_code() {
+        assert_eq!(without_comments("a = b; // c = d"), "a = b; ");
+        assert_eq!(
+            without_comments("f(\"x\\\"y\", /* z */ 'c');"),
+            "f(      ,   z      );".replace('z', " ")
+        );
+    }
+
+    #[test]
+    fn an_assignment_is_found_where_it_is_the_only_statement() {
+        let of = |line| assignment(&words(line)).map(|it| (it.at, it.operator));
+        assert_eq!(of("x = 1;"), Some((1, None)));
+        assert_eq!(of("x += 1;"), Some((2, Some('+'))));
+        assert_eq!(of("for (i = 0; i < n; i++) a[i] = b[i] == c;"), None);
+        assert_eq!(of("for (i = 0; i < n; i++) a[i] = b[i];"), Some((19, None)));
+        assert_eq!(of("x = 1; y = 2;"), None);
+        assert_eq!(of("if (x == 1) f(x);"), None);
+    }
+}

@@ -1,0 +1,577 @@
+//! Variables of a load object by their addresses, from its debug information.
+#![allow(
+    non_upper_case_globals,
+    reason = "they are the names of the DWARF standard"
+)]
+
+use std::cell::OnceCell;
+
+use findings::Declaration;
+use gimli::{
+    DW_AT_artificial, DW_AT_frame_base, DW_AT_location, DW_TAG_array_type, DW_TAG_class_type,
+    DW_TAG_common_block, DW_TAG_formal_parameter, DW_TAG_inlined_subroutine, DW_TAG_lexical_block,
+    DW_TAG_member, DW_TAG_module, DW_TAG_namespace, DW_TAG_structure_type, DW_TAG_subprogram,
+    DW_TAG_union_type, DW_TAG_variable, Expression, Operation, X86_64,
+};
+use hashbrown::HashMap;
+use symbolize::{Reader, Symbols};
+use unwinder::Cfi;
+
+use crate::debug::{Debug, Die, Key};
+
+/// A variable at an address.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Named {
+    /// With its element or field.
+    pub(crate) name: String,
+    /// The size of the whole variable; 0 if unknown.
+    pub(crate) whole: u64,
+    /// The function as the debug information names it.
+    pub(crate) declaration: Declaration,
+}
+
+/// A frame of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
+    /// An address in the function, as the file states it.
+    pub(crate) svma: u64,
+    /// The stack and frame pointers at its first call.
+    pub(crate) stack: u64,
+    pub(crate) base: u64,
+}
+
+/// A global or static variable.
+#[derive(Clone, Debug)]
+struct Static {
+    begin: u64,
+    size: u64,
+    key: Key,
+    /// Namespaces and classes around it, each with its `::`.
+    scope: String,
+    function: String,
+}
+
+/// The variables of a load object.
+#[derive(Default)]
+pub(crate) struct Variables {
+    pub(crate) debug: Debug,
+    call_frames: Option<Cfi>,
+    /// By address, and by offset in a thread's block.
+    statics: OnceCell<(Vec<Static>, Vec<Static>)>,
+    pub(crate) program_tls: Option<u64>,
+}
+
+/// Where an expression says that a variable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Static(u64),
+    /// An offset in a thread's block.
+    Thread(u64),
+    /// An offset to the frame base.
+    Frame(i64),
+    /// An offset to a register's value.
+    Register(gimli::Register, i64),
+    FrameAddress(i64),
+}
+
+/// One location of a variable: the code for which it is right, and the expression.
+type Location = (std::ops::Range<u64>, Expression<Reader>);
+
+impl Variables {
+    /// Those that the debug information of a file tells of.
+    pub(crate) fn open(symbols: &Symbols) -> Option<Variables> {
+        let info = symbols.full_debug_info().ok()?;
+        Some(Variables {
+            debug: Debug::new(&info),
+            call_frames: symbols.call_frames(),
+            statics: OnceCell::new(),
+            program_tls: symbols.program_tls(),
+        })
+    }
+
+    /// The global or static variable at `svma`. Of several, one of the units in which these addresses
+    /// are code.
+    pub(crate) fn global(&self, svma: u64, size: u64, codes: &[u64]) -> Option<Named> {
+        self.of(&self.statics().0, svma, size, codes)
+    }
+
+    /// The variable at an offset in a thread's block.
+    pub(crate) fn thread_local(&self, offset: u64, size: u64, codes: &[u64]) -> Option<Named> {
+        self.of(&self.statics().1, offset, size, codes)
+    }
+
+    /// A global or static variable of this name in a unit.
+    pub(crate) fn global_named(&self, name: &str, unit: usize) -> Option<Key> {
+        let (globals, threads) = self.statics();
+        let is_it = |one: &&Static| self.debug.name(one.key).as_deref() == Some(name);
+        let mut all = globals.iter().chain(threads).filter(is_it);
+        let first = all.next()?;
+        let own = std::iter::once(first).chain(all);
+        own.map(|one| one.key)
+            .find(|key| key.unit == unit)
+            .or(Some(first.key))
+    }
+
+    fn of(&self, all: &[Static], at: u64, size: u64, codes: &[u64]) -> Option<Named> {
+        let holds = |one: &&Static| at.wrapping_sub(one.begin) < one.size;
+        let units: Vec<usize> = codes
+            .iter()
+            .filter_map(|code| self.debug.unit_of(*code))
+            .collect();
+        let mut held = all.iter().filter(holds);
+        let first = held.next()?;
+        let is_near = |one: &&Static| units.contains(&one.key.unit);
+        let found = std::iter::once(first)
+            .chain(held)
+            .find(is_near)
+            .unwrap_or(first);
+        let mut named = self.named(found.key, at - found.begin, size)?;
+        named.name.insert_str(0, &found.scope);
+        named.declaration.function.clone_from(&found.function);
+        Some(named)
+    }
+
+    /// The words for an access at an offset in a variable.
+    fn named(&self, variable: Key, offset: u64, size: u64) -> Option<Named> {
+        let debug = &self.debug;
+        let of = debug.type_of(variable)?;
+        let (file, line) = debug.declared(variable);
+        Some(Named {
+            name: debug.name(variable)? + &debug.path(of, offset, size),
+            whole: debug.size_of(of).unwrap_or_default(),
+            declaration: Declaration {
+                function: String::new(),
+                file,
+                line,
+            },
+        })
+    }
+
+    fn statics(&self) -> &(Vec<Static>, Vec<Static>) {
+        self.statics.get_or_init(|| self.find_statics())
+    }
+
+    fn find_statics(&self) -> (Vec<Static>, Vec<Static>) {
+        let (mut globals, mut threads) = (Vec::new(), Vec::new());
+        let mut scopes: HashMap<Key, String> = HashMap::new();
+        for unit in 0..self.debug.count() {
+            let Some(root) = self.debug.root(unit) else {
+                continue;
+            };
+            // The namespaces and classes around, or the function.
+            let mut around: Vec<(isize, bool, Key)> = Vec::new();
+            self.debug.beneath(root, &mut |depth, key, die| {
+                around.retain(|(above, ..)| *above < depth);
+                match die.tag() {
+                    DW_TAG_namespace
+                    | DW_TAG_class_type
+                    | DW_TAG_structure_type
+                    | DW_TAG_union_type => {
+                        around.push((depth, false, key));
+                        true
+                    }
+                    DW_TAG_subprogram => {
+                        around.push((depth, true, key));
+                        true
+                    }
+                    DW_TAG_module
+                    | DW_TAG_common_block
+                    | DW_TAG_lexical_block
+                    | DW_TAG_inlined_subroutine => true,
+                    DW_TAG_variable | DW_TAG_member => {
+                        self.add_static(
+                            (&mut globals, &mut threads, &mut scopes),
+                            key,
+                            die,
+                            &around,
+                        );
+                        false
+                    }
+                    _ => false,
+                }
+            });
+        }
+        for one in globals.iter_mut().chain(&mut threads) {
+            let declared = self.debug.die(one.key);
+            let declared = declared.and_then(|die| self.debug.origin_of(one.key, &die));
+            if let Some(scope) = declared.and_then(|key| scopes.get(&key)) {
+                one.scope.clone_from(scope);
+            }
+        }
+        (globals, threads)
+    }
+
+    fn add_static(
+        &self,
+        (globals, threads, scopes): (
+            &mut Vec<Static>,
+            &mut Vec<Static>,
+            &mut HashMap<Key, String>,
+        ),
+        key: Key,
+        die: &Die,
+        around: &[(isize, bool, Key)],
+    ) {
+        let function = around.iter().rev().find(|(_, is_function, _)| *is_function);
+        let function = function.and_then(|(.., key)| self.debug.name(*key));
+        let mut scope = String::new();
+        if function.is_none() {
+            for name in around.iter().filter_map(|(.., key)| self.debug.name(*key)) {
+                scope += &name;
+                scope += "::";
+            }
+        }
+        if !scope.is_empty() {
+            scopes.insert(key, scope.clone());
+        }
+        if die.tag() == DW_TAG_member || die.attr_value(DW_AT_location).is_none() {
+            return;
+        }
+        let spot = self
+            .locations(key)
+            .into_iter()
+            .find_map(|(_, expression)| self.spot(key.unit, &expression));
+        let (list, begin) = match spot {
+            Some(Spot::Static(begin)) => (globals, begin),
+            Some(Spot::Thread(begin)) => (threads, begin),
+            _ => return,
+        };
+        let of = self.debug.type_of(key);
+        // Without a size, it is as long as its first byte.
+        let size = of.and_then(|of| self.debug.size_of(of)).unwrap_or(1);
+        list.push(Static {
+            begin,
+            size: size.max(1),
+            key,
+            scope,
+            function: function.unwrap_or_default(),
+        });
+    }
+
+    /// The locations of a variable.
+    fn locations(&self, key: Key) -> Vec<Location> {
+        /// No compiler writes as many.
+        const MOST: usize = 10_000;
+        let Some((unit_number, value)) = self.debug.value(key, DW_AT_location) else {
+            return Vec::new();
+        };
+        if let Some(expression) = value.exprloc_value() {
+            return vec![(0..u64::MAX, expression)];
+        }
+        let Some(unit) = self.debug.unit(unit_number) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        if let Ok(Some(mut list)) = unit.attr_locations(value) {
+            while let Ok(Some(entry)) = list.next()
+                && found.len() < MOST
+            {
+                found.push((entry.range.begin..entry.range.end, entry.data));
+            }
+        }
+        found
+    }
+
+    /// Where an expression says that a variable is, if it says no more than an offset to something.
+    fn spot(&self, unit: usize, expression: &Expression<Reader>) -> Option<Spot> {
+        let unit = self.debug.unit(unit)?;
+        let mut operations = expression.clone().operations(unit.encoding());
+        let mut spot = match operations.next().ok()?? {
+            Operation::Address { address } => Spot::Static(address),
+            Operation::AddressIndex { index } => Spot::Static(unit.address(index).ok()?),
+            Operation::ConstantIndex { index } => Spot::Thread(unit.address(index).ok()?),
+            Operation::UnsignedConstant { value } => Spot::Thread(value),
+            Operation::FrameOffset { offset } => Spot::Frame(offset),
+            Operation::RegisterOffset {
+                register, offset, ..
+            } => Spot::Register(register, offset),
+            Operation::CallFrameCFA => Spot::FrameAddress(0),
+            _ => return None,
+        };
+        let mut is_thread = false;
+        while let Some(operation) = operations.next().ok()? {
+            spot = match (operation, spot) {
+                (Operation::TLS, Spot::Thread(at) | Spot::Static(at)) if !is_thread => {
+                    is_thread = true;
+                    Spot::Thread(at)
+                }
+                (Operation::PlusConstant { value }, Spot::Static(at)) => {
+                    Spot::Static(at.wrapping_add(value))
+                }
+                (Operation::PlusConstant { value }, Spot::Thread(at)) => {
+                    Spot::Thread(at.wrapping_add(value))
+                }
+                (Operation::PlusConstant { value }, Spot::Frame(at)) => {
+                    Spot::Frame(at.wrapping_add_unsigned(value))
+                }
+                (Operation::PlusConstant { value }, Spot::Register(register, at)) => {
+                    Spot::Register(register, at.wrapping_add_unsigned(value))
+                }
+                _ => return None,
+            };
+        }
+        match spot {
+            // A constant that is no address.
+            Spot::Thread(_) if !is_thread => None,
+            spot => Some(spot),
+        }
+    }
+
+    /// The variable at `address` in a function's frame.
+    pub(crate) fn local(
+        &self,
+        symbols: &Symbols,
+        registers: Registers,
+        (address, size): (u64, u64),
+    ) -> Option<Named> {
+        let function = self.debug.function_at(registers.svma)?;
+        let frame_address = self.frame_address(symbols, function, registers)?;
+        if address < registers.stack || address >= frame_address {
+            return None;
+        }
+        let frame_base = self.frame_base(function, registers, frame_address);
+        let mut found: Vec<(bool, Key, Key, u64)> = Vec::new();
+        for (variable, holder) in self.in_scope(function, registers.svma) {
+            let of = self.debug.type_of(variable);
+            let Some(bytes) = of.and_then(|of| self.debug.size_of(of)) else {
+                continue;
+            };
+            for (code, expression) in self.locations(variable) {
+                let begin = match self.spot(variable.unit, &expression) {
+                    Some(Spot::Frame(offset)) => {
+                        frame_base.map(|base| base.wrapping_add_signed(offset))
+                    }
+                    Some(Spot::Register(register, offset)) => {
+                        let value = registers.value(register);
+                        value.map(|value| value.wrapping_add_signed(offset))
+                    }
+                    Some(Spot::FrameAddress(offset)) => {
+                        Some(frame_address.wrapping_add_signed(offset))
+                    }
+                    _ => None,
+                };
+                if let Some(begin) = begin
+                    && address.wrapping_sub(begin) < bytes
+                {
+                    let is_here = code.contains(&registers.svma);
+                    found.push((is_here, variable, holder, address - begin));
+                }
+            }
+        }
+        // A place in the frame may serve one variable after the other.
+        if found.iter().any(|(is_here, ..)| *is_here) {
+            found.retain(|(is_here, ..)| *is_here);
+        }
+        let (_, variable, holder, offset) = *found.last()?;
+        if found.iter().any(|(_, other, ..)| *other != variable) {
+            return None;
+        }
+        self.named_local(variable, holder, offset, size)
+    }
+
+    fn named_local(&self, variable: Key, holder: Key, offset: u64, size: u64) -> Option<Named> {
+        let mut named = self.named(variable, offset, size)?;
+        named.declaration.function = self.debug.name(holder).unwrap_or_default();
+        Some(named)
+    }
+
+    /// The only array in scope at `svma` whose size the program computes.
+    pub(crate) fn variable_array(&self, svma: u64) -> Option<Named> {
+        let function = self.debug.function_at(svma)?;
+        let mut found: Option<(Key, Key)> = None;
+        for (variable, holder) in self.in_scope(function, svma) {
+            let of = self.debug.type_of(variable);
+            let bare = of.and_then(|of| self.debug.bare(of));
+            if let (Some(of), Some((_, DW_TAG_array_type))) = (of, bare)
+                && self.debug.size_of(of).is_none()
+                && !self.debug.is_descriptor(of)
+                && self.debug.die(variable)?.tag() == DW_TAG_variable
+                && found.replace((variable, holder)).is_some()
+            {
+                return None;
+            }
+        }
+        let (variable, holder) = found?;
+        let mut named = self.named_local(variable, holder, 0, u64::MAX)?;
+        named.whole = 0;
+        Some(named)
+    }
+
+    /// The variable at an offset in the block of variables that GCC passes to the function of a
+    /// construct. Their locations in that begin as the location of the block does.
+    pub(crate) fn passed(&self, body: u64, offset: u64, size: u64) -> Option<Named> {
+        let function = self.debug.function_at(body)?;
+        let artificial = |key: &Key| self.debug.value(*key, DW_AT_artificial).is_some();
+        let parameters = self.debug.children(function, &[DW_TAG_formal_parameter]);
+        let block = parameters.into_iter().find(artificial)?;
+        let of = self.debug.pointee(self.debug.type_of(block)?)?;
+        if offset >= self.debug.size_of(of)? {
+            return None;
+        }
+        let values: Vec<_> = self
+            .locations(block)
+            .into_iter()
+            .filter_map(|(code, expression)| Some((code, value_of(&expression)?)))
+            .collect();
+        let mut found: Option<(Key, u64)> = None;
+        for variable in self.debug.children(function, &[DW_TAG_variable]) {
+            let of = self.debug.type_of(variable);
+            let Some(bytes) = of.and_then(|of| self.debug.size_of(of)) else {
+                continue;
+            };
+            let begin = self
+                .locations(variable)
+                .into_iter()
+                .find_map(|(code, expression)| {
+                    let bytes = bytes_of(&expression);
+                    values
+                        .iter()
+                        .filter(|(other, _)| code.start < other.end && other.start < code.end)
+                        .find_map(|(_, value)| self.offset_behind(variable.unit, &bytes, value))
+                });
+            if let Some(begin) = begin
+                && offset.wrapping_sub(begin) < bytes
+                && found.replace((variable, offset - begin)).is_some()
+            {
+                return None;
+            }
+        }
+        let (variable, offset) = found?;
+        self.named_local(variable, function, offset, size)
+    }
+
+    /// The N of an expression that computes a value and adds N.
+    fn offset_behind(&self, unit: usize, expression: &[u8], value: &[u8]) -> Option<u64> {
+        let rest = expression.strip_prefix(value)?;
+        if rest.is_empty() {
+            return Some(0);
+        }
+        let rest = Expression(Reader::new(rest.into(), gimli::LittleEndian));
+        let mut operations = rest.operations(self.debug.unit(unit)?.encoding());
+        let Operation::PlusConstant { value } = operations.next().ok()?? else {
+            return None;
+        };
+        operations.next().ok()?.is_none().then_some(value)
+    }
+
+    /// The function and those that are inlined in it at `svma`, outer ones first.
+    pub(crate) fn functions(&self, function: Key, svma: u64) -> Vec<Key> {
+        let mut found = vec![function];
+        self.debug
+            .beneath(function, &mut |_, key, die| match die.tag() {
+                DW_TAG_lexical_block => self.debug.holds(key, die, svma),
+                DW_TAG_inlined_subroutine if self.debug.holds(key, die, svma) => {
+                    found.push(key);
+                    true
+                }
+                _ => false,
+            });
+        found
+    }
+
+    /// The variables in scope at `svma` of a function, outer ones first, each with the function that
+    /// declares it.
+    pub(crate) fn in_scope(&self, function: Key, svma: u64) -> Vec<(Key, Key)> {
+        let mut found = Vec::new();
+        let mut holders: Vec<(isize, Key)> = Vec::new();
+        self.debug.beneath(function, &mut |depth, key, die| {
+            holders.retain(|(above, _)| *above < depth);
+            match die.tag() {
+                DW_TAG_variable | DW_TAG_formal_parameter => {
+                    let holder = holders.last().map_or(function, |(_, holder)| *holder);
+                    let is_named = self
+                        .debug
+                        .name(key)
+                        .is_some_and(|name| !name.starts_with('.'));
+                    if is_named && self.debug.value(key, DW_AT_artificial).is_none() {
+                        found.push((key, holder));
+                    }
+                    false
+                }
+                DW_TAG_lexical_block => self.debug.holds(key, die, svma),
+                DW_TAG_inlined_subroutine => {
+                    holders.push((depth, key));
+                    self.debug.holds(key, die, svma)
+                }
+                _ => false,
+            }
+        });
+        found
+    }
+
+    fn frame_address(&self, symbols: &Symbols, function: Key, registers: Registers) -> Option<u64> {
+        // The registers are those at the first call.
+        let call = symbols.first_call(self.debug.begin(function)?)?;
+        let call_frames = self.call_frames.as_ref()?;
+        call_frames.frame_address(call, registers.stack, registers.base)
+    }
+
+    fn frame_base(&self, function: Key, registers: Registers, frame_address: u64) -> Option<u64> {
+        let (unit, value) = self.debug.value(function, DW_AT_frame_base)?;
+        let expression = value.exprloc_value()?;
+        let encoding = self.debug.unit(unit)?.encoding();
+        let mut operations = expression.operations(encoding);
+        let mut base = match operations.next().ok()?? {
+            Operation::CallFrameCFA => frame_address,
+            Operation::Register { register } => registers.value(register)?,
+            Operation::RegisterOffset {
+                register, offset, ..
+            } => registers.value(register)?.wrapping_add_signed(offset),
+            _ => return None,
+        };
+        // clang adds a constant for functions that have moved the stack pointer.
+        while let Some(operation) = operations.next().ok()? {
+            let added = match operation {
+                Operation::PlusConstant { value } => value,
+                Operation::SignedConstant { value } => added(&mut operations, value as u64)?,
+                Operation::UnsignedConstant { value } => added(&mut operations, value)?,
+                _ => return None,
+            };
+            base = base.wrapping_add(added);
+        }
+        Some(base)
+    }
+}
+
+impl Registers {
+    fn value(&self, register: gimli::Register) -> Option<u64> {
+        match register {
+            X86_64::RSP => Some(self.stack),
+            X86_64::RBP => Some(self.base),
+            _ => None,
+        }
+    }
+}
+
+/// A constant, if it is added.
+fn added(operations: &mut gimli::OperationIter<Reader>, constant: u64) -> Option<u64> {
+    matches!(operations.next(), Ok(Some(Operation::Plus))).then_some(constant)
+}
+
+fn bytes_of(expression: &Expression<Reader>) -> Vec<u8> {
+    use gimli::Reader as _;
+    expression
+        .0
+        .to_slice()
+        .map_or_else(|_| Vec::new(), |bytes| bytes.into_owned())
+}
+
+/// The operations that compute the value of a variable with this location.
+fn value_of(expression: &Expression<Reader>) -> Option<Vec<u8>> {
+    let mut bytes = bytes_of(expression);
+    let registers = gimli::DW_OP_reg0.0..=gimli::DW_OP_reg31.0;
+    match (bytes.first()?, bytes.last()?) {
+        (operation, _) if registers.contains(operation) && bytes.len() == 1 => {
+            bytes[0] = operation - gimli::DW_OP_reg0.0 + gimli::DW_OP_breg0.0;
+            bytes.push(0);
+        }
+        (_, operation) if *operation == gimli::DW_OP_stack_value.0 => {
+            bytes.pop();
+        }
+        _ => bytes.push(gimli::DW_OP_deref.0),
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests;

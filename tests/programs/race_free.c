@@ -1,0 +1,184 @@
+/* Programs that look as if they raced, and do not. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Not from omp.h, which clang alone need not have. A lock takes a word. */
+int omp_get_thread_num(void);
+void omp_init_lock(void *);
+void omp_destroy_lock(void *);
+void omp_set_lock(void *);
+void omp_unset_lock(void *);
+
+enum { N = 1000 };
+
+static int a[N], b[N];
+static long sum, counted, by_thread[256];
+static int own;
+#pragma omp threadprivate(own)
+static long lock;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long guarded;
+static int payload;
+static atomic_int ready;
+
+static void reductions(void)
+{
+    long local = 0;
+#pragma omp parallel for reduction(+ : local)
+    for (int i = 0; i < N; i++)
+        local += b[i];
+    sum = local;
+}
+
+static void protected_by(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+#pragma omp atomic
+        counted++;
+#pragma omp critical
+        sum += i;
+        omp_set_lock(&lock);
+        guarded += i;
+        omp_unset_lock(&lock);
+    }
+}
+
+static void own_memory(void)
+{
+#pragma omp parallel
+    {
+        int *buffer = malloc(64 * sizeof *buffer);
+        long mine = 0;
+        int number = omp_get_thread_num();
+#pragma omp for schedule(dynamic, 7)
+        for (int i = 0; i < N; i++) {
+            for (int k = 0; k < 64; k++)
+                buffer[k] = i + k;
+            mine += buffer[i % 64];
+            by_thread[number]++;
+            own++;
+        }
+#pragma omp atomic
+        sum += mine;
+        free(buffer);
+    }
+}
+
+static void recycled_memory(void)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int i = 0; i < 200; i++) {
+        int *block = malloc(40);
+        for (int k = 0; k < 10; k++)
+            block[k] = i;
+        b[i] = block[3];
+        free(block);
+    }
+}
+
+static int fibonacci(int n)
+{
+    int x, y;
+    if (n < 2)
+        return n;
+#pragma omp task shared(x)
+    x = fibonacci(n - 1);
+#pragma omp task shared(y)
+    y = fibonacci(n - 2);
+#pragma omp taskwait
+    return x + y;
+}
+
+static void tasks(void)
+{
+    int chain = 0;
+#pragma omp parallel
+#pragma omp single
+    {
+        sum += fibonacci(10);
+        for (int i = 0; i < 20; i++)
+#pragma omp task depend(inout : chain) shared(chain)
+            chain += i;
+#pragma omp taskgroup
+        {
+#pragma omp task
+            a[0] = 1;
+        }
+        a[0]++;
+    }
+    sum += chain;
+}
+
+static void in_order(void)
+{
+    int last = 0;
+#pragma omp parallel for ordered schedule(dynamic, 1)
+    for (int i = 0; i < 50; i++) {
+        a[i] = i;
+#pragma omp ordered
+        last += a[i];
+    }
+    sum += last;
+}
+
+static void barriers(void)
+{
+#pragma omp parallel
+    {
+#pragma omp for
+        for (int i = 0; i < N; i++)
+            a[i] = i;
+#pragma omp single
+        a[5] = 7;
+#pragma omp for
+        for (int i = 0; i < N; i++)
+            b[i] = a[N - 1 - i];
+#pragma omp barrier
+#pragma omp master
+        b[0] = 3;
+    }
+}
+
+static void *producer(void *argument)
+{
+    payload = 42;
+    atomic_store_explicit(&ready, 1, memory_order_release);
+    pthread_mutex_lock(&mutex);
+    guarded += 1;
+    pthread_mutex_unlock(&mutex);
+    return argument;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    a[1] = 5;
+    pthread_create(&thread, NULL, producer, NULL);
+    pthread_mutex_lock(&mutex);
+    guarded += 1;
+    pthread_mutex_unlock(&mutex);
+    while (!atomic_load_explicit(&ready, memory_order_acquire))
+        ;
+    sum += payload;
+    pthread_join(thread, NULL);
+    payload = 0;
+}
+
+int main(void)
+{
+    omp_init_lock(&lock);
+    reductions();
+    protected_by();
+    own_memory();
+    recycled_memory();
+    tasks();
+    in_order();
+    barriers();
+    threads();
+    omp_destroy_lock(&lock);
+    printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);
+    return 0;
+}

@@ -1,0 +1,129 @@
+/* Races of the kinds that are made most. Lines of one race have its name in a comment. */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Not from omp.h, which clang alone need not have. A lock takes a word, or two if it nests. */
+void omp_init_lock(void *);
+void omp_destroy_lock(void *);
+void omp_set_lock(void *);
+void omp_unset_lock(void *);
+
+enum { N = 1000 };
+
+static int a[N + 1], b[N];
+static long sum, hits, total;
+static int tmp, j, shared_by_tasks, produced, consumed;
+static long one, other;
+
+static void missing_reduction(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) /* reduction */
+        sum += b[i];            /* reduction */
+}
+
+static void missing_private(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        tmp = 3 * b[i] + i; /* private */
+        b[i] = tmp / 2;     /* private */
+    }
+}
+
+static void shared_index(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 100; i++)
+        for (j = 0; j < 10; j++)       /* index */
+            b[10 * i + (int)i % 10]++;
+}
+
+static void missing_for(void)
+{
+#pragma omp parallel
+    for (int i = 0; i < N; i++) /* for */
+        hits += b[i];           /* for */
+}
+
+static void neighbours(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) /* neighbours */
+        a[i] = a[i + 1] + 1;    /* neighbours */
+}
+
+static void nowait(void)
+{
+#pragma omp parallel
+    {
+#pragma omp for nowait
+        for (int i = 0; i < N; i++)
+            a[i] = 2 * i; /* nowait */
+#pragma omp single
+        printf("%d\n", a[9]); /* nowait */
+    }
+}
+
+static void two_tasks(void)
+{
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task
+        shared_by_tasks += 1; /* tasks */
+#pragma omp task
+        shared_by_tasks += 2; /* tasks */
+#pragma omp taskwait
+    }
+}
+
+static void missing_taskwait(void)
+{
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task
+        produced = 7;        /* taskwait */
+        consumed = produced; /* taskwait */
+    }
+}
+
+static void two_locks(void)
+{
+#pragma omp parallel sections
+    {
+#pragma omp section
+        {
+            omp_set_lock(&one);
+            total += 1; /* locks */
+            omp_unset_lock(&one);
+        }
+#pragma omp section
+        {
+            omp_set_lock(&other);
+            total = 3 * total + consumed; /* locks */
+            omp_unset_lock(&other);
+        }
+    }
+}
+
+int main(void)
+{
+    omp_init_lock(&one);
+    omp_init_lock(&other);
+    missing_reduction();
+    missing_private();
+    shared_index();
+    missing_for();
+    neighbours();
+    nowait();
+    two_tasks();
+    missing_taskwait();
+    two_locks();
+    omp_destroy_lock(&one);
+    omp_destroy_lock(&other);
+    printf("%ld %ld %ld %d %d\n", sum, hits, total, shared_by_tasks, consumed);
+    printf("%d %d\n", tmp, j);
+    return 0;
+}

@@ -1,0 +1,120 @@
+//! `collect -r race` on programs with planted races, and on correct ones that look like them.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use end_to_end::{finish, folder, tools};
+use serde_json::Value;
+
+fn source(name: &str) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    programs.join(name)
+}
+
+/// The program, instrumented by this compiler. clang's own shared runtime need not be installed: the
+/// program is linked to the library that takes its place.
+fn build(compiler: &str, name: &str) -> PathBuf {
+    let program = folder().join(format!("{name}-{compiler}-{}", std::process::id()));
+    let mut command = Command::new(compiler);
+    command.args(["-g", "-O1", "-fopenmp", "-fsanitize=thread"]);
+    command.arg(source(name)).arg("-o").arg(&program);
+    if compiler == "clang" {
+        let libraries = tools().collect.parent().unwrap();
+        command.arg("-fno-sanitize-link-runtime");
+        command.arg("-L").arg(libraries).arg("-lparallax_races");
+    }
+    let out = command.arg("-lpthread").output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    program
+}
+
+/// The races that `collect -r race` finds with so many threads, as er_print lists them.
+fn races(program: &Path, threads: u32) -> Vec<Value> {
+    let experiment = program.with_extension(format!("{threads}.er"));
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "race", "-O"]).arg(&experiment);
+    command.arg(program);
+    command.env("OMP_NUM_THREADS", threads.to_string());
+    command.env("OMP_WAIT_POLICY", "passive");
+    let outcome = finish(command);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let text = tools().print(&experiment, &["-printmode", "json", "-races"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let rows = report["rows"].as_array().unwrap().clone();
+    std::fs::remove_dir_all(&experiment).unwrap();
+    rows
+}
+
+/// The names of the races in a source file, with their lines.
+fn planted(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
+    let text = std::fs::read_to_string(source(name)).unwrap();
+    let mut planted: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let Some((code, name)) = text.split_once("/* ") else {
+            continue;
+        };
+        if code.trim().is_empty() {
+            continue;
+        }
+        let name = name.trim_end_matches("*/").trim().to_owned();
+        planted.entry(name).or_default().insert(line);
+    }
+    planted
+}
+
+fn check_racy(compiler: &str, threads: u32) {
+    let program = build(compiler, "racy.c");
+    let mut missing = planted("racy.c");
+    let all = missing.clone();
+    for race in races(&program, threads) {
+        assert_eq!(race["class"], "race", "{race}");
+        let line = |side: usize| race["accesses"][side]["line"].as_u64().unwrap();
+        let lines = [line(0), line(1)];
+        let found = all
+            .iter()
+            .find(|(_, planted)| lines.iter().all(|line| planted.contains(line)));
+        let (name, _) = found.unwrap_or_else(|| panic!("{compiler}: lines {lines:?}: {race}"));
+        missing.remove(name);
+    }
+    assert!(missing.is_empty(), "{compiler}: {missing:?}");
+}
+
+fn check_race_free(compiler: &str, threads: u32) {
+    let program = build(compiler, "race_free.c");
+    let found = races(&program, threads);
+    let certain: Vec<&Value> = found
+        .iter()
+        .filter(|race| race["class"] == "race")
+        .collect();
+    assert!(certain.is_empty(), "{compiler}: {certain:#?}");
+}
+
+#[test]
+fn planted_races_are_found_in_programs_of_clang() {
+    for threads in [2, 4] {
+        check_racy("clang", threads);
+    }
+}
+
+#[test]
+fn planted_races_are_found_in_programs_of_gcc() {
+    for threads in [2, 4] {
+        check_racy("gcc", threads);
+    }
+}
+
+#[test]
+fn correct_programs_of_clang_have_no_race() {
+    for threads in [2, 4] {
+        check_race_free("clang", threads);
+    }
+}
+
+#[test]
+fn correct_programs_of_gcc_have_no_race() {
+    for threads in [2, 4] {
+        check_race_free("gcc", threads);
+    }
+}
