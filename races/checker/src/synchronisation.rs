@@ -59,7 +59,15 @@ const ORDERED: u8 = 7;
 struct Wait {
     wants: Held,
     call: Call,
-    owner: Owner,
+}
+
+/// A construct in an explicit task, of which it is not certain yet that it is the task's.
+#[derive(Debug)]
+struct Unsure {
+    task: u64,
+    kind: Kind,
+    call: Call,
+    around: Option<Call>,
 }
 
 /// A thread that waits forever, or may.
@@ -111,8 +119,8 @@ pub struct Synchronisation {
     teams: HashMap<u64, Team>,
     /// Threads that wait for a lock, by slot.
     waits: BTreeMap<u32, Wait>,
-    /// Constructs in explicit tasks, by slot, with the task.
-    unsure: HashMap<u32, Vec<(u64, Kind, Call, Option<Call>)>>,
+    /// Constructs in explicit tasks, by slot.
+    unsure: HashMap<u32, Vec<Unsure>>,
     /// Threads of a team may come to different constructs, for its region can be cancelled.
     may_cancel: bool,
 }
@@ -340,7 +348,12 @@ impl Synchronisation {
             0 => self.misuses.add(kind, None, call, around),
             number => {
                 let unsure = self.unsure.entry(task.owner.slot).or_default();
-                unsure.push((number, kind, call, around));
+                unsure.push(Unsure {
+                    task: number,
+                    kind,
+                    call,
+                    around,
+                });
             }
         }
     }
@@ -348,9 +361,10 @@ impl Synchronisation {
     /// Thread `slot` leaves task `from`: what was found in it is certain. A runtime does not tell of all
     /// ends of an untied task's parts: what was found in another one was the task's around it.
     fn confirm(&mut self, slot: u32, from: u64) {
-        for (task, kind, call, around) in self.unsure.remove(&slot).unwrap_or_default() {
-            if task == from {
-                self.misuses.add(kind, None, call, around);
+        for unsure in self.unsure.remove(&slot).unwrap_or_default() {
+            if unsure.task == from {
+                self.misuses
+                    .add(unsure.kind, None, unsure.call, unsure.around);
             }
         }
     }
@@ -435,7 +449,6 @@ impl Synchronisation {
             Wait {
                 wants,
                 call: call.clone(),
-                owner,
             },
         );
         let others = self.holders.held(owner);
