@@ -86,7 +86,7 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
         ("posix-order-right", &[]),
         ("readers", &[]),
         ("nested-locks", &[]),
-        ("other-releases", &["lock released by another task"]),
+        ("other-releases", &["lock released by another thread"]),
         ("never-released", &["lock never released"]),
         ("destroyed", &["lock destroyed while set"]),
         ("uninitialised", &["lock not initialised"]),

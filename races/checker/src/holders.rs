@@ -24,8 +24,11 @@ pub struct Owner {
 /// Somebody holds a lock.
 #[derive(Clone, Debug)]
 pub struct Holder {
+    /// Who.
     pub owner: Owner,
+    /// The call by which it was taken.
     pub call: Call,
+    /// Others may hold it so at the same time.
     pub is_shared: bool,
     /// How often: a recursive mutex of POSIX.
     times: u32,

@@ -19,11 +19,13 @@ pub type Lock = (u8, u64);
 /// A strand that holds a lock and wants another one.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The lock that it holds, and the call by which it took it.
+    /// The lock that it holds.
     pub holds: Held,
+    /// The call by which it took it.
     pub held: Call,
-    /// The lock that it wants, and the call.
+    /// The lock that it wants.
     pub wants: Held,
+    /// The call by which it waits.
     pub wanted: Call,
     /// All locks that it holds.
     pub locks: Vec<Held>,

@@ -8,7 +8,7 @@ use crate::site::Call;
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A lock is unset by another task than the one that has set it.
+    /// A lock is unset by another thread than the one that has set it.
     ReleasedByOther,
     /// A lock is unset that nobody has set.
     ReleasedFree,
@@ -33,15 +33,20 @@ pub enum Kind {
 /// A region in which no barrier and no worksharing construct may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Inside {
+    /// A critical section.
     Critical,
+    /// An ordered region.
     Ordered,
+    /// A single.
     Single,
+    /// An explicit task.
     Task,
 }
 
 /// One misuse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misuse {
+    /// What is wrong.
     pub kind: Kind,
     /// The lock that it is about.
     pub lock: Option<Lock>,

@@ -38,8 +38,8 @@ pub trait Program {
 pub struct Task {
     /// As the owner of locks.
     pub owner: Owner,
-    /// It is an explicit task.
-    pub is_explicit: bool,
+    /// The number of an explicit task; 0: an implicit one.
+    pub explicit: u64,
     /// The number of the thread in its team.
     pub index: u32,
     /// It is in a single whose end will be told.
@@ -59,7 +59,15 @@ const ORDERED: u8 = 7;
 struct Wait {
     wants: Held,
     call: Call,
-    owner: Owner,
+}
+
+/// A construct in an explicit task, of which it is not certain yet that it is the task's.
+#[derive(Debug)]
+struct Unsure {
+    task: u64,
+    kind: Kind,
+    call: Call,
+    around: Option<Call>,
 }
 
 /// A thread that waits forever, or may.
@@ -111,6 +119,8 @@ pub struct Synchronisation {
     teams: HashMap<u64, Team>,
     /// Threads that wait for a lock, by slot.
     waits: BTreeMap<u32, Wait>,
+    /// Constructs in explicit tasks, by slot.
+    unsure: HashMap<u32, Vec<Unsure>>,
     /// Threads of a team may come to different constructs, for its region can be cancelled.
     may_cancel: bool,
 }
@@ -132,6 +142,13 @@ impl Synchronisation {
     /// An event, before the program's own state changes by it.
     pub fn event(&mut self, program: &dyn Program, slot: u32, event: &Event) {
         self.waits.remove(&slot);
+        match *event {
+            Event::Switch { from, .. } => self.confirm(slot, from),
+            Event::Implicit { .. } | Event::ImplicitEnd { .. } | Event::ThreadEnd {} => {
+                self.unsure.remove(&slot);
+            }
+            _ => {}
+        }
         match *event {
             Event::ThreadEnd {} => {
                 let is_its = |lock: Lock, owner: Owner| owner.slot == slot && lock.0 == MUTEX_POSIX;
@@ -200,7 +217,7 @@ impl Synchronisation {
                 context,
                 ..
             } => self.work(task, kind, program.call(slot, code, context)),
-            Event::Switch { from, .. } if from != 0 && task.is_explicit => {
+            Event::Switch { from, .. } if from != 0 && task.explicit == from => {
                 const COMPLETE: u8 = 1;
                 const CANCEL: u8 = 3;
                 if matches!(
@@ -248,6 +265,8 @@ impl Synchronisation {
                 let call = || program.call(slot, code, context);
                 match released {
                     Release::Owned => {}
+                    // One thread's tasks are not told apart with certainty.
+                    Release::Other(holder) if holder.owner.slot == slot => {}
                     Release::Other(holder) => self.misuses.add(
                         Kind::ReleasedByOther,
                         Some(lock),
@@ -293,10 +312,10 @@ impl Synchronisation {
         if kind != JOIN {
             if let Some(inside) = self.inside(task) {
                 let around = inside.1.map(|holder| holder.call.clone());
-                self.misuses
-                    .add(Kind::BarrierInside(inside.0), None, call.clone(), around);
+                let kind = Kind::BarrierInside(inside.0);
+                self.add_inside(task, kind, call.clone(), around);
             }
-            if task.is_explicit {
+            if task.explicit != 0 {
                 return;
             }
         }
@@ -323,6 +342,33 @@ impl Synchronisation {
         }
     }
 
+    /// A construct in a task is told of once it is certain that it is the task's.
+    fn add_inside(&mut self, task: Task, kind: Kind, call: Call, around: Option<Call>) {
+        match task.explicit {
+            0 => self.misuses.add(kind, None, call, around),
+            number => {
+                let unsure = self.unsure.entry(task.owner.slot).or_default();
+                unsure.push(Unsure {
+                    task: number,
+                    kind,
+                    call,
+                    around,
+                });
+            }
+        }
+    }
+
+    /// Thread `slot` leaves task `from`: what was found in it is certain. A runtime does not tell of all
+    /// ends of an untied task's parts: what was found in another one was the task's around it.
+    fn confirm(&mut self, slot: u32, from: u64) {
+        for unsure in self.unsure.remove(&slot).unwrap_or_default() {
+            if unsure.task == from {
+                self.misuses
+                    .add(unsure.kind, None, unsure.call, unsure.around);
+            }
+        }
+    }
+
     /// In what the task is that permits no barrier.
     fn inside(&self, task: Task) -> Option<(Inside, Option<&Holder>)> {
         let held = self.holders.held(task.owner);
@@ -334,7 +380,7 @@ impl Synchronisation {
                 Some((Inside::Critical, Some(holder)))
             }
             Some((_, holder)) => Some((Inside::Ordered, Some(holder))),
-            None if task.is_explicit => Some((Inside::Task, None)),
+            None if task.explicit != 0 => Some((Inside::Task, None)),
             None => task.is_in_single.then_some((Inside::Single, None)),
         }
     }
@@ -351,12 +397,11 @@ impl Synchronisation {
         };
         if let Some(inside) = self.inside(task) {
             let around = inside.1.map(|holder| holder.call.clone());
-            self.misuses
-                .add(Kind::WorkInside(inside.0), None, call, around);
+            self.add_inside(task, Kind::WorkInside(inside.0), call, around);
             return;
         }
         let team = self.teams.get_mut(&task.owner.region);
-        let Some(team) = team.filter(|team| team.size > 1 && !task.is_explicit) else {
+        let Some(team) = team.filter(|team| team.size > 1 && task.explicit == 0) else {
             return;
         };
         let meeting = Meeting { kind, call };
@@ -404,7 +449,6 @@ impl Synchronisation {
             Wait {
                 wants,
                 call: call.clone(),
-                owner,
             },
         );
         let others = self.holders.held(owner);

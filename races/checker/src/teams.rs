@@ -12,6 +12,7 @@ use crate::site::Call;
 pub struct Meeting {
     /// Its kind: `ompt_sync_region_t` or `ompt_work_t`.
     pub kind: u8,
+    /// The call.
     pub call: Call,
 }
 
@@ -59,6 +60,7 @@ pub struct Member {
 /// A team.
 #[derive(Debug, Default)]
 pub struct Team {
+    /// Its threads, once the first has begun.
     pub size: u32,
     /// By the threads' numbers.
     pub members: HashMap<u32, Member>,

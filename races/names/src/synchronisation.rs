@@ -215,10 +215,8 @@ impl Namer<'_> {
         };
         let (kind, detail) = match misuse.kind {
             Kind::ReleasedByOther => (
-                "lock released by another task".to_owned(),
-                format!(
-                    "thread {thread} unsets {lock}, which a task of thread {owner} has set at {there}"
-                ),
+                "lock released by another thread".to_owned(),
+                format!("thread {thread} unsets {lock}, which thread {owner} has set at {there}"),
             ),
             Kind::ReleasedFree => (
                 "lock released that is not set".to_owned(),

@@ -19,7 +19,7 @@ impl Program for Replay {
                 task: task.main,
                 region: task.region,
             },
-            is_explicit: task.task != 0,
+            explicit: task.task,
             index,
             is_in_single: task.current != task.main
                 && task.work.as_ref().is_some_and(|(kind, _)| *kind == SINGLE)
