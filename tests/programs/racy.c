@@ -35,8 +35,8 @@ static void shared_index(void)
 {
 #pragma omp parallel for
     for (int i = 0; i < 100; i++)
-        for (j = 0; j < 10; j++)       /* index */
-            b[10 * i + (int)i % 10]++;
+        for (j = 0; j < 10; j++) /* index */
+            b[10 * i + j]++;     /* index */
 }
 
 static void missing_for(void)
@@ -89,6 +89,16 @@ static void missing_taskwait(void)
     }
 }
 
+__attribute__((noinline)) static void add(void)
+{
+    total += 1; /* locks */
+}
+
+__attribute__((noinline)) static void multiply(void)
+{
+    total = 3 * total + consumed; /* locks */
+}
+
 static void two_locks(void)
 {
 #pragma omp parallel sections
@@ -96,13 +106,13 @@ static void two_locks(void)
 #pragma omp section
         {
             omp_set_lock(&one);
-            total += 1; /* locks */
+            add();
             omp_unset_lock(&one);
         }
 #pragma omp section
         {
             omp_set_lock(&other);
-            total = 3 * total + consumed; /* locks */
+            multiply();
             omp_unset_lock(&other);
         }
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::command::stdout_of;
-use crate::install::{LIBRARIES, PROGRAMS};
+use crate::install::{self, PROGRAMS};
 
 /// The version of glibc, 2.N, whose symbols the library may need. It is loaded into other people's
 /// programs.
@@ -32,7 +32,7 @@ pub(crate) fn check(folder: &Path) -> Outcome {
     for name in PROGRAMS {
         check_file(&folder.join(name), FLOOR_OF_PROGRAMS)?;
     }
-    for name in LIBRARIES {
+    for name in install::LIBRARIES {
         check_file(&folder.join(name), FLOOR_OF_LIBRARY)?;
     }
     Ok(())

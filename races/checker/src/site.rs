@@ -70,6 +70,7 @@ pub struct FramePlace {
     /// The block of variables that the function has passed to the construct that it forked last, and
     /// the function that was outlined from that; 0 if the runtime does not tell.
     pub data: u64,
+    /// The function outlined from the construct that the frame forks or creates; 0 if unknown.
     pub body: u64,
     /// Those of the function whose frame is next above.
     pub outer: [u64; 2],

@@ -70,7 +70,7 @@ fn scalar(race: &Race) -> Option<&str> {
 /// The name with which an access begins in the source: `a` of `a[17]`.
 fn base_name(race: &Race) -> Option<&str> {
     let name = race.variable.name.as_deref()?;
-    let end = name.find(|it| matches!(it, '[' | '(' | '.' | '%' | '-'));
+    let end = name.find(['[', '(', '.', '%', '-']);
     name[..end.unwrap_or(name.len())].rsplit("::").next()
 }
 
@@ -95,21 +95,18 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
     for access in writes {
         let line = line_of(access, sources)?;
         let words = words(&line);
-        let is_index = match is_fortran(&access.stack.first()?.file) {
-            false => words.windows(4).any(|four| {
-                let [
+        let is_index = if is_fortran(&access.stack.first()?.file) {
+            matches!(&words[..], [Word::Name("do"), Word::Name(index), Word::Mark('='), ..]
+                if *index == name)
+        } else {
+            words.windows(4).any(|four| {
+                matches!(four, [
                     Word::Name("for"),
                     Word::Mark('('),
                     Word::Name(index),
                     Word::Mark('='),
-                ] = four
-                else {
-                    return false;
-                };
-                *index == name
-            }),
-            true => matches!(&words[..], [Word::Name("do"), Word::Name(index), Word::Mark('='), ..]
-                if *index == name),
+                ] if *index == name)
+            })
         };
         if is_index {
             return Some(format!(

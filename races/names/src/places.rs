@@ -49,6 +49,9 @@ pub struct Places {
 /// Accesses behind one without a line among which one with a line is looked for.
 const NEAR: usize = 8;
 
+/// Bytes of code before such an access in which one is looked for next.
+const BEFORE: u64 = 64;
+
 impl Places {
     /// Nothing mapped.
     pub fn new() -> Places {
@@ -106,7 +109,15 @@ impl Places {
             let next = behind.iter().map(|code| (code - 1).wrapping_sub(bias));
             let next = next.take_while(|next| *next < end);
             let mut next = next.map(|next| symbols.locations(next));
-            locations = next.find(|next| has_line(next)).unwrap_or(locations);
+            let begin = symbols
+                .function(svma)
+                .map_or(svma, |function| function.start);
+            let before = (begin.max(svma.saturating_sub(BEFORE))..svma).rev();
+            let mut before = before.map(|svma| symbols.locations(svma));
+            locations = next
+                .find(|next| has_line(next))
+                .or_else(|| before.find(|before| has_line(before)))
+                .unwrap_or(locations);
         }
         if locations.is_empty() {
             return vec![match function {

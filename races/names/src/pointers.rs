@@ -1,5 +1,8 @@
 //! The name of the pointer by which a line of source reaches a block, where that is certain.
-#![allow(non_upper_case_globals, reason = "they are the names of the DWARF standard")]
+#![allow(
+    non_upper_case_globals,
+    reason = "they are the names of the DWARF standard"
+)]
 
 use gimli::{
     DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type, DW_TAG_structure_type,

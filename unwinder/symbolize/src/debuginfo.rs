@@ -399,9 +399,10 @@ fn needed_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, St
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
-    match needless {
-        true => Ok(Reader::new(Arc::from([]), LittleEndian)),
-        false => named_section(elf, id, name),
+    if needless {
+        Ok(Reader::new(Arc::from([]), LittleEndian))
+    } else {
+        named_section(elf, id, name)
     }
 }
 
