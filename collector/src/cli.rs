@@ -191,7 +191,7 @@ pub fn command() -> Command {
         .arg(
             Arg::new("checks")
                 .short('r')
-                .value_name("race|deadlock|init|all|off,...")
+                .value_name("race|deadlock|all|off,...")
                 .conflicts_with_all(["attach", "counters", "period"])
                 .help("Check the program for errors of its parallel code, instead of sampling it"),
         )
