@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cli::Request;
@@ -267,15 +267,22 @@ fn program_of(
 
 /// Whether a word names a file that can be run, directly or in PATH.
 fn is_program(word: &OsStr) -> bool {
-    let runs = |path: &Path| {
+    program(word).is_some()
+}
+
+/// The file that a word names as a program, directly or in PATH.
+pub fn program(word: &OsStr) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
         fs::metadata(path)
             .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
     if word.as_encoded_bytes().contains(&b'/') {
-        return runs(Path::new(word));
+        return Some(PathBuf::from(word)).filter(runs);
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| runs(&folder.join(word)))
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(word))
+        .find(runs)
 }
 
 #[cfg(test)]

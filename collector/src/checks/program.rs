@@ -1,13 +1,148 @@
 //! Whether a program can be checked, by its file.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use race_stream::record::Checks;
+use unwinder::elf::{Elf, ElfFile};
+use unwinder::symtab::ElfSymbols;
 
-/// Says what is missing before the program runs.
+use crate::launcher;
+
+/// What a program's file tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Facts {
+    /// It calls the sanitizer.
+    calls: bool,
+    /// It has the sanitizer's own runtime in it.
+    defines: bool,
+    /// It calls an OpenMP runtime, so that its own code is parallel.
+    is_openmp: bool,
+    compiler: Compiler,
+}
+
+/// The compiler that built it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Compiler {
+    #[default]
+    Gcc,
+    Gfortran,
+    Clang,
+    Flang,
+}
+
+/// Says what is missing before the program runs. A program that is not parallel itself, such as an
+/// interpreter, may load a library that is, and is not judged.
 ///
 /// # Errors
 /// One sentence with the flags for its compiler.
-pub(super) fn check(_command: &OsStr, _checks: Checks) -> Result<(), String> {
+pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
+    if !checks.has(Checks::RACE) {
+        return Ok(());
+    }
+    let Some(path) = launcher::program(command) else {
+        return Ok(());
+    };
+    let facts = facts(&path).unwrap_or_default();
+    let program = path.display();
+    let how = flags(facts.compiler);
+    if facts.defines {
+        return Err(format!(
+            "{program} has the sanitizer's own runtime in it, whose place -r race takes: {how}"
+        ));
+    }
+    if facts.is_openmp && !facts.calls {
+        return Err(format!(
+            "{program} is not instrumented, so -r race would see none of its accesses: {how}"
+        ));
+    }
     Ok(())
+}
+
+/// How to compile for the checks.
+fn flags(compiler: Compiler) -> &'static str {
+    match compiler {
+        Compiler::Gcc => "compile and link it with gcc -g -O1 -fsanitize=thread -fopenmp",
+        Compiler::Gfortran => "compile and link it with gfortran -g -O1 -fsanitize=thread -fopenmp",
+        Compiler::Clang => {
+            "compile and link it with clang -g -O1 -fno-vectorize -fno-slp-vectorize -fsanitize=thread \
+             -shared-libsan -fopenmp"
+        }
+        Compiler::Flang => {
+            "flang has no flag for that: docs/races.md says how to instrument its programs with opt"
+        }
+    }
+}
+
+fn facts(path: &Path) -> Option<Facts> {
+    let file = ElfFile::open(path).ok()?;
+    let elf = file.parse().ok()?;
+    let mut facts = Facts {
+        compiler: compiler(&elf),
+        ..Facts::default()
+    };
+    for table in [ElfSymbols::dynsym(&elf), ElfSymbols::symtab(&elf)] {
+        let Some(table) = table else {
+            continue;
+        };
+        for symbol in table.iter() {
+            let name = table.name(&symbol);
+            // A version follows in the table of a linked program.
+            let name = name.split(|byte| *byte == b'@').next().unwrap_or(name);
+            match name {
+                b"__tsan_func_entry" if symbol.is_defined() => facts.defines = true,
+                b"__tsan_func_entry" | b"__tsan_init" => facts.calls = true,
+                b"__kmpc_fork_call" | b"GOMP_parallel" => facts.is_openmp = true,
+                _ => {}
+            }
+            if name.starts_with(b"_gfortran_") && facts.compiler == Compiler::Gcc {
+                facts.compiler = Compiler::Gfortran;
+            }
+        }
+    }
+    Some(facts)
+}
+
+/// By what compilers write into `.comment`. The C library's own objects are gcc's in every program.
+fn compiler(elf: &Elf<'_>) -> Compiler {
+    let comment = elf.bytes(".comment").unwrap_or_default();
+    let comment = String::from_utf8_lossy(&comment).into_owned();
+    if comment.contains("flang") {
+        Compiler::Flang
+    } else if comment.contains("clang") {
+        Compiler::Clang
+    } else {
+        Compiler::Gcc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// What is said of a program that is compiled with these options.
+    fn said(options: &[&str]) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("p.c"), folder.path().join("p"));
+        let text = "int main(void) { int x = 0;\n#pragma omp parallel\n#pragma omp atomic\nx++;\nreturn x == 0; }";
+        std::fs::write(&source, text).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(options).arg(&source).arg("-o").arg(&program);
+        assert!(gcc.status().unwrap().success());
+        check(program.as_os_str(), Checks::RACE).err()
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_checked_is_told_how_to_be_compiled() {
+        let plain = said(&["-fopenmp"]).unwrap();
+        assert!(
+            plain.contains("is not instrumented") && plain.contains("gcc -g -O1 -fsanitize=thread")
+        );
+        let within = said(&["-fopenmp", "-fsanitize=thread", "-static-libtsan"]).unwrap();
+        assert!(within.contains("runtime in it"), "{within}");
+        assert_eq!(said(&["-fopenmp", "-fsanitize=thread"]), None);
+        assert_eq!(said(&[]), None);
+        assert_eq!(check(OsStr::new("/bin/sh"), Checks::RACE), Ok(()));
+    }
 }
