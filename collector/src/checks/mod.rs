@@ -351,6 +351,11 @@ impl Session {
                 accesses: self.replay.accesses(),
                 threads: self.replay.threads(),
                 waited: waited as f64 / 1e9,
+                uninstrumented: if checks.has(Checks::RACE) {
+                    self.places.uninstrumented()
+                } else {
+                    Vec::new()
+                },
                 losses,
                 ..Coverage::default()
             },

@@ -9,6 +9,8 @@ use hashbrown::HashMap;
 use race_checker::site::FramePlace;
 use race_stream::record::MUTEX_POSIX;
 use symbolize::{Location, Symbols, names};
+use unwinder::elf::ElfFile;
+use unwinder::symtab::{ElfSymbol, ElfSymbols};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
@@ -49,6 +51,32 @@ pub struct Places {
 /// Accesses behind one without a line among which one with a line is looked for.
 const NEAR: usize = 8;
 
+/// The C library and what belongs to it.
+const BASIC: [&str; 8] = [
+    "ld-linux",
+    "libc.so",
+    "libdl.so",
+    "libgcc_s.so",
+    "libm.so",
+    "libpthread.so",
+    "librt.so",
+    "libstdc++.so",
+];
+
+/// Whether a load object calls the sanitizer at the entry of functions.
+fn is_instrumented(path: &Path) -> bool {
+    let Ok(file) = ElfFile::open(path) else {
+        return false;
+    };
+    let Ok(elf) = file.parse() else {
+        return false;
+    };
+    ElfSymbols::dynsym(&elf).is_some_and(|table| {
+        let is_entry = |symbol: &ElfSymbol| table.name(symbol) == b"__tsan_func_entry";
+        table.iter().any(|symbol| is_entry(&symbol))
+    })
+}
+
 /// Bytes of code before such an access in which one is looked for next.
 const BEFORE: u64 = 64;
 
@@ -74,6 +102,22 @@ impl Places {
     /// Whether code is mapped at `address`.
     pub fn is_mapped(&self, address: u64) -> bool {
         self.space.locate(address).is_some()
+    }
+
+    /// Names of the load objects whose accesses cannot be seen, for they do not call the sanitizer. Not
+    /// among them: the C library, whose work on the program's memory is rarely what races, and
+    /// runtimes.
+    pub fn uninstrumented(&self) -> Vec<String> {
+        let paths = self.space.modules().iter().map(|module| &module.path);
+        let paths = paths.filter(|path| path.is_absolute() && !is_runtime(path));
+        let mut names: Vec<String> = paths
+            .filter(|path| !is_instrumented(path))
+            .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+            .filter(|name| !BASIC.iter().any(|basic| name.starts_with(basic)))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     fn path(&self, module: ModuleIdx) -> Option<PathBuf> {
