@@ -357,7 +357,6 @@ impl Session {
                     Vec::new()
                 },
                 losses,
-                ..Coverage::default()
             },
             races,
             sources,
