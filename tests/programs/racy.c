@@ -34,7 +34,7 @@ static void missing_private(void)
 static void shared_index(void)
 {
 #pragma omp parallel for
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++)    /* index */
         for (j = 0; j < 10; j++) /* index */
             b[10 * i + j]++;     /* index */
 }
