@@ -5,7 +5,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use race_stream::record::{ATOMIC, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run, WRITE};
 
-use crate::contexts::{Contexts, OUTERMOST};
+use crate::contexts::Contexts;
 use crate::heap::Heap;
 use crate::interval::{Access, Comparison, Interval, Source};
 use crate::locksets::{Held, LocksetId, Locksets};
@@ -1194,6 +1194,3 @@ impl TaskFrame {
         }
     }
 }
-
-/// What the outermost context is: used by readers of a site.
-pub const NO_CONTEXT: u32 = OUTERMOST;

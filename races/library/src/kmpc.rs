@@ -42,44 +42,33 @@ extern "C-unwind" fn task_alloc(
 
 /// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by
 /// barriers of its own.
-extern "C-unwind" fn reduce(
-    place: u64,
-    thread: c_int,
-    count: c_int,
-    bytes: usize,
-    data: u64,
-    function: u64,
-    lock: u64,
-) -> c_int {
-    tls::with(|state| state.set_ignoring(true));
-    let method = next!(
-        c"__kmpc_reduce",
-        fn(u64, c_int, c_int, usize, u64, u64, u64) -> c_int,
-        (place, thread, count, bytes, data, function, lock),
-        0
-    );
-    tls::with(|state| state.set_ignoring(false));
-    method
+macro_rules! reductions {
+    ($($to:ident $name:literal;)*) => {$(
+        extern "C-unwind" fn $to(
+            place: u64,
+            thread: c_int,
+            count: c_int,
+            bytes: usize,
+            data: u64,
+            function: u64,
+            lock: u64,
+        ) -> c_int {
+            tls::with(|state| state.set_ignoring(true));
+            let method = next!(
+                $name,
+                fn(u64, c_int, c_int, usize, u64, u64, u64) -> c_int,
+                (place, thread, count, bytes, data, function, lock),
+                0
+            );
+            tls::with(|state| state.set_ignoring(false));
+            method
+        }
+    )*};
 }
 
-extern "C-unwind" fn reduce_nowait(
-    place: u64,
-    thread: c_int,
-    count: c_int,
-    bytes: usize,
-    data: u64,
-    function: u64,
-    lock: u64,
-) -> c_int {
-    tls::with(|state| state.set_ignoring(true));
-    let method = next!(
-        c"__kmpc_reduce_nowait",
-        fn(u64, c_int, c_int, usize, u64, u64, u64) -> c_int,
-        (place, thread, count, bytes, data, function, lock),
-        0
-    );
-    tls::with(|state| state.set_ignoring(false));
-    method
+reductions! {
+    reduce c"__kmpc_reduce";
+    reduce_nowait c"__kmpc_reduce_nowait";
 }
 
 /// A function whose last argument on the stack is its caller's return address: it calls `$to` with

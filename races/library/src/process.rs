@@ -16,7 +16,6 @@ static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static CHECKS: AtomicU64 = AtomicU64::new(0);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
-static UNRECORDED: AtomicU64 = AtomicU64::new(0);
 
 /// The shared memory; `None` if the environment names none, or another process records.
 pub(crate) fn shared() -> Option<&'static Shared> {
@@ -75,11 +74,6 @@ pub(crate) fn set_concurrent() {
     if !IS_CONCURRENT.load(Relaxed) {
         IS_CONCURRENT.store(true, Relaxed);
     }
-}
-
-/// A thread could not be recorded.
-pub(crate) fn count_unrecorded() {
-    UNRECORDED.fetch_add(1, Relaxed);
 }
 
 extern "C" fn at_exit() {

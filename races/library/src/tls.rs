@@ -106,10 +106,9 @@ pub(crate) fn attach(created: u64) {
     let Some(block) = memory::map::<Block>() else {
         return;
     };
-    match Thread::new(shared, block, created) {
-        Some(thread) => set(std::ptr::from_mut(thread) as usize),
-        // The block stays mapped: 1 MB of addresses and no memory.
-        None => process::count_unrecorded(),
+    // Without a slot, which the stream counts, the block stays mapped: addresses, and no memory.
+    if let Some(thread) = Thread::new(shared, block, created) {
+        set(std::ptr::from_mut(thread) as usize);
     }
 }
 

@@ -14,7 +14,7 @@ mod types;
 mod variables;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
@@ -329,9 +329,6 @@ pub fn sources(races: &[Race]) -> Vec<Source> {
     let named = files.into_iter().filter(|file| !file.is_empty());
     named.filter_map(source).collect()
 }
-
-/// The path of a load object.
-pub type ObjectPath = PathBuf;
 
 /// Whether a load object is an OpenMP runtime.
 fn is_runtime(path: &Path) -> bool {
