@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use end_to_end::{Outcome, finish, folder, lost, reports, rows, tools};
+use end_to_end::{Outcome, compiler, finish, folder, lost, reports, rows, tools};
+use fixtures::Family;
 use serde_json::Value;
 
 /// Held while a program runs: recordings at the same time would compete for the CPUs.
@@ -26,14 +27,16 @@ fn root(path: &str) -> PathBuf {
 }
 
 /// The program, built by this compiler.
-fn program(compiler: &str) -> PathBuf {
-    let program = place(&format!("control-{compiler}"));
+fn program(family: Family) -> PathBuf {
+    let compiler = compiler(family);
+    let program = place(&format!("control-{}", compiler.name));
     if !program.exists() {
         let fresh = program.with_extension(format!("{:?}", std::thread::current().id()));
-        let mut command = Command::new(compiler);
+        let mut command = Command::new(&compiler.path);
         command.args(["-O2", "-g", "-fopenmp", "-I"]);
         command.arg(root("../collector/runtime/include"));
-        if compiler == "clang" {
+        command.args(compiler.header());
+        if family == Family::Clang {
             command.arg("-DHAS_TOOL");
         }
         let built = command
@@ -56,10 +59,10 @@ fn collect(experiment: &Path, options: &[&str], program: &Path, mode: &str) -> C
 }
 
 /// Records a mode of the program; what it printed, by name.
-fn record(compiler: &str, mode: &str, options: &[&str]) -> (PathBuf, BTreeMap<String, Vec<f64>>) {
+fn record(family: Family, mode: &str, options: &[&str]) -> (PathBuf, BTreeMap<String, Vec<f64>>) {
     let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let experiment = place(&format!("{compiler}-{mode}-{}.er", options.concat()));
-    let outcome = finish(collect(&experiment, options, &program(compiler), mode));
+    let experiment = place(&format!("{family:?}-{mode}-{}.er", options.concat()));
+    let outcome = finish(collect(&experiment, options, &program(family), mode));
     assert_eq!(outcome.status, 3, "{outcome:?}");
     (experiment, said(&outcome))
 }
@@ -88,8 +91,8 @@ fn is_near(found: f64, truth: f64) -> bool {
     (found - truth).abs() < 0.03 * truth + 0.015
 }
 
-fn phases_are_as_measured(compiler: &str) {
-    let (experiment, said) = record(compiler, "phases", &[]);
+fn phases_are_as_measured(family: Family) {
+    let (experiment, said) = record(family, "phases", &[]);
     let report = &reports(&experiment, "user", &["-Phases"])[0];
     assert_eq!(rows(report).len(), 4, "{report}");
     for (name, truth) in &said {
@@ -138,16 +141,16 @@ fn phases_are_as_measured(compiler: &str) {
 
 #[test]
 fn phases_of_gcc_s_runtime_are_as_measured() {
-    phases_are_as_measured("gcc");
+    phases_are_as_measured(Family::Gcc);
 }
 
 #[test]
 fn phases_of_llvm_s_runtime_are_as_measured() {
-    phases_are_as_measured("clang");
+    phases_are_as_measured(Family::Clang);
 }
 
-fn a_pause_is_left_out(compiler: &str, mode: &str) {
-    let (experiment, said) = record(compiler, mode, &[]);
+fn a_pause_is_left_out(family: Family, mode: &str) {
+    let (experiment, said) = record(family, mode, &[]);
     let all = reports(&experiment, "user", &["-functions", "-OMP_preg"]);
     let inclusive = |name: &str, metric: &str| {
         let row = named(&all[0], name);
@@ -172,24 +175,24 @@ fn a_pause_is_left_out(compiler: &str, mode: &str) {
 
 #[test]
 fn a_pause_of_gcc_s_runtime_is_left_out() {
-    a_pause_is_left_out("gcc", "pause");
+    a_pause_is_left_out(Family::Gcc, "pause");
 }
 
 #[test]
 fn a_pause_of_llvm_s_runtime_is_left_out() {
-    a_pause_is_left_out("clang", "pause");
+    a_pause_is_left_out(Family::Clang, "pause");
 }
 
 #[test]
 fn omp_control_tool_pauses_as_the_functions_do() {
-    a_pause_is_left_out("clang", "tool");
+    a_pause_is_left_out(Family::Clang, "tool");
 }
 
 #[test]
 fn without_collect_the_calls_do_nothing() {
-    for compiler in ["gcc", "clang"] {
+    for family in [Family::Gcc, Family::Clang] {
         for mode in ["phases", "pause", "end", "calls"] {
-            let mut command = Command::new(program(compiler));
+            let mut command = Command::new(program(family));
             command.arg(mode);
             let outcome = finish(command);
             assert_eq!((outcome.status, outcome.stderr.as_str()), (3, ""), "{mode}");
@@ -199,7 +202,7 @@ fn without_collect_the_calls_do_nothing() {
 
 #[test]
 fn the_program_ends_its_recording() {
-    let (experiment, said) = record("gcc", "end", &["-S", "off"]);
+    let (experiment, said) = record(Family::Gcc, "end", &["-S", "off"]);
     let all = reports(&experiment, "user", &["-functions", "-sample_list"]);
     let before = &named(&all[0], "before").unwrap()["values"]["i.ompwork"];
     assert!(
@@ -216,7 +219,7 @@ fn the_program_ends_its_recording() {
 
 #[test]
 fn calls_that_are_too_many_are_dropped_and_counted() {
-    let (experiment, _) = record("gcc", "calls", &[]);
+    let (experiment, _) = record(Family::Gcc, "calls", &[]);
     let report = &reports(&experiment, "user", &["-Phases"])[0];
     let counted = named(report, "x").unwrap()["values"]["count"]
         .as_u64()
@@ -233,14 +236,14 @@ fn calls_that_are_too_many_are_dropped_and_counted() {
 
 #[test]
 fn a_limit_of_time_ends_the_recording_and_not_the_program() {
-    let (experiment, _) = record("gcc", "run", &["-t", "0.7"]);
+    let (experiment, _) = record(Family::Gcc, "run", &["-t", "0.7"]);
     let header = header(&experiment);
     assert_eq!(header["duration_ns"], 700_000_000);
     assert_eq!(
         (&header["exit_status"], &header["paused_ns"]),
         (&3.into(), &0.into())
     );
-    let (experiment, _) = record("gcc", "run", &["-t", "0.5-1"]);
+    let (experiment, _) = record(Family::Gcc, "run", &["-t", "0.5-1"]);
     let header = self::header(&experiment);
     assert_eq!(header["duration_ns"], 1_000_000_000);
     assert_eq!(header["paused_ns"], 500_000_000);
@@ -254,7 +257,7 @@ fn a_limit_of_time_ends_the_recording_and_not_the_program() {
 
 #[test]
 fn a_limit_of_size_ends_the_recording() {
-    let (experiment, _) = record("gcc", "names", &["-L", "1"]);
+    let (experiment, _) = record(Family::Gcc, "names", &["-L", "1"]);
     let header = header(&experiment);
     let limit = header["limit"].as_str().expect("it was reached");
     assert!(limit.starts_with("-L"), "{limit}");
@@ -273,7 +276,7 @@ fn a_limit_of_size_ends_the_recording() {
 fn signalled(options: &[&str], mode: &str, signals: &[(f64, &str, bool)]) -> (PathBuf, Outcome) {
     let _alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
     let experiment = place(&format!("{}-{mode}.er", options.concat()));
-    let mut command = collect(&experiment, options, &program("gcc"), mode);
+    let mut command = collect(&experiment, options, &program(Family::Gcc), mode);
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -349,7 +352,7 @@ fn a_program_with_a_handler_of_its_own_keeps_it() {
 
 #[test]
 fn sample_points_come_at_the_period_that_was_asked_for() {
-    let (experiment, _) = record("gcc", "run", &["-S", "0.2"]);
+    let (experiment, _) = record(Family::Gcc, "run", &["-S", "0.2"]);
     let report = &reports(&experiment, "user", &["-sample_detail"])[0];
     let samples = rows(report);
     assert!((5..=9).contains(&samples.len()), "{report}");

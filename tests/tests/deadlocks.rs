@@ -20,9 +20,7 @@ fn program(family: Family) -> PathBuf {
     ));
     let mut command = Command::new(&compiler.path);
     command.args(["-O2", "-g", "-fopenmp"]);
-    if let Some(folder) = &compiler.omp_header {
-        command.arg("-idirafter").arg(folder);
-    }
+    command.args(compiler.header());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
     let status = command.arg(source).arg("-o").arg(&program).status();
     assert!(status.unwrap().success());

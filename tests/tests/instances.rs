@@ -13,9 +13,7 @@ fn record(compiler: &Compiler, experiment: &Path) -> Vec<(String, f64)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/instances.c");
     let mut build = Command::new(&compiler.path);
     build.args(["-O2", "-g", "-fopenmp"]);
-    if let Some(header) = &compiler.omp_header {
-        build.arg("-I").arg(header);
-    }
+    build.args(compiler.header());
     let built = build.arg(source).arg("-o").arg(&exe).status().unwrap();
     assert!(built.success(), "{build:?}");
     let mut collect = Command::new(&tools().collect);

@@ -40,10 +40,7 @@ impl Recording {
         let mut build = Command::new(&compiler.path);
         build.current_dir(&place);
         build.args(["-O2", "-g", "-fopenmp", "-fno-omit-frame-pointer"]);
-        if let Some(header) = &compiler.omp_header {
-            let folder = header.parent().expect("a file is in a folder");
-            build.arg("-idirafter").arg(folder);
-        }
+        build.args(compiler.header());
         output(build.args([source, "-o", "uneven"]));
         let mut perf = Command::new("perf");
         perf.current_dir(&place);

@@ -167,11 +167,7 @@ impl<'a> Run<'a> {
         // The compilers of Fortran write modules into the current directory.
         build.current_dir(&self.place);
         build.args(["-O2", "-g", "-pthread"]).args(words);
-        if let Some(header) = &self.compiler.omp_header {
-            build
-                .arg("-idirafter")
-                .arg(header.parent().expect("a file is in a folder"));
-        }
+        build.args(self.compiler.header());
         build.arg(programs.join(source)).arg("-o").arg(&product);
         let built = build.output().expect("the compiler was found");
         let said = String::from_utf8_lossy(&built.stderr);

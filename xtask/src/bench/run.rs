@@ -98,10 +98,7 @@ impl Bench {
         let name = source.file_stem().unwrap_or_default();
         let program = self.scratch.join(name);
         let mut command = Command::new(&compiler.path);
-        command.args(flags);
-        if let Some(folder) = &compiler.omp_header {
-            command.arg("-idirafter").arg(folder);
-        }
+        command.args(flags).args(compiler.header());
         compile(&mut command, &source, &program)
     }
 

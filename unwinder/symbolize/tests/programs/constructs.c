@@ -1,5 +1,5 @@
 /* A body of each kind of construct. */
-#include <omp.h>
+
 double x[8];
 void work(int n);
 
