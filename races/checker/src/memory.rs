@@ -48,6 +48,20 @@ impl Piece {
         }
     }
 
+    /// The blocks of a short run each for itself: two or three accesses make a distance by chance,
+    /// and so a series that reaches over memory of others.
+    pub fn parts(self) -> impl Iterator<Item = Piece> {
+        const SHORT: u32 = 3;
+        let is_short = (2..=SHORT).contains(&self.count);
+        let number = if is_short { self.count } else { 1 };
+        (0..number).map(move |at| Piece {
+            first: self.first + u64::from(at) * self.stride,
+            stride: if is_short { 0 } else { self.stride },
+            count: if is_short { 1 } else { self.count },
+            ..self
+        })
+    }
+
     /// The address behind the last byte.
     pub fn end(&self) -> u64 {
         let length = self.stride.saturating_mul(u64::from(self.count) - 1);

@@ -228,14 +228,16 @@ impl Replay {
         if let Some(team) = self.teams.get_mut(&region)
             && team.is_concurrent
         {
-            team.interval.add(Access {
-                piece,
-                source,
-                strand,
-                thread: slot,
-                first: segment,
-                last: segment,
-            });
+            for piece in piece.parts() {
+                team.interval.add(Access {
+                    piece,
+                    source,
+                    strand,
+                    thread: slot,
+                    first: segment,
+                    last: segment,
+                });
+            }
         }
     }
 
@@ -719,21 +721,19 @@ impl Replay {
     }
 
     fn check(&mut self, interval: &mut Interval) {
-        let mut found = Vec::new();
+        let mut races = std::mem::take(&mut self.races);
         let comparison = Comparison {
             sources: &self.sources,
             locksets: &self.locksets,
             strands: &self.strands,
             is_own: &|one, other, address| self.is_own(one, other, address),
         };
-        interval.check(&Sweep, comparison, &mut |conflict| found.push(conflict));
-        let mut races = std::mem::take(&mut self.races);
-        for conflict in found {
+        interval.check(&Sweep, comparison, &mut |conflict| {
             let place = self.place(&conflict.accesses[0], conflict.address);
             let sites = || conflict.accesses.map(|access| self.site(&access));
             let sources = conflict.accesses.map(|access| access.source);
             races.add(&conflict, sources, place, sites);
-        }
+        });
         self.races = races;
     }
 

@@ -14,7 +14,16 @@ pub struct Streams {
 #[derive(Debug, Default)]
 struct Stream {
     words: Vec<u64>,
+    /// Those of `words` that have been passed on.
+    passed: usize,
     is_broken: bool,
+}
+
+impl Stream {
+    /// What is not passed on yet.
+    fn waiting(&self) -> &[u64] {
+        self.words.get(self.passed..).unwrap_or_default()
+    }
 }
 
 impl Streams {
@@ -26,6 +35,7 @@ impl Streams {
         if let Some(stream) = self.streams.get_mut(slot)
             && !stream.is_broken
         {
+            stream.words.drain(..std::mem::take(&mut stream.passed));
             stream.words.extend(words);
         }
     }
@@ -50,13 +60,13 @@ impl Streams {
             return false;
         };
         let mut is_moved = false;
-        let words = &stream.words;
+        let words = stream.waiting();
         let mut used = 0;
         while used < words.len() {
             let Some((record, length)) = Record::parse(&words[used..]) else {
                 // Records are written whole: one that makes no sense is no record.
-                stream.is_broken = true;
                 used = words.len();
+                stream.is_broken = true;
                 break;
             };
             if let Record::Event(number, _) = record {
@@ -69,15 +79,14 @@ impl Streams {
             used += length;
             is_moved = true;
         }
-        stream.words.drain(..used);
+        stream.passed += used;
         is_moved
     }
 
     /// Passes over the numbers that are missing: the program has ended. Returns how many.
     pub fn skip(&mut self) -> u64 {
         let first = self.streams.iter().filter_map(|stream| {
-            let words = &stream.words;
-            match Record::parse(words.as_slice()) {
+            match Record::parse(stream.waiting()) {
                 Some((Record::Event(number, _), _)) => Some(number),
                 _ => None,
             }
@@ -100,6 +109,7 @@ impl Streams {
 
     /// Words that wait.
     pub fn waiting(&self) -> usize {
-        self.streams.iter().map(|stream| stream.words.len()).sum()
+        let waiting = |stream: &Stream| stream.waiting().len();
+        self.streams.iter().map(waiting).sum()
     }
 }
