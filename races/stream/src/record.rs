@@ -46,7 +46,7 @@ pub struct Run {
     pub code: u64,
     /// The calling context: see [`Record::Context`].
     pub context: u32,
-    /// See [`WRITE`] and [`ATOMIC`].
+    /// See [`WRITE`], [`ATOMIC`] and [`REPEATED`].
     pub kind: u8,
 }
 
@@ -59,6 +59,8 @@ pub const MUTEX_POSIX_SHARED: u8 = 65;
 pub const WRITE: u8 = 1;
 /// An atomic access.
 pub const ATOMIC: u8 = 2;
+/// Some accesses of a run were at the address of the one before, and are not counted.
+pub const REPEATED: u8 = 4;
 
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
@@ -99,7 +101,7 @@ impl Run {
             size,
             code,
             context: (head >> 32) as u32,
-            kind: (head >> 8) as u8 & (WRITE | ATOMIC),
+            kind: (head >> 8) as u8 & (WRITE | ATOMIC | REPEATED),
         }
     }
 }
@@ -273,8 +275,9 @@ events! {
     Offer = 29 { object: u64, }
     /// Like [`Event::Await`], of [`Event::Offer`].
     Notice = 30 { object: u64, }
-    /// The program asked for the number of its thread in this task.
-    AsksThread = 31 {}
+    /// The program asked for the number of its thread in this task; `code` 0: of something else that
+    /// each thread has for itself.
+    AsksThread = 31 { code: u64, }
     /// A frame of the stack at the next [`Event::Fork`] or [`Event::Create`], the `depth`th from the
     /// outermost: the call that returns to `code`, and the stack and frame pointers in the function
     /// called. Frames at lower depths are as they were told last.
