@@ -104,6 +104,14 @@ struct Thread {
     asked: bool,
 }
 
+/// Where an object was signalled and offered.
+#[derive(Debug, Default)]
+struct Signals {
+    points: Vec<(Point, Certainty)>,
+    /// The strand that comes after all of them, with the certainty of each.
+    last: Option<StrandId>,
+}
+
 /// A mutex that somebody holds or held.
 #[derive(Clone, Debug, Default)]
 struct Mutex {
@@ -132,7 +140,7 @@ pub struct Replay {
     /// By source: the worksharing loop that executes it once in each iteration.
     loops: Vec<Option<u64>>,
     /// Where objects were signalled and offered.
-    signals: HashMap<u64, Vec<(Point, Certainty)>>,
+    signals: HashMap<u64, Signals>,
     mutexes: HashMap<(u8, u64), Mutex>,
     races: Races,
     accesses: u64,
@@ -269,7 +277,11 @@ impl Replay {
             self.sources.push(source);
             // A function that is called by others is called more than once, and so are its loops.
             let is_body = self.contexts.is_first_call(source.context);
-            let around = if is_body { loops.around(source.code) } else { None };
+            let around = if is_body {
+                loops.around(source.code)
+            } else {
+                None
+            };
             self.loops.push(around);
         }
         number
@@ -558,7 +570,7 @@ impl Replay {
             };
             let creators = self.signals.get(&created);
             let parent = creators
-                .and_then(|creators| creators.last())
+                .and_then(|creators| creators.points.last())
                 .map(|creator| creator.0);
             root.is_concurrent |= !is_first;
             let parent = parent.map(|point| self.at_root(point));
@@ -1223,16 +1235,27 @@ impl Replay {
     fn signal(&mut self, current: StrandId, object: u64, certainty: Certainty) {
         let here = self.strands.divide(current);
         let signals = self.signals.entry(object).or_default();
-        signals.retain(|(point, known)| point.strand != current || *known != certainty);
-        signals.push((here, certainty));
+        // What comes after this comes after those before it, too.
+        let is_next = signals.last.take() == Some(current);
+        let points = &mut signals.points;
+        points.retain(|(point, known)| {
+            let is_own = point.strand == current || is_next;
+            !(is_own && certainty <= *known) && self.strands.is_known(point.strand)
+        });
+        points.push((here, certainty));
     }
 
     fn await_signal(&mut self, current: StrandId, object: u64, certainty: Certainty) {
         self.strands.divide(current);
-        for (point, known) in self.signals.get(&object).into_iter().flatten() {
+        let Some(signals) = self.signals.get_mut(&object) else {
+            return;
+        };
+        for (point, known) in &signals.points {
             self.strands
                 .order_after(*point, current, certainty.max(*known));
         }
+        let is_same = |(_, known): &(Point, Certainty)| certainty <= *known;
+        signals.last = signals.points.iter().all(is_same).then_some(current);
     }
 }
 

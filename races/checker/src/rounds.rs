@@ -168,7 +168,9 @@ mod tests {
     /// Source 0 reads, the others write.
     fn meetings(rounds: &mut Rounds) -> Vec<Meeting> {
         let mut found = Vec::new();
-        rounds.check(&Sweep, |source| (source > 0, false), &mut |it| found.push(it));
+        rounds.check(&Sweep, |source| (source > 0, false), &mut |it| {
+            found.push(it)
+        });
         found
     }
 

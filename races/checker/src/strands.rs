@@ -127,6 +127,11 @@ impl Strands {
         }
     }
 
+    /// Whether the strand can still take part in a race.
+    pub fn is_known(&self, strand: StrandId) -> bool {
+        self.strands.contains_key(&strand)
+    }
+
     /// The strand's current place.
     pub fn here(&self, strand: StrandId) -> Point {
         let segment = self.strands.get(&strand).map_or(0, |known| known.segment);

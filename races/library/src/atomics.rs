@@ -39,6 +39,10 @@ fn tell<R>(
     // Bits above are hints for the processor.
     let order = order & 0xff;
     let object = address;
+    let release = match order {
+        RELEASE | ACQ_REL | SEQ_CST => Event::Signal { object },
+        _ => Event::Offer { object },
+    };
     let is_active = tls::with(|thread| {
         if !thread.is_active() {
             return false;
@@ -46,10 +50,7 @@ fn tell<R>(
         let write = if does == Does::Read { 0 } else { WRITE };
         thread.plain_access(address, code, size << 8 | u32::from(ATOMIC | write));
         if does != Does::Read {
-            thread.event(&match order {
-                RELEASE | ACQ_REL | SEQ_CST => Event::Signal { object },
-                _ => Event::Offer { object },
-            });
+            thread.event(&release);
         }
         true
     });
@@ -60,6 +61,10 @@ fn tell<R>(
                 CONSUME | ACQUIRE | ACQ_REL | SEQ_CST => Event::Await { object },
                 _ => Event::Notice { object },
             });
+            // What it wrote depends on what it read.
+            if does == Does::Both {
+                thread.event(&release);
+            }
         });
     }
     result
@@ -190,9 +195,16 @@ sizes! {
         __tsan_atomic64_compare_exchange_val;
 }
 
+/// What gcc makes of `flush`, and compilers of C11's fences.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_atomic_thread_fence(_order: c_int) {
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_atomic_thread_fence() {
+    naked_asm!("mov rdi, [rsp]", "jmp {fence}", fence = sym fence)
+}
+
+pub(crate) extern "C" fn fence(code: u64) {
     std::sync::atomic::fence(SeqCst);
+    tls::with(|thread| thread.flush(code));
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -191,6 +191,13 @@ macro_rules! as_they_are {
     )*};
 }
 
+/// `flush` with LLVM's runtime, whose own function does nothing else.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+unsafe extern "C" fn __kmpc_flush() {
+    naked_asm!("mov rdi, [rsp]", "jmp {fence}", fence = sym crate::atomics::fence)
+}
+
 as_they_are! {
     __kmpc_reduce reduce;
     __kmpc_reduce_nowait reduce_nowait;

@@ -113,6 +113,13 @@ impl Runs {
         ended
     }
 
+    /// The instruction and the address of the only access in progress, if there is no other.
+    pub(crate) fn only(&self) -> Option<(u64, u64)> {
+        let first = self.order.first().filter(|_| self.touched == 1)?;
+        let entry = self.entries.get(usize::from(*first))?;
+        (entry.count == 1).then_some((entry.code, entry.first))
+    }
+
     /// Ends all runs, and passes each to `write`.
     #[inline]
     pub(crate) fn end(&mut self, mut write: impl FnMut(&Run)) {

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::{Producer, Shared};
-use race_stream::record::{Checks, Event, Run};
+use race_stream::record::{Checks, Event, FLUSH, Run};
 
 use crate::contexts::{Contexts, Found};
 use crate::memory::Zeroed;
@@ -89,6 +89,8 @@ pub(crate) struct Thread {
     is_busy: bool,
     /// Nobody reads any more, or too many threads: nothing is recorded.
     is_off: bool,
+    /// The last `flush`: its code, and the access before it if there was but one.
+    flushed: Option<(u64, Option<(u64, u64)>)>,
     /// Where the task asked for its thread's number last, if it did.
     asked: Option<u64>,
     /// Accesses are the runtime's own, as within a reduction.
@@ -137,6 +139,7 @@ impl Thread {
             is_active: created != 0 || process::is_concurrent(),
             is_busy: false,
             is_off: false,
+            flushed: None,
             asked: None,
             is_ignoring: false,
             context: 0,
@@ -233,6 +236,22 @@ impl Thread {
         if !self.producer.event(event) {
             self.turn_off();
         }
+    }
+
+    /// A `flush` by a call that returns to `code`. What stands before it comes before what stands behind
+    /// later ones, by chance.
+    pub(crate) fn flush(&mut self, code: u64) {
+        if !self.is_active {
+            return;
+        }
+        // A loop that waits for a flag does nothing else between two of them.
+        let only = self.runs.only();
+        let is_waiting = self.flushed.replace((code, only)) == Some((code, only));
+        if is_waiting && only.is_some() {
+            return;
+        }
+        self.event(&Event::Notice { object: FLUSH });
+        self.event(&Event::Offer { object: FLUSH });
     }
 
     /// An event before which no accesses need to be written.

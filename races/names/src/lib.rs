@@ -19,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::locksets::Held;
 use race_checker::races;
@@ -32,7 +32,17 @@ pub use synchronisation::{deadlocks, misuses};
 
 /// Names the races of a program, whose load objects are in `places`.
 pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
-    let mut namer = Namer { contexts, places };
+    let is_flag = |race: &&races::Race| {
+        let mut sites = race.sites.iter();
+        sites.any(|site| places.is_in_wait(site.code))
+    };
+    let flags: HashSet<u64> = found
+        .iter()
+        .filter(is_flag)
+        .map(|race| race.address)
+        .collect();
+    let mut namer = Namer::new(contexts, places);
+    namer.flags = flags;
     let mut all: Vec<Race> = Vec::new();
     let mut numbers: HashMap<Key, usize> = HashMap::new();
     for race in found {
@@ -95,9 +105,19 @@ fn key(race: &Race) -> Key {
 struct Namer<'a> {
     contexts: &'a Contexts,
     places: &'a mut Places,
+    /// Addresses for whose values loops wait.
+    flags: HashSet<u64>,
 }
 
-impl Namer<'_> {
+impl<'a> Namer<'a> {
+    fn new(contexts: &'a Contexts, places: &'a mut Places) -> Self {
+        Namer {
+            contexts,
+            places,
+            flags: HashSet::new(),
+        }
+    }
+
     fn race(&mut self, race: &races::Race) -> Race {
         let variable = self.variable(race);
         let mut accesses = [self.access(&race.sites[0]), self.access(&race.sites[1])];
@@ -107,7 +127,7 @@ impl Namer<'_> {
         };
         accesses.sort_by_key(order);
         Race {
-            class: if race.is_certain {
+            class: if race.is_certain && !self.flags.contains(&race.address) {
                 Class::Race
             } else {
                 Class::OrderByChance

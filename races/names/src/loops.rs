@@ -31,6 +31,12 @@ impl Loops for Places {
 }
 
 impl Places {
+    /// Whether the access that the call reports which returns to `code` waits for a flag.
+    pub(crate) fn is_in_wait(&mut self, code: u64) -> bool {
+        let ask = |symbols: &Symbols, svma, _: &mut Sources| iterations::is_in_wait(symbols, svma);
+        self.ask(code, ask).is_some_and(|(_, answer)| answer)
+    }
+
     /// Asks about the call that returns to `code`; with the answer comes the svma of its last byte.
     fn ask<T>(
         &mut self,

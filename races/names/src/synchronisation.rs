@@ -18,7 +18,7 @@ pub fn deadlocks(
     contexts: &Contexts,
     places: &mut Places,
 ) -> Vec<Deadlock> {
-    let mut namer = Namer { contexts, places };
+    let mut namer = Namer::new(contexts, places);
     let mut all: Vec<Deadlock> = Vec::new();
     for deadlock in found {
         let named = namer.deadlock(deadlock);
@@ -58,7 +58,7 @@ pub fn deadlocks(
 
 /// Names the misuse of a program, by kind and place. What only differs in its machine code is one.
 pub fn misuses(found: &[misuse::Misuse], contexts: &Contexts, places: &mut Places) -> Vec<Misuse> {
-    let mut namer = Namer { contexts, places };
+    let mut namer = Namer::new(contexts, places);
     let mut all: Vec<Misuse> = Vec::new();
     for misuse in found {
         let Some(named) = namer.misuse(misuse) else {

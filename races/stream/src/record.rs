@@ -62,6 +62,9 @@ pub const ATOMIC: u8 = 2;
 /// Some accesses of a run were at the address of the one before, and are not counted.
 pub const REPEATED: u8 = 4;
 
+/// The object of `flush` in [`Event::Offer`] and [`Event::Notice`]: no address has it.
+pub const FLUSH: u64 = 1 << 63;
+
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
 

@@ -1,4 +1,5 @@
-//! Iterations of worksharing loops, by machine code and source text.
+//! Loops of the program, by machine code and source text: iterations of worksharing loops, and loops
+//! that wait.
 //!
 //! A compiler may divide a loop with a static schedule in the program's own code, and no runtime tells
 //! of its iterations. But an instruction that each round of the loop executes once has a number: how
@@ -11,7 +12,7 @@
 
 use experiment::linkage::is_outlined;
 
-use crate::code::loop_of;
+use crate::code::{SpinLoops, loop_of};
 use crate::directives::{directive_at, first_line, is_fortran, loop_around};
 use crate::symbols::Symbols;
 
@@ -51,6 +52,13 @@ pub fn is_of_directive(
     place.is_some_and(|(file, line)| {
         source(&file).is_some_and(|text| directive_at(&text, line).is_some())
     })
+}
+
+/// Whether the instruction that contains `svma` is in a loop that waits for another thread: it reads
+/// memory and has no effect.
+#[must_use]
+pub fn is_in_wait(symbols: &Symbols, svma: u64) -> bool {
+    SpinLoops::default().hold(symbols, svma)
 }
 
 /// The line in the function that the symbol table has, into which others may be inlined.

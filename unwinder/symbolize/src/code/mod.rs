@@ -20,10 +20,10 @@ use crate::symbols::Symbols;
 pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies, folded_into};
 pub(crate) use frames::UserFrames;
-pub(crate) use rounds::loop_of;
 use instructions::reached;
 pub(crate) use instructions::{LARGEST, calls_ending_at, decode};
-use spins::SpinLoops;
+pub(crate) use rounds::loop_of;
+pub(crate) use spins::SpinLoops;
 
 /// What is known of the frames of one load object.
 pub(crate) fn facts(

@@ -72,7 +72,8 @@ impl Flow {
         if !is_in(at) || body.iter().any(|it| self.leaves[*it]) {
             return None;
         }
-        let is_entry = |it: &&usize| **it == 0 || self.before[**it].iter().any(|from| !is_in(*from));
+        let is_entry =
+            |it: &&usize| **it == 0 || self.before[**it].iter().any(|from| !is_in(*from));
         let mut entries = body.iter().filter(is_entry);
         let (head, None) = (*entries.next()?, entries.next()) else {
             return None;
@@ -177,7 +178,15 @@ mod tests {
         // A load for the next round, behind the accesses of this one.
         let ahead: &[&[u8]] = &[&CALL_RAX, &[JE, 3], &[NOP], &[JMP, back(7)], &[RET]];
         assert_eq!(found(ahead), [false]);
-        let early: &[&[u8]] = &[&INC, &[JE, 6], &INC, &[JE, 3], &[NOP], &[JNE, back(11)], &[RET]];
+        let early: &[&[u8]] = &[
+            &INC,
+            &[JE, 6],
+            &INC,
+            &[JE, 3],
+            &[NOP],
+            &[JNE, back(11)],
+            &[RET],
+        ];
         assert_eq!(found(early), [false]);
     }
 

@@ -19,14 +19,14 @@ const LONGEST: usize = 48;
 
 /// The waiting loops of one load object, by function.
 #[derive(Default)]
-pub(super) struct SpinLoops {
+pub(crate) struct SpinLoops {
     /// By the function's first address.
     loops: HashMap<u64, Vec<Range<u64>>>,
 }
 
 impl SpinLoops {
     /// Whether an address lies in a loop that waits.
-    pub(super) fn hold(&mut self, symbols: &Symbols, address: u64) -> bool {
+    pub(crate) fn hold(&mut self, symbols: &Symbols, address: u64) -> bool {
         let Some(function) = symbols.code(address) else {
             return false;
         };
@@ -54,7 +54,9 @@ enum Call {
 
 fn effect_of(callee: Option<String>) -> Call {
     match callee.as_deref() {
-        Some("__kmpc_flush") => Call::Fence,
+        Some("__kmpc_flush" | "__tsan_atomic_thread_fence") => Call::Fence,
+        // The sanitizer is told of a read.
+        Some(name) if name.starts_with("__tsan_read") => Call::Fence,
         Some("sched_yield" | "__sched_yield" | "pthread_yield" | "thrd_yield") => Call::Yield,
         _ => Call::Other,
     }
