@@ -134,75 +134,14 @@ extern "C" fn __tsan_func_exit() {
 
 /// Called by each instrumented object as it is loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_init() {
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_init() {
+    naked_asm!("mov rdi, [rsp]", "jmp {init}", init = sym init)
+}
+
+extern "C" fn init(code: u64) {
+    crate::strings::note_object(code);
     tls::attach(0);
-}
-
-/// Copies `size` bytes, lowest first.
-///
-/// # Safety
-/// The ranges are the program's.
-#[inline(always)]
-unsafe fn copy_up(to: *mut c_void, from: *const c_void, size: usize) {
-    // SAFETY: the caller's promise. Not the C library's function, which may be ours.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rdi") to => _, inout("rsi") from => _, inout("rcx") size => _,
-            options(nostack, preserves_flags),
-        );
-    }
-}
-
-extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64) -> *mut c_void {
-    range(from as u64, size as u64, code, 0);
-    range(to as u64, size as u64, code, WRITE.into());
-    let is_below = (to as usize).wrapping_sub(from as usize) >= size;
-    // SAFETY: the program's own arguments; where the target begins within the source, the highest
-    // bytes are copied first.
-    unsafe {
-        if is_below {
-            copy_up(to, from, size)
-        } else {
-            std::arch::asm!(
-                "std", "rep movsb", "cld",
-                inout("rdi") to.byte_add(size - 1) => _,
-                inout("rsi") from.byte_add(size - 1) => _,
-                inout("rcx") size => _,
-                options(nostack),
-            )
-        }
-    }
-    to
-}
-
-extern "C" fn fill(to: *mut c_void, value: c_int, size: usize, code: u64) -> *mut c_void {
-    range(to as u64, size as u64, code, WRITE.into());
-    // SAFETY: the program's own arguments.
-    unsafe {
-        std::arch::asm!(
-            "rep stosb",
-            inout("rdi") to => _, in("al") value as u8, inout("rcx") size => _,
-            options(nostack, preserves_flags),
-        );
-    }
-    to
-}
-
-macro_rules! with_code {
-    ($($name:ident => $to:ident;)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!("mov rcx, [rsp]", "jmp {to}", to = sym $to)
-        }
-    )*};
-}
-
-with_code! {
-    __tsan_memcpy => copy;
-    __tsan_memmove => copy;
-    __tsan_memset => fill;
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
