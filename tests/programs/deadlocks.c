@@ -333,6 +333,54 @@ static void barrier_in_task(void) {
   }
 }
 
+static void barrier_in_master(void) {
+#pragma omp parallel num_threads(1)
+#pragma omp master
+  {
+    barrier(); // in master
+    work++;
+  }
+}
+
+static void barrier_in_loop(void) {
+#pragma omp parallel num_threads(1)
+  {
+#pragma omp for schedule(dynamic)
+    for (int i = 0; i < 2; i++)
+      barrier(); // in a loop
+  }
+}
+
+static void work_in_section(void) {
+#pragma omp parallel num_threads(1)
+  {
+#pragma omp sections
+    {
+#pragma omp section
+      loop();
+#pragma omp section
+      work++;
+    }
+  }
+}
+
+static void nothing_ordered(void) {
+#pragma omp parallel for ordered num_threads(2) // nothing ordered
+  for (int i = 0; i < 10; i++) {
+#pragma omp atomic
+    work++;
+  }
+}
+
+static void threads_set(void) {
+#pragma omp parallel num_threads(2)
+  {
+    omp_set_num_threads(4); // set inside
+#pragma omp atomic
+    work++;
+  }
+}
+
 static void different_barriers(void) {
 #pragma omp parallel num_threads(2)
   {
@@ -388,6 +436,13 @@ static void right(void) {
     for (int i = 0; i < 10; i++)
 #pragma omp ordered
       work++;
+#pragma omp for ordered
+    for (int i = 0; i < 0; i++)
+      work++;
+    omp_set_num_threads(2);
+#pragma omp parallel
+#pragma omp atomic
+    work++;
 #pragma omp sections
     {
 #pragma omp section
@@ -449,6 +504,11 @@ int main(int argc, char **argv) {
   CASE("barrier-in-task", barrier_in_task())
   CASE("different-barriers", different_barriers())
   CASE("different-loops", different_loops())
+  CASE("barrier-in-master", barrier_in_master())
+  CASE("barrier-in-loop", barrier_in_loop())
+  CASE("work-in-section", work_in_section())
+  CASE("nothing-ordered", nothing_ordered())
+  CASE("threads-set", threads_set())
   CASE("right", right())
   printf("%d\n", work);
   return 0;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
-use race_stream::record::MUTEX_POSIX;
+use race_stream::record::{MUTEX_DECLARED, MUTEX_POSIX};
 
 use crate::lock_order::Lock;
 use crate::locksets::Held;
@@ -99,10 +99,10 @@ impl Holders {
             state.leaving.remove(at);
             Release::Owned
         } else if let Some(at) = state.holders.iter().position(own) {
-            // Only a mutex of POSIX tells of each time.
+            // A nest lock of OpenMP tells of its last release alone.
             let times = &mut state.holders[at].times;
             *times -= 1;
-            if *times == 0 || lock.0 != MUTEX_POSIX {
+            if *times == 0 || !matches!(lock.0, MUTEX_POSIX | MUTEX_DECLARED) {
                 state.holders.remove(at);
             }
             Release::Owned

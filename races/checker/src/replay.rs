@@ -3,7 +3,10 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use race_stream::record::{ATOMIC, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run, WRITE};
+use race_stream::record::{
+    ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run,
+    WORK_MASKED, WRITE, is_shared,
+};
 
 use crate::contexts::Contexts;
 use crate::heap::Heap;
@@ -466,6 +469,10 @@ impl Replay {
                 }
             }
             Event::Work {
+                kind: WORK_MASKED, ..
+            }
+            | Event::WorkEnd { kind: WORK_MASKED } => {}
+            Event::Work {
                 kind,
                 code,
                 context,
@@ -494,6 +501,8 @@ impl Replay {
             Event::Want { .. }
             | Event::LockInit { .. }
             | Event::LockDestroy { .. }
+            | Event::OrderedClause { .. }
+            | Event::SetsThreads { .. }
             | Event::ThreadBegin { .. }
             | Event::ThreadEnd {}
             | Event::Frame { .. }
@@ -1081,7 +1090,7 @@ impl Replay {
         let key = (family(kind), lock);
         let mutex = self.mutexes.entry(key).or_default();
         // A runtime may tell of a release after the next thread has the mutex.
-        if kind != MUTEX_POSIX_SHARED
+        if !is_shared(kind)
             && let Some(holder) = mutex.holder.replace(current)
             && holder != current
         {
@@ -1099,7 +1108,7 @@ impl Replay {
         }
         let held = Held {
             lock: key,
-            is_shared: kind == MUTEX_POSIX_SHARED,
+            is_shared: is_shared(kind),
         };
         if let Some(task) = self
             .threads
@@ -1152,6 +1161,7 @@ pub(crate) fn family(kind: u8) -> u8 {
         // Lock and nestable lock, and the tests of each.
         1..=4 => 1,
         MUTEX_POSIX_SHARED => MUTEX_POSIX,
+        MUTEX_DECLARED_SHARED => MUTEX_DECLARED,
         other => other,
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use race_stream::record::Event;
+use race_stream::record::{Event, WORK_MASKED};
 
 use crate::{process, tls};
 
@@ -84,7 +84,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         };
         std::mem::transmute::<Function, SetCallback>(found)
     };
-    let callbacks: [(c_int, *const ()); 16] = [
+    let callbacks: [(c_int, *const ()); 17] = [
         (1, thread_begin as *const ()),
         (2, thread_end as *const ()),
         (3, parallel_begin as *const ()),
@@ -100,6 +100,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         (25, lock_destroy as *const ()),
         (26, mutex_acquire as *const ()),
         (27, mutex_acquired as *const ()),
+        (31, masked as *const ()),
         (32, dispatch as *const ()),
     ];
     for (number, callback) in callbacks {
@@ -330,6 +331,28 @@ unsafe extern "C" fn work(
                 code,
                 context,
                 count,
+            }),
+            END => thread.event(&Event::WorkEnd { kind }),
+            _ => {}
+        }
+    });
+}
+
+unsafe extern "C" fn masked(
+    endpoint: c_int,
+    _parallel: *mut Data,
+    _task: *mut Data,
+    code: *const c_void,
+) {
+    let (kind, code) = (WORK_MASKED, code as u64);
+    tls::with(|thread| {
+        let context = thread.context();
+        match endpoint {
+            BEGIN => thread.event(&Event::Work {
+                kind,
+                code,
+                context,
+                count: 1,
             }),
             END => thread.event(&Event::WorkEnd { kind }),
             _ => {}

@@ -1,18 +1,14 @@
-//! The interface that compilers call for `-fsanitize=thread`: accesses, function entries and exits,
-//! and what programs may say themselves.
+//! The interface that compilers call for `-fsanitize=thread`: accesses, function entries and exits.
 //!
 //! An entry point passes the return address of its caller on, which names the instruction.
 #![allow(unsafe_code)]
 
 use std::arch::naked_asm;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-use race_stream::record::{Event, WRITE};
+use race_stream::record::WRITE;
 
 use crate::tls;
-
-/// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
-const DECLARED: u8 = 1;
 
 /// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
 extern "C" fn access(address: u64, code: u64, kind: u32) {
@@ -145,24 +141,6 @@ extern "C" fn init(code: u64) {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_acquire(object: *const c_void) {
-    tls::with(|thread| {
-        thread.event(&Event::Await {
-            object: object as u64,
-        });
-    });
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_release(object: *const c_void) {
-    tls::with(|thread| {
-        thread.event(&Event::Signal {
-            object: object as u64,
-        });
-    });
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn __tsan_ignore_thread_begin() {
     tls::with(|thread| thread.set_ignoring(true));
 }
@@ -170,60 +148,6 @@ extern "C" fn __tsan_ignore_thread_begin() {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn __tsan_ignore_thread_end() {
     tls::with(|thread| thread.set_ignoring(false));
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_create(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_destroy(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_pre_lock(_mutex: *const c_void, _flags: u32) {}
-
-/// The flag of an attempt that failed.
-const FAILED: u32 = 1 << 5;
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_post_lock(mutex: *const c_void, flags: u32, _recursion: c_int) {
-    if flags & FAILED == 0 {
-        tls::with(|thread| {
-            let context = thread.context();
-            thread.event(&Event::Acquired {
-                kind: DECLARED,
-                lock: mutex as u64,
-                code: 0,
-                context,
-            });
-        });
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_pre_unlock(mutex: *const c_void, _flags: u32) -> c_int {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Released {
-            kind: DECLARED,
-            lock: mutex as u64,
-            code: 0,
-            context,
-        });
-    });
-    1
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_post_unlock(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, object: *const c_void) {
-    __tsan_release(object);
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, object: *const c_void) {
-    __tsan_acquire(object);
 }
 
 /// The C library has this function only as part of each program; those linked with gcc's sanitizer

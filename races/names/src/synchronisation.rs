@@ -207,6 +207,9 @@ impl Namer<'_> {
             Inside::Ordered => "an ordered region",
             Inside::Single => "a single",
             Inside::Task => "an explicit task",
+            Inside::Masked => "a master region",
+            Inside::Loop => "a loop",
+            Inside::Section => "a section",
         };
         let entered = if there.is_empty() {
             String::new()
@@ -252,6 +255,16 @@ impl Namer<'_> {
                 format!(
                     "thread {thread} comes to a worksharing construct in {}{entered}",
                     inside(what)
+                ),
+            ),
+            Kind::NothingOrdered => (
+                "ordered clause without an ordered region".to_owned(),
+                "no iteration of the loop came to an ordered region: nothing in it is ordered".to_owned(),
+            ),
+            Kind::ThreadsInside => (
+                "number of threads set inside a region".to_owned(),
+                format!(
+                    "thread {thread} sets the number of threads for regions within this one, and none follows"
                 ),
             ),
             Kind::DifferentBarriers | Kind::DifferentWork => {
