@@ -77,6 +77,38 @@ static void lock_order(int is_right) {
   }
 }
 
+static void opposite(omp_lock_t *one, omp_lock_t *other) {
+#pragma omp parallel num_threads(2)
+  {
+    int me = omp_get_thread_num();
+    turn(me);
+    if (me == 0)
+      both(one, other);
+    else
+      both(other, one);
+    next();
+  }
+}
+
+static void heap_order(void) {
+  omp_lock_t *pair = malloc(2 * sizeof *pair); // pair
+  omp_init_lock(&pair[0]);
+  omp_init_lock(&pair[1]);
+  opposite(&pair[0], &pair[1]);
+  omp_destroy_lock(&pair[0]);
+  omp_destroy_lock(&pair[1]);
+  free(pair);
+}
+
+static void stack_order(void) {
+  omp_lock_t own, its;
+  omp_init_lock(&own);
+  omp_init_lock(&its);
+  opposite(&own, &its);
+  omp_destroy_lock(&own);
+  omp_destroy_lock(&its);
+}
+
 static void gate(void) {
 #pragma omp parallel num_threads(2)
   {
@@ -479,6 +511,8 @@ int main(int argc, char **argv) {
   CASE("critical-order-right", critical_order(1))
   CASE("lock-order", lock_order(0))
   CASE("lock-order-right", lock_order(1))
+  CASE("heap-order", heap_order())
+  CASE("stack-order", stack_order())
   CASE("gate", gate())
   CASE("three", three())
   CASE("intervals", intervals())

@@ -11,13 +11,14 @@ use race_stream::record::{
 use crate::contexts::Contexts;
 use crate::heap::Heap;
 use crate::interval::{Access, Comparison, Interval, Source};
+use crate::lock_order::Lock;
 use crate::locksets::{Held, LocksetId, Locksets};
 use crate::memory::Piece;
 use crate::races::Races;
 use crate::site::{Base, ConstructKind, FramePlace, Place, Site, StrandKind};
 use crate::strands::{Certainty, END, Point, StrandId, Strands};
 use crate::sweep::Sweep;
-use crate::synchronisation::Synchronisation;
+use crate::synchronisation::{Deadlock, Synchronisation};
 use crate::tasks::{Siblings, Tasks};
 
 mod program;
@@ -131,6 +132,8 @@ pub struct Replay {
     accesses: u64,
     threads_seen: u64,
     synchronisation: Option<Box<Synchronisation>>,
+    /// What memory the locks of findings are.
+    lock_places: HashMap<Lock, Place>,
 }
 
 impl Replay {
@@ -142,6 +145,21 @@ impl Replay {
     /// What is known of deadlocks and misuse, if they are looked for.
     pub fn synchronisation(&mut self) -> Option<&mut Synchronisation> {
         self.synchronisation.as_deref_mut()
+    }
+
+    /// The threads that wait forever, now.
+    pub fn hang(&mut self) -> Option<Deadlock> {
+        let hang = self.synchronisation.as_deref()?.hang()?;
+        for waiter in &hang.waiters {
+            let held = waiter.holds.as_ref().map(|(lock, _)| *lock);
+            waiter.wants.into_iter().chain(held).for_each(|lock| self.note_lock(lock));
+        }
+        Some(hang)
+    }
+
+    /// What memory the locks of findings are, unless it is known by their addresses alone.
+    pub fn lock_places(&self) -> &HashMap<Lock, Place> {
+        &self.lock_places
     }
 
     /// What comes next in the thread's stream.
@@ -280,6 +298,9 @@ impl Replay {
         if let Some(mut synchronisation) = self.synchronisation.take() {
             self.leave_ended_regions(slot);
             synchronisation.event(self, slot, &event);
+            for lock in synchronisation.take_found() {
+                self.note_lock(lock);
+            }
             self.synchronisation = Some(synchronisation);
         }
         match event {
@@ -731,6 +752,7 @@ impl Replay {
 
     fn check(&mut self, interval: &mut Interval) {
         let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
         let comparison = Comparison {
             sources: &self.sources,
             locksets: &self.locksets,
@@ -743,7 +765,36 @@ impl Replay {
             let sources = conflict.accesses.map(|access| access.source);
             races.add(&conflict, sources, place, sites);
         });
+        let new = races.all().iter().skip(known).flat_map(|race| &race.sites);
+        for held in new.flat_map(|site| &site.locks) {
+            self.note_lock(held.lock);
+        }
         self.races = races;
+    }
+
+    /// Notes what memory a lock is now. Where other locks of findings were at its address, none of them
+    /// is known.
+    fn note_lock(&mut self, lock: Lock) {
+        /// `ompt_mutex_lock`.
+        const LOCK: u8 = 1;
+        if !matches!(lock.0, LOCK | MUTEX_POSIX | MUTEX_DECLARED) {
+            return;
+        }
+        let place = match self.stack_owner(lock.1) {
+            Some((slot, _)) => Place::Stack(self.frame_at(slot, lock.1)),
+            None => match self.heap.block(lock.1) {
+                Some(block) => Place::Heap(block.clone()),
+                None => return,
+            },
+        };
+        let known = self.lock_places.entry(lock).or_insert_with(|| place.clone());
+        let is_same = match (&*known, &place) {
+            (Place::Stack(Some(one)), Place::Stack(Some(other))) => one.stack == other.stack,
+            (one, other) => one == other,
+        };
+        if !is_same {
+            *known = Place::Static;
+        }
     }
 
     /// Whether an address that one thread accessed in two strands would be another one, had another

@@ -113,6 +113,8 @@ pub struct Synchronisation {
     holders: Holders,
     order: LockOrder,
     misuses: Misuses,
+    /// Locks of new findings, which are to be named.
+    found: Vec<Lock>,
     /// Locks of OpenMP that are initialised.
     initialised: HashSet<u64>,
     /// The runtime tells when a lock is initialised.
@@ -148,6 +150,16 @@ impl Synchronisation {
         self.misuses.all()
     }
 
+    /// The locks of what has been found since the last call.
+    pub fn take_found(&mut self) -> Vec<Lock> {
+        std::mem::take(&mut self.found)
+    }
+
+    fn misused(&mut self, kind: Kind, lock: Lock, call: Call, other: Option<Call>) {
+        self.found.push(lock);
+        self.misuses.add(kind, Some(lock), call, other);
+    }
+
     /// An event, before the program's own state changes by it.
     pub fn event(&mut self, program: &dyn Program, slot: u32, event: &Event) {
         self.waits.remove(&slot);
@@ -180,9 +192,10 @@ impl Synchronisation {
             Event::Join { region } => {
                 self.teams.remove(&region);
                 self.end_calls(region);
+                let found = &mut self.found;
                 self.holders.end(
                     |lock, owner| owner.region == region && lock.0 != MUTEX_POSIX,
-                    |_| (),
+                    |lock| found.push(lock),
                 );
             }
             Event::Implicit {
@@ -256,9 +269,10 @@ impl Synchronisation {
                         ..
                     }
                 ) {
+                    let found = &mut self.found;
                     self.holders.end(
                         |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
-                        |_| (),
+                        |lock| found.push(lock),
                     );
                 }
             }
@@ -299,16 +313,10 @@ impl Synchronisation {
                     Release::Owned => {}
                     // One thread's tasks are not told apart with certainty.
                     Release::Other(holder) if holder.owner.slot == slot => {}
-                    Release::Other(holder) => self.misuses.add(
-                        Kind::ReleasedByOther,
-                        Some(lock),
-                        call(),
-                        Some(holder.call),
-                    ),
-                    Release::Free => {
-                        self.misuses
-                            .add(Kind::ReleasedFree, Some(lock), call(), None);
+                    Release::Other(holder) => {
+                        self.misused(Kind::ReleasedByOther, lock, call(), Some(holder.call));
                     }
+                    Release::Free => self.misused(Kind::ReleasedFree, lock, call(), None),
                 }
             }
             Event::LockInit { lock, .. } => {
@@ -327,8 +335,7 @@ impl Synchronisation {
                 if let [holder, ..] = self.holders.of(lock) {
                     let other = Some(holder.call.clone());
                     let call = program.call(slot, code, context);
-                    self.misuses
-                        .add(Kind::DestroyedHeld, Some(lock), call, other);
+                    self.misused(Kind::DestroyedHeld, lock, call, other);
                 }
                 self.forget(lock.1..lock.1 + 1);
             }
@@ -514,8 +521,7 @@ impl Synchronisation {
         let wants = held(kind, lock);
         let is_of_openmp = wants.lock.0 == LOCK;
         if is_of_openmp && self.tells_init && !self.initialised.contains(&lock) {
-            self.misuses
-                .add(Kind::NotInitialised, Some(wants.lock), call.clone(), None);
+            self.misused(Kind::NotInitialised, wants.lock, call.clone(), None);
         }
         // A test does not wait.
         if matches!(kind, TEST_LOCK | TEST_NEST_LOCK) {
@@ -525,14 +531,13 @@ impl Synchronisation {
         if own.is_some() && kind == NEST_LOCK {
             return;
         }
+        let is_own = own.is_some();
         if let Some(own) = own
             && matches!(kind, LOCK | CRITICAL)
         {
             let other = Some(own.call.clone());
-            self.misuses
-                .add(Kind::TakenTwice, Some(wants.lock), call.clone(), other);
+            self.misused(Kind::TakenTwice, wants.lock, call.clone(), other);
         }
-        let is_own = own.is_some();
         self.waits.insert(
             slot,
             Wait {
@@ -558,10 +563,13 @@ impl Synchronisation {
                 position: position.clone(),
             })
             .collect();
+        let known = self.order.cycles().len();
         for edge in edges {
             self.order
                 .add(edge, &|one, other| program.may_coincide(one, other));
         }
+        let new = self.order.cycles().iter().skip(known).flatten();
+        self.found.extend(new.map(|edge| edge.holds.lock));
     }
 
     /// Who waits for whom, now.

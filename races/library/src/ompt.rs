@@ -95,12 +95,12 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         (17, mutex_released as *const ()),
         (18, dependences as *const ()),
         (20, work as *const ()),
+        (21, masked as *const ()),
         (23, sync_region as *const ()),
         (24, lock_init as *const ()),
         (25, lock_destroy as *const ()),
         (26, mutex_acquire as *const ()),
         (27, mutex_acquired as *const ()),
-        (31, masked as *const ()),
         (32, dispatch as *const ()),
     ];
     for (number, callback) in callbacks {

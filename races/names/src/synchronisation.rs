@@ -121,8 +121,8 @@ impl Namer<'_> {
         self.user_stack(&own, call.base.as_ref())
     }
 
-    fn lock_name(&mut self, (kind, address): Lock) -> String {
-        let name = self.places.lock(kind, address);
+    fn lock_name(&mut self, lock: Lock) -> String {
+        let name = self.lock(lock);
         // GCC numbers the static variables of functions.
         match name.rsplit_once('.') {
             Some((own, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
