@@ -180,6 +180,60 @@ fn diagnosis(experiment: &Path) -> String {
     deadlocks[0]["detail"].as_str().unwrap().to_owned()
 }
 
+/// The line of the program with a comment at its end.
+fn line_of(comment: &str) -> usize {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let text = std::fs::read_to_string(source).unwrap();
+    let found = text.lines().position(|line| line.ends_with(comment));
+    found.unwrap() + 1
+}
+
+#[test]
+fn a_lock_on_the_heap_is_known_by_its_allocation() {
+    let place = format!("allocated at deadlocks.c:{}>", line_of("// pair"));
+    for family in FAMILIES {
+        let program = program(family);
+        let (words, ..) = found(&program, "heap-order", 20);
+        let [word] = &words[..] else {
+            panic!("{words:?}");
+        };
+        assert!(word.contains(&format!("<lock {place}")), "{word}");
+        let other = format!(" of the block {place}");
+        assert!(
+            word.contains("<lock at byte ") && word.contains(&other),
+            "{word}"
+        );
+        // Without the calls of functions, nothing is known of the stack.
+        let (words, ..) = found(&program, "stack-order", 20);
+        let [word] = &words[..] else {
+            panic!("{words:?}");
+        };
+        assert_eq!(word.matches("lock 0x").count(), 2, "{word}");
+    }
+}
+
+#[test]
+fn a_lock_on_the_stack_has_the_name_of_its_variable_if_calls_are_known() {
+    let program = folder().join("deadlocks-instrumented");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-g", "-fopenmp", "-fsanitize=thread"]);
+    let status = gcc.arg(source).arg("-o").arg(&program).status();
+    assert!(status.unwrap().success());
+    let experiment = program.with_extension("er");
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "race,deadlock", "-O"]).arg(&experiment);
+    command.env("OMP_WAIT_POLICY", "passive");
+    command.arg(&program).arg("stack-order");
+    assert_eq!(finish(command).status, 0);
+    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
+    std::fs::remove_dir_all(&experiment).unwrap();
+    let findings: Value = serde_json::from_str(&text).unwrap();
+    let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
+    let wants: Vec<&Value> = edges.iter().map(|edge| &edge["wants"]).collect();
+    assert_eq!(wants, ["its", "own"], "{text}");
+}
+
 #[test]
 fn ctrl_c_on_a_program_that_hangs_leaves_who_waits_for_whom() {
     for family in FAMILIES {

@@ -236,6 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn a_declared_lock_is_a_tasks_and_tells_of_each_time() {
+        let lock = (MUTEX_DECLARED, 8);
+        let mut holders = Holders::default();
+        holders.acquire(held(lock), owner(0), Call::default());
+        holders.acquire(held(lock), owner(0), Call::default());
+        assert!(matches!(holders.release(lock, owner(0)), Release::Owned));
+        assert!(holders.own(lock, owner(0)).is_some());
+        assert!(matches!(holders.release(lock, owner(1)), Release::Other(_)));
+        assert!(matches!(holders.release(lock, owner(0)), Release::Free));
+    }
+
+    #[test]
     fn what_an_owner_leaves_is_never_released() {
         let mut holders = Holders::default();
         holders.acquire(held(LOCK), owner(0), Call::default());

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 use race_stream::record::{
-    ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run,
-    WORK_MASKED, WRITE, is_shared,
+    ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record,
+    Run, WORK_MASKED, WRITE, is_shared,
 };
 
 use crate::contexts::Contexts;
@@ -152,7 +152,11 @@ impl Replay {
         let hang = self.synchronisation.as_deref()?.hang()?;
         for waiter in &hang.waiters {
             let held = waiter.holds.as_ref().map(|(lock, _)| *lock);
-            waiter.wants.into_iter().chain(held).for_each(|lock| self.note_lock(lock));
+            waiter
+                .wants
+                .into_iter()
+                .chain(held)
+                .for_each(|lock| self.note_lock(lock));
         }
         Some(hang)
     }
@@ -787,7 +791,10 @@ impl Replay {
                 None => return,
             },
         };
-        let known = self.lock_places.entry(lock).or_insert_with(|| place.clone());
+        let known = self
+            .lock_places
+            .entry(lock)
+            .or_insert_with(|| place.clone());
         let is_same = match (&*known, &place) {
             (Place::Stack(Some(one)), Place::Stack(Some(other))) => one.stack == other.stack,
             (one, other) => one == other,

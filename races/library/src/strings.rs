@@ -197,7 +197,12 @@ unsafe extern "C" fn copy_part(
     // SAFETY: the caller's promise.
     let whole = unsafe { libc::strnlen(from, size) };
     copy(to.cast(), from.cast(), whole, code);
-    fill(to.wrapping_add(whole).cast(), 0, size.wrapping_sub(whole), code);
+    fill(
+        to.wrapping_add(whole).cast(),
+        0,
+        size.wrapping_sub(whole),
+        code,
+    );
     to
 }
 

@@ -259,7 +259,8 @@ impl Namer<'_> {
             ),
             Kind::NothingOrdered => (
                 "ordered clause without an ordered region".to_owned(),
-                "no iteration of the loop came to an ordered region: nothing in it is ordered".to_owned(),
+                "no iteration of the loop came to an ordered region: nothing in it is ordered"
+                    .to_owned(),
             ),
             Kind::ThreadsInside => (
                 "number of threads set inside a region".to_owned(),
