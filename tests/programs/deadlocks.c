@@ -13,20 +13,23 @@ static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static volatile int step;
 static int work;
 
-// Waits until others have come this far. Not OpenMP's: no event tells of it.
-static void reach(int number) {
+// Not OpenMP's and not instrumented: no event tells of it.
+#define UNSEEN __attribute__((noinline, no_sanitize("thread"))) static
+
+// Waits until others have come this far.
+UNSEEN void reach(int number) {
   __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < number)
     usleep(100);
 }
 
 // Waits for its turn, without a reason that a tool could see.
-static void turn(int number) {
+UNSEEN void turn(int number) {
   while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < number)
     usleep(100);
 }
 
-static void next(void) { __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST); }
+UNSEEN void next(void) { __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST); }
 
 // Compilers refuse such constructs where they see what is around them.
 __attribute__((noinline)) static void loop(void) {

@@ -161,7 +161,9 @@ fn a_hang_is_diagnosed_when_the_program_is_ended() {
 
 /// `collect -r deadlock` on the case that hangs.
 fn hang(family: Family, experiment: &Path, limit: &[&str]) -> Command {
-    let mut command = Command::new(&tools().collect);
+    // What runs in the background of a script ignores the signal.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(&tools().collect);
     command.args(["-r", "deadlock"]).args(limit);
     command.arg("-O").arg(experiment);
     command.env("OMP_WAIT_POLICY", "passive");
