@@ -273,11 +273,21 @@ impl Session {
             }
         }
         if taken > 0 {
-            let replay = &mut self.replay;
-            self.streams
-                .drain(&mut |slot, record| replay.record(slot, record));
+            self.replay();
         }
         taken
+    }
+
+    /// Replays what is in order. What is mapped is known before that: the replay asks about code.
+    fn replay(&mut self) {
+        if self.places.is_empty()
+            && let Some(process) = self.consumer.process()
+        {
+            self.look(process.cast_signed());
+        }
+        let (replay, places) = (&mut self.replay, &mut self.places);
+        self.streams
+            .drain(&mut |slot, record| replay.record(slot, record, places));
     }
 
     /// Notes what is mapped in the process.
@@ -299,9 +309,7 @@ impl Session {
         let mut missing = 0;
         while self.streams.waiting() > 0 {
             missing += self.streams.skip().max(1);
-            let replay = &mut self.replay;
-            self.streams
-                .drain(&mut |slot, record| replay.record(slot, record));
+            self.replay();
         }
         if let Some(hang) = self.replay.hang()
             && (has_hung || hang.is_of_locks())

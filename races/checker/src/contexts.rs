@@ -61,6 +61,12 @@ impl Contexts {
             .unwrap_or(OUTERMOST)
     }
 
+    /// Whether it is that of the strand's first function.
+    pub fn is_first_call(&self, context: u32) -> bool {
+        let parent = self.calls.get(context as usize).map(|call| call.0);
+        context != OUTERMOST && parent == Some(OUTERMOST)
+    }
+
     /// The return addresses of its calls, innermost first.
     pub fn codes(&self, context: u32) -> Vec<u64> {
         let mut codes = Vec::new();
@@ -90,6 +96,8 @@ mod tests {
         assert_eq!(contexts.codes(contexts.of_thread(1, 3)), [0x20, 0x10]);
         assert_eq!(contexts.codes(contexts.of_thread(1, 1)), [0x30]);
         assert_eq!(contexts.of_thread(7, 1), OUTERMOST);
+        assert!(contexts.is_first_call(contexts.of_thread(1, 2)));
+        assert!(!contexts.is_first_call(contexts.of_thread(1, 3)));
         contexts.begin_thread(1);
         assert_eq!(contexts.of_thread(1, 3), OUTERMOST);
     }

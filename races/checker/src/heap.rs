@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::site::Block;
 
-/// A block with the thread and the region that allocated it.
+/// A block with the thread that allocated it.
 #[derive(Debug)]
 struct Entry {
     block: Block,
     thread: u32,
-    region: u64,
+    is_in_region: bool,
 }
 
 /// The blocks of the program.
@@ -26,8 +26,8 @@ pub struct Heap {
 const RECYCLED: u32 = 1 << 31;
 
 impl Heap {
-    /// The thread in slot `thread` has allocated a block, in this region.
-    pub fn allocate(&mut self, block: Block, thread: u32, region: u64) {
+    /// The thread in slot `thread` has allocated a block, in a parallel region or outside all.
+    pub fn allocate(&mut self, block: Block, thread: u32, is_in_region: bool) {
         let (begin, end) = (block.address, block.address.saturating_add(block.bytes));
         // A block whose end was not told: its memory is recycled, too.
         let is_known = self
@@ -53,7 +53,7 @@ impl Heap {
             Entry {
                 block,
                 thread,
-                region,
+                is_in_region,
             },
         );
     }
@@ -116,10 +116,11 @@ impl Heap {
         self.entry(address).map(|entry| &entry.block)
     }
 
-    /// Whether this thread has allocated the block at an address, in this region.
-    pub fn is_of(&self, address: u64, thread: u32, region: Option<u64>) -> bool {
+    /// Whether this thread has allocated the block at an address in a region, be it an earlier one: a
+    /// thread may keep a block for itself by a threadprivate pointer.
+    pub fn is_of(&self, address: u64, thread: u32) -> bool {
         self.entry(address)
-            .is_some_and(|entry| entry.thread == thread && Some(entry.region) == region)
+            .is_some_and(|entry| entry.thread == thread && entry.is_in_region)
     }
 }
 
@@ -140,10 +141,10 @@ mod tests {
     #[test]
     fn recycled_memory_is_another_space() {
         let mut heap = Heap::default();
-        heap.allocate(block(100, 50), 0, 1);
+        heap.allocate(block(100, 50), 0, true);
         assert_eq!((heap.space(100), heap.space(149)), (0, 0));
         heap.free(100);
-        heap.allocate(block(100, 20), 1, 1);
+        heap.allocate(block(100, 20), 1, true);
         let first = heap.space(100);
         assert!(first != 0 && heap.space(149) != 0 && heap.space(150) == 0);
         heap.free(100);
@@ -156,19 +157,19 @@ mod tests {
     #[test]
     fn memory_that_is_allocated_again_without_a_word_is_recycled() {
         let mut heap = Heap::default();
-        heap.allocate(block(100, 50), 0, 1);
-        heap.allocate(block(120, 10), 0, 1);
+        heap.allocate(block(100, 50), 0, true);
+        heap.allocate(block(120, 10), 0, true);
         assert_ne!(heap.space(125), 0);
         assert_eq!(heap.block(125).map(|block| block.address), Some(120));
         assert_eq!(heap.block(105), None);
     }
 
     #[test]
-    fn a_block_is_its_thread_s_in_its_region() {
+    fn a_block_that_was_allocated_in_a_region_is_its_thread_s() {
         let mut heap = Heap::default();
-        heap.allocate(block(100, 50), 2, 7);
-        assert!(heap.is_of(149, 2, Some(7)));
-        assert!(!heap.is_of(149, 1, Some(7)) && !heap.is_of(149, 2, Some(8)));
-        assert!(!heap.is_of(150, 2, Some(7)));
+        heap.allocate(block(100, 50), 2, true);
+        heap.allocate(block(200, 50), 2, false);
+        assert!(heap.is_of(149, 2) && !heap.is_of(149, 1));
+        assert!(!heap.is_of(150, 2) && !heap.is_of(200, 2));
     }
 }

@@ -34,6 +34,7 @@ pub mod misuse;
 pub mod position;
 pub mod races;
 pub mod replay;
+pub mod rounds;
 pub mod site;
 pub mod strands;
 pub mod streams;

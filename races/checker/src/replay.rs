@@ -10,13 +10,14 @@ use race_stream::record::{
 
 use crate::contexts::Contexts;
 use crate::heap::Heap;
-use crate::interval::{Access, Comparison, Interval, Source};
+use crate::interval::{Access, Comparison, Conflict, Interval, Source};
 use crate::lock_order::Lock;
 use crate::locksets::{Held, LocksetId, Locksets};
 use crate::memory::Piece;
 use crate::races::Races;
+use crate::rounds::{Loops, Rounds};
 use crate::site::{Base, ConstructKind, FramePlace, Place, Site, StrandKind};
-use crate::strands::{Certainty, END, Point, StrandId, Strands};
+use crate::strands::{Certainty, END, Order, Point, StrandId, Strands};
 use crate::sweep::Sweep;
 use crate::synchronisation::{Deadlock, Synchronisation};
 use crate::tasks::{Siblings, Tasks};
@@ -51,6 +52,8 @@ struct Info {
     asked: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
+    /// What it does in iterations of static loops.
+    rounds: Option<Box<Rounds>>,
 }
 
 /// A team and its current interval.
@@ -101,13 +104,18 @@ struct Thread {
     tasks: Vec<TaskFrame>,
     /// Frames of its stack, outermost first: the call that made each, and registers in it.
     frames: Vec<FramePlace>,
+    /// The program has ever asked for its number.
+    asked: bool,
 }
 
 /// A mutex that somebody holds or held.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Mutex {
     holder: Option<StrandId>,
     released: Option<Point>,
+    /// Former holders whose release is not told yet: a runtime may tell of it after the next thread
+    /// has the mutex.
+    late: Vec<StrandId>,
 }
 
 /// Everything known of the program.
@@ -125,6 +133,8 @@ pub struct Replay {
     untied: HashMap<u64, TaskFrame>,
     sources: Vec<Source>,
     source_numbers: HashMap<Source, u32>,
+    /// By source: the worksharing loop that executes it once in each iteration.
+    loops: Vec<Option<u64>>,
     /// Where objects were signalled and offered.
     signals: HashMap<u64, Vec<(Point, Certainty)>>,
     mutexes: HashMap<(u8, u64), Mutex>,
@@ -166,11 +176,13 @@ impl Replay {
         &self.lock_places
     }
 
-    /// What comes next in the thread's stream.
-    pub fn record(&mut self, slot: u32, record: Record) {
+    /// What comes next in the thread's stream. `loops` are those of the program.
+    pub fn record(&mut self, slot: u32, record: Record, loops: &mut dyn Loops) {
         match record {
-            Record::Run(run) => self.run(slot, &run),
+            Record::Run(run) => self.run(slot, &run, loops),
             Record::Context { id, parent, code } => self.contexts.define(slot, id, parent, code),
+            Record::Event(_, Event::AsksThread { code })
+                if code != 0 && loops.is_of_directive(code) => {}
             Record::Event(number, event) => self.event(slot, number, event),
         }
     }
@@ -224,7 +236,7 @@ impl Replay {
         self.strands.given_up()
     }
 
-    fn run(&mut self, slot: u32, run: &Run) {
+    fn run(&mut self, slot: u32, run: &Run, loops: &mut dyn Loops) {
         self.accesses += u64::from(run.count);
         let Some(task) = self
             .threads
@@ -234,14 +246,16 @@ impl Replay {
             return;
         };
         let (region, strand, locks) = (task.region, task.current, task.locks);
+        let is_implicit = task.task == 0 && task.current == task.main;
         let space = self.space(run.first);
-        let source = self.source(Source {
+        let source = Source {
             code: run.code,
             context: self.contexts.of_thread(slot, run.context),
-            kind: run.kind,
+            kind: run.kind & (WRITE | ATOMIC),
             size: run.size,
             locks,
-        });
+        };
+        let source = self.source(source, loops);
         let segment = self.strands.here(strand).segment;
         let piece = Piece::of_run(
             space,
@@ -253,6 +267,13 @@ impl Replay {
         if let Some(team) = self.teams.get_mut(&region)
             && team.is_concurrent
         {
+            if is_implicit
+                && let Some(head) = self.loops.get(source as usize).copied().flatten()
+                && let Some(info) = self.infos.get_mut(&strand)
+            {
+                let rounds = info.rounds.get_or_insert_default();
+                rounds.add(source, head, segment, space, run);
+            }
             for piece in piece.parts() {
                 team.interval.add(Access {
                     piece,
@@ -266,11 +287,15 @@ impl Replay {
         }
     }
 
-    fn source(&mut self, source: Source) -> u32 {
+    fn source(&mut self, source: Source, loops: &mut dyn Loops) -> u32 {
         let new = self.sources.len() as u32;
         let number = *self.source_numbers.entry(source).or_insert(new);
         if number == new {
             self.sources.push(source);
+            // A function that is called by others is called more than once, and so are its loops.
+            let is_body = self.contexts.is_first_call(source.context);
+            let around = if is_body { loops.around(source.code) } else { None };
+            self.loops.push(around);
         }
         number
     }
@@ -353,7 +378,7 @@ impl Replay {
             } => {
                 let context = self.contexts.of_thread(slot, context);
                 let base = self.top(slot).and_then(|task| self.base_of(task.current));
-                let region = self.top(slot).map_or(ROOT, |task| task.region);
+                let is_in_region = self.top(slot).is_some_and(|task| task.region != ROOT);
                 let block = crate::site::Block {
                     address,
                     bytes,
@@ -361,7 +386,7 @@ impl Replay {
                     context,
                     base,
                 };
-                self.heap.allocate(block, slot, region);
+                self.heap.allocate(block, slot, is_in_region);
             }
             Event::Free { address, .. } => self.heap.free(address),
             _ => {
@@ -516,7 +541,10 @@ impl Replay {
             Event::Offer { object } => self.signal(current, object, Certainty::Chance),
             Event::Await { object } => self.await_signal(current, object, Certainty::Certain),
             Event::Notice { object } => self.await_signal(current, object, Certainty::Chance),
-            Event::AsksThread {} => {
+            Event::AsksThread { .. } => {
+                if let Some(thread) = self.threads.get_mut(&slot) {
+                    thread.asked = true;
+                }
                 for strand in [current, main] {
                     if let Some(info) = self.infos.get_mut(&strand) {
                         info.asked = true;
@@ -578,6 +606,7 @@ impl Replay {
                     base: None,
                     asked: false,
                     implicit: strand,
+                    rounds: None,
                 },
             );
             thread.tasks.push(TaskFrame::new(ROOT, strand, 0));
@@ -655,6 +684,7 @@ impl Replay {
             base: team.base.clone(),
             asked: false,
             implicit: strand,
+            rounds: None,
         };
         self.infos.insert(strand, info);
         if let Some(thread) = self.threads.get_mut(&slot) {
@@ -716,6 +746,9 @@ impl Replay {
         let members = team.members.clone();
         if !interval.is_empty() {
             self.check(&mut interval);
+            for member in &members {
+                self.check_rounds(*member);
+            }
         }
         if let Some(parent) = parent {
             let around = self.region_of(parent.strand);
@@ -769,11 +802,21 @@ impl Replay {
             let sources = conflict.accesses.map(|access| access.source);
             races.add(&conflict, sources, place, sites);
         });
-        let new = races.all().iter().skip(known).flat_map(|race| &race.sites);
-        for held in new.flat_map(|site| &site.locks) {
-            self.note_lock(held.lock);
-        }
         self.races = races;
+        self.note_locks(known);
+    }
+
+    /// Notes what memory the locks of races are, from this one on.
+    fn note_locks(&mut self, first: usize) {
+        let new = self.races.all().iter().skip(first);
+        let sites = new.flat_map(|race| &race.sites);
+        let locks: Vec<Lock> = sites
+            .flat_map(|site| &site.locks)
+            .map(|held| held.lock)
+            .collect();
+        for lock in locks {
+            self.note_lock(lock);
+        }
     }
 
     /// Notes what memory a lock is now. Where other locks of findings were at its address, none of them
@@ -804,6 +847,68 @@ impl Replay {
         }
     }
 
+    /// Compares the iterations of static loops that one thread executed.
+    fn check_rounds(&mut self, strand: StrandId) {
+        let info = self.infos.get_mut(&strand);
+        let Some((mut rounds, slot)) = info.and_then(|it| Some((it.rounds.take()?, it.thread)))
+        else {
+            return;
+        };
+        let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
+        let kind = |source: u32| {
+            let kind = self.sources[source as usize].kind;
+            (kind & WRITE != 0, kind & ATOMIC != 0)
+        };
+        rounds.check(&Sweep, kind, &mut |meeting| {
+            let access = |source: u32| Access {
+                piece: Piece::of_run(0, meeting.address, 1, 0, 1),
+                source,
+                strand,
+                thread: slot,
+                first: 0,
+                last: 0,
+            };
+            let accesses = meeting.sources.map(access);
+            let [one, other] = meeting.sources.map(|it| self.sources[it as usize].locks);
+            let has_asked = self.threads.get(&slot).is_none_or(|thread| thread.asked);
+            if has_asked
+                || self.locksets.exclude(one, other)
+                || self.is_own(&accesses[0], &accesses[1], meeting.address)
+            {
+                return;
+            }
+            let conflict = Conflict {
+                accesses,
+                address: meeting.address,
+                order: Order::None,
+                count: 1,
+            };
+            let place = self.place(&accesses[0], meeting.address);
+            let sites = || {
+                let [one, other] = accesses.map(|access| self.site(&access));
+                let [first, second] = meeting.rounds.map(StrandKind::Round);
+                [
+                    Site {
+                        strand: first,
+                        ..one
+                    },
+                    Site {
+                        strand: second,
+                        ..other
+                    },
+                ]
+            };
+            races.add(&conflict, meeting.sources, place, sites);
+        });
+        self.races = races;
+        self.note_locks(known);
+        // How often each source was executed stays known.
+        if let Some(info) = self.infos.get_mut(&strand) {
+            info.rounds = Some(rounds);
+        }
+    }
+
     /// Whether an address that one thread accessed in two strands would be another one, had another
     /// thread executed one of them.
     fn is_own(&self, one: &Access, other: &Access, address: u64) -> bool {
@@ -829,13 +934,7 @@ impl Replay {
             return true;
         }
         let is_own_frame = self.stack_owner(address) == Some((one.thread, first.implicit));
-        let region = thread
-            .tasks
-            .iter()
-            .rev()
-            .find(|task| task.main == first.implicit)
-            .map(|task| task.region);
-        is_own_frame || self.heap.is_of(address, one.thread, region)
+        is_own_frame || self.heap.is_of(address, one.thread)
     }
 
     /// What memory an address of an access is.
@@ -928,6 +1027,7 @@ impl Replay {
                 base: Some(base),
                 asked: false,
                 implicit: strand,
+                rounds: None,
             },
         );
         if let Some(team) = self.teams.get_mut(&region) {
@@ -1127,6 +1227,7 @@ impl Replay {
                 base: Some(base),
                 asked,
                 implicit: main,
+                rounds: None,
             },
         );
         if let Some(task) = self.top_mut(slot) {
@@ -1147,11 +1248,11 @@ impl Replay {
     fn acquired(&mut self, slot: u32, current: StrandId, kind: u8, lock: u64) {
         let key = (family(kind), lock);
         let mutex = self.mutexes.entry(key).or_default();
-        // A runtime may tell of a release after the next thread has the mutex.
         if !is_shared(kind)
             && let Some(holder) = mutex.holder.replace(current)
             && holder != current
         {
+            mutex.late.push(holder);
             mutex.released = Some(self.strands.here(holder));
             self.strands.divide(holder);
         }
@@ -1181,7 +1282,10 @@ impl Replay {
         let key = (family(kind), lock);
         let here = self.strands.divide(current);
         let mutex = self.mutexes.entry(key).or_default();
-        if mutex.holder.is_none_or(|holder| holder == current) {
+        let is_current = |strand: &StrandId| *strand == current;
+        if let Some(at) = mutex.late.iter().position(is_current) {
+            mutex.late.swap_remove(at);
+        } else if mutex.holder.is_none_or(|holder| holder == current) {
             mutex.holder = None;
             mutex.released = Some(here);
         }

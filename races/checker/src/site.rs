@@ -15,6 +15,8 @@ pub enum StrandKind {
     Implicit,
     /// Iterations of a worksharing loop: the first one, and how many.
     Iterations(u64, u64),
+    /// One of the iterations of a worksharing loop that a thread executed, counted from 0.
+    Round(u64),
     /// A section.
     Section,
     /// A single.

@@ -67,6 +67,8 @@ struct Edge {
 #[derive(Clone, Debug, Default)]
 struct Strand {
     created: Option<Point>,
+    /// How many strands are around it.
+    depth: u32,
     joined: Option<Point>,
     segment: u32,
     /// The number of the event at which it began, and of that at which it ended.
@@ -83,8 +85,10 @@ struct Strand {
 pub struct Strands {
     strands: HashMap<StrandId, Strand>,
     begun: u32,
-    /// Edges that there are: without any, parents and waits decide alone.
+    /// Edges that there are. Without any, creations and waits decide alone.
     edges: usize,
+    /// Waits by strands that are not around the one that has ended.
+    waits_by_others: usize,
     /// Questions that were given up: see [`Strands::order`].
     given_up: Cell<u64>,
 }
@@ -95,8 +99,10 @@ const MOST_STEPS: usize = 200_000;
 impl Strands {
     /// A new strand, created at `parent`, at the event with this number.
     pub fn begin(&mut self, parent: Option<Point>, number: u64) -> StrandId {
+        let around = parent.and_then(|point| self.strands.get(&point.strand));
         let strand = Strand {
             created: parent,
+            depth: around.map_or(0, |around| around.depth + 1),
             begin: number,
             end: u64::MAX,
             ..Strand::default()
@@ -144,8 +150,12 @@ impl Strands {
     /// `waiter` has waited for the end of `strand`. The first wait counts.
     pub fn join(&mut self, strand: StrandId, waiter: StrandId) {
         let here = self.here(waiter);
+        let depth = self.strands.get(&waiter).map_or(0, |waiter| waiter.depth);
         match self.strands.get_mut(&strand) {
-            Some(known) if known.joined.is_none() && strand != waiter => known.joined = Some(here),
+            Some(known) if known.joined.is_none() && strand != waiter => {
+                known.joined = Some(here);
+                self.waits_by_others += usize::from(depth >= known.depth);
+            }
             _ => return,
         }
         if let Some(waiter) = self.strands.get_mut(&waiter) {
@@ -186,7 +196,13 @@ impl Strands {
     /// Where the search takes more than 200,000 steps, the answer is `Certain`, and counted
     /// ([`given_up`](Self::given_up)): what is not known to be a race is none.
     pub fn order(&self, first: Point, second: Point) -> Order {
+        if self.precedes_by_nesting(first, second) || self.precedes_by_nesting(second, first) {
+            return Order::Certain;
+        }
         let mut best = Order::None;
+        if self.edges == 0 && self.waits_by_others == 0 {
+            return best;
+        }
         for (from, to) in [(first, second), (second, first)] {
             for (certainty, order) in [
                 (Certainty::Certain, Order::Certain),
@@ -203,6 +219,38 @@ impl Strands {
     /// How many questions were given up.
     pub fn given_up(&self) -> u64 {
         self.given_up.get()
+    }
+
+    /// Whether `from` comes before `to` by creations and waits alone: the end of a strand in which it
+    /// lies, or it itself, comes before the creation of one in which `to` lies.
+    fn precedes_by_nesting(&self, from: Point, to: Point) -> bool {
+        let depth = |point: Point| self.strands.get(&point.strand).map(|strand| strand.depth);
+        let (mut from, mut to) = (from, to);
+        loop {
+            if from.strand == to.strand {
+                return from.segment <= to.segment;
+            }
+            let (Some(of_from), Some(of_to)) = (depth(from), depth(to)) else {
+                return false;
+            };
+            let next = |point: Point, outward: fn(&Strand) -> Option<Point>| {
+                self.strands.get(&point.strand).and_then(outward)
+            };
+            if of_from > of_to {
+                let joined = next(from, |strand| strand.joined);
+                // Else it is for the search.
+                let is_around = |joined: &Point| depth(*joined).is_some_and(|at| at < of_from);
+                let Some(joined) = joined.filter(is_around) else {
+                    return false;
+                };
+                from = joined;
+            } else {
+                let Some(created) = next(to, |strand| strand.created) else {
+                    return false;
+                };
+                to = created;
+            }
+        }
     }
 
     /// Whether `from` comes before `to` by orders of this certainty or a higher one.

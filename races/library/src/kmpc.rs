@@ -214,8 +214,6 @@ macro_rules! as_they_are {
 as_they_are! {
     __kmpc_reduce reduce;
     __kmpc_reduce_nowait reduce_nowait;
-    omp_get_thread_num thread_number;
-    omp_get_thread_num_ thread_number_fortran;
 }
 
 /// The argument is a number for C, and its address for Fortran.
@@ -239,12 +237,22 @@ set_threads! {
     omp_set_num_threads_ number_set_fortran c"omp_set_num_threads_";
 }
 
-extern "C-unwind" fn thread_number() -> c_int {
-    tls::with(crate::thread::Thread::asks_thread);
-    next!(c"omp_get_thread_num", fn() -> c_int, (), 0)
+macro_rules! thread_numbers {
+    ($($name:ident $to:ident $real:literal;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!("mov rdi, [rsp]", "jmp {to}", to = sym $to)
+        }
+
+        extern "C-unwind" fn $to(code: u64) -> c_int {
+            tls::with(|thread| thread.asks_thread(code));
+            next!($real, fn() -> c_int, (), 0)
+        }
+    )*};
 }
 
-extern "C-unwind" fn thread_number_fortran() -> c_int {
-    tls::with(crate::thread::Thread::asks_thread);
-    next!(c"omp_get_thread_num_", fn() -> c_int, (), 0)
+thread_numbers! {
+    omp_get_thread_num thread_number c"omp_get_thread_num";
+    omp_get_thread_num_ thread_number_fortran c"omp_get_thread_num_";
 }

@@ -1,6 +1,6 @@
 //! Accesses become runs: those of one instruction in one calling context at a constant distance.
 
-use race_stream::record::Run;
+use race_stream::record::{REPEATED, Run};
 
 use crate::memory::Zeroed;
 
@@ -57,6 +57,7 @@ impl Runs {
         let entry = self.entries.get_mut(at)?;
         if entry.code == code && entry.context == context && entry.count != 0 {
             if address == entry.last {
+                entry.kind |= u32::from(REPEATED);
                 return None;
             }
             if address == entry.next {

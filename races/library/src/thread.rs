@@ -46,6 +46,8 @@ pub(crate) struct Place {
     pub(crate) region: u64,
     /// The explicit task, 0: an implicit one.
     pub(crate) task: u64,
+    /// `region` is a league in a target region, whose teams the host executes one after the other.
+    pub(crate) is_team: bool,
     /// The region at whose join barrier the implicit task has arrived, 0: none.
     ending: u64,
     /// The worksharing construct met last.
@@ -58,7 +60,7 @@ struct Suspended {
     place: Place,
     context: u32,
     depth: usize,
-    asked: bool,
+    asked: Option<u64>,
     is_active: bool,
     is_ignoring: bool,
 }
@@ -87,8 +89,8 @@ pub(crate) struct Thread {
     is_busy: bool,
     /// Nobody reads any more, or too many threads: nothing is recorded.
     is_off: bool,
-    /// The task has asked for its thread's number.
-    asked: bool,
+    /// Where the task asked for its thread's number last, if it did.
+    asked: Option<u64>,
     /// Accesses are the runtime's own, as within a reduction.
     is_ignoring: bool,
     context: u32,
@@ -137,7 +139,7 @@ impl Thread {
             is_active: created != 0 || process::is_concurrent(),
             is_busy: false,
             is_off: false,
-            asked: false,
+            asked: None,
             is_ignoring: false,
             context: 0,
             depth: 0,
@@ -452,7 +454,7 @@ impl Thread {
             ..Place::default()
         };
         self.context = 0;
-        self.asked = false;
+        self.asked = None;
         self.is_ignoring = false;
     }
 
@@ -556,11 +558,11 @@ impl Thread {
         self.event(&Event::SetsThreads { code, context });
     }
 
-    /// The program asks for the number of its thread.
-    pub(crate) fn asks_thread(&mut self) {
-        if !self.asked {
-            self.asked = true;
-            self.event(&Event::AsksThread {});
+    /// The program asks for the number of its thread by a call that returns to `code`; 0: for
+    /// something else that each thread has for itself.
+    pub(crate) fn asks_thread(&mut self, code: u64) {
+        if self.asked.replace(code) != Some(code) {
+            self.event(&Event::AsksThread { code });
         }
     }
 }

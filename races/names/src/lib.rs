@@ -6,6 +6,7 @@
 
 mod advice;
 mod debug;
+mod loops;
 mod places;
 mod pointers;
 mod source;
@@ -323,6 +324,9 @@ fn strand(site: &Site) -> String {
                 "iterations {first} to {}",
                 first.wrapping_add(count).wrapping_sub(1)
             )
+        }
+        StrandKind::Round(number) => {
+            format!("iteration {} of thread {}'s", number + 1, site.thread)
         }
         StrandKind::Section => "a section".to_owned(),
         StrandKind::Single => "a single".to_owned(),

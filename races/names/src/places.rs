@@ -45,6 +45,8 @@ pub struct Places {
     variables: HashMap<ModuleIdx, Option<Variables>>,
     frames: HashMap<u64, Vec<UserFrame>>,
     pub(crate) sources: Sources,
+    /// By return address: whether the call is of a directive.
+    pub(crate) directives: HashMap<u64, bool>,
     /// The return addresses of calls that report accesses, sorted.
     accesses: Vec<u64>,
     /// What memory the locks of findings are.
@@ -112,6 +114,11 @@ impl Places {
         self.locks.get(&lock).cloned()
     }
 
+    /// Whether nothing is mapped.
+    pub fn is_empty(&self) -> bool {
+        self.space.modules().is_empty()
+    }
+
     /// Whether code is mapped at `address`.
     pub fn is_mapped(&self, address: u64) -> bool {
         self.space.locate(address).is_some()
@@ -133,14 +140,27 @@ impl Places {
         names
     }
 
-    fn path(&self, module: ModuleIdx) -> Option<PathBuf> {
+    /// The load object with the call that returns to `code`, and the svma of the call's last byte.
+    pub(crate) fn locate_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        self.space.locate(code.saturating_sub(1))
+    }
+
+    pub(crate) fn path(&self, module: ModuleIdx) -> Option<PathBuf> {
         self.space.module(module).map(|module| module.path.clone())
     }
 
     fn symbols(&mut self, module: ModuleIdx) -> Option<&Symbols> {
+        self.symbols_and_sources(module).map(|(symbols, _)| symbols)
+    }
+
+    pub(crate) fn symbols_and_sources(
+        &mut self,
+        module: ModuleIdx,
+    ) -> Option<(&Symbols, &mut Sources)> {
         let path = self.path(module)?;
         let open = || Symbols::open(&path, None).ok();
-        self.symbols.entry(module).or_insert_with(open).as_ref()
+        let symbols = self.symbols.entry(module).or_insert_with(open).as_ref()?;
+        Some((symbols, &mut self.sources))
     }
 
     /// The frames of the call that returns to `code`, innermost first: of inlined functions, too.

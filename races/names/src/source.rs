@@ -44,15 +44,23 @@ impl Sources {
         None
     }
 
+    /// The whole text.
+    pub(crate) fn text(&mut self, file: &str) -> Option<String> {
+        Some(self.lines(file)?.join("\n"))
+    }
+
     fn raw(&mut self, file: &str, line: u32) -> Option<&str> {
+        let at = usize::try_from(line.checked_sub(1)?).ok()?;
+        self.lines(file)?.get(at).map(String::as_str)
+    }
+
+    fn lines(&mut self, file: &str) -> Option<&[String]> {
         let read = || {
             let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             Some(text.lines().map(str::to_owned).collect())
         };
-        let lines = self.files.entry_ref(file).or_insert_with(read).as_ref()?;
-        let at = usize::try_from(line.checked_sub(1)?).ok()?;
-        lines.get(at).map(String::as_str)
+        self.files.entry_ref(file).or_insert_with(read).as_deref()
     }
 }
 

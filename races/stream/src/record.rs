@@ -46,7 +46,7 @@ pub struct Run {
     pub code: u64,
     /// The calling context: see [`Record::Context`].
     pub context: u32,
-    /// See [`WRITE`] and [`ATOMIC`].
+    /// See [`WRITE`], [`ATOMIC`] and [`REPEATED`].
     pub kind: u8,
 }
 
@@ -71,6 +71,8 @@ pub const WORK_MASKED: u8 = 100;
 pub const WRITE: u8 = 1;
 /// An atomic access.
 pub const ATOMIC: u8 = 2;
+/// Some accesses of a run were at the address of the one before, and are not counted.
+pub const REPEATED: u8 = 4;
 
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
@@ -111,7 +113,7 @@ impl Run {
             size,
             code,
             context: (head >> 32) as u32,
-            kind: (head >> 8) as u8 & (WRITE | ATOMIC),
+            kind: (head >> 8) as u8 & (WRITE | ATOMIC | REPEATED),
         }
     }
 }
@@ -285,8 +287,9 @@ events! {
     Offer = 29 { object: u64, }
     /// Like [`Event::Await`], of [`Event::Offer`].
     Notice = 30 { object: u64, }
-    /// The program asked for the number of its thread in this task.
-    AsksThread = 31 {}
+    /// The program asked for the number of its thread in this task; `code` 0: of something else that
+    /// each thread has for itself.
+    AsksThread = 31 { code: u64, }
     /// The thread comes to a loop with an `ordered` clause; its [`Event::Work`] is next to this.
     OrderedClause = 40 { code: u64, context: u32, }
     /// The program asks for another number of threads (`omp_set_num_threads`).

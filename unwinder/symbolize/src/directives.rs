@@ -165,6 +165,21 @@ pub(crate) fn worksharing_at(text: &str, line: u32) -> Option<Workshared> {
     worksharing(&lines, line)
 }
 
+/// The innermost worksharing loop around a line whose directive is not above the line `first`, and
+/// whose iterations have no order: none has an `ordered` clause.
+pub(crate) fn loop_around(text: &str, first: u32, line: u32) -> Option<Workshared> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_loop = |at: u32| {
+        worksharing(&lines, at)
+            .filter(|it| it.construct == Workshare::Loop && it.line >= first && it.last >= line)
+    };
+    let found = (first..=line).rev().find_map(is_loop)?;
+    let directive = lines.get(found.line as usize - 1..line as usize)?.join(" ");
+    let is_ordered = |word: &&str| *word == "ordered";
+    let directive = directive.to_ascii_lowercase();
+    (!words(&directive).iter().any(is_ordered)).then_some(found)
+}
+
 /// The line above, but for blank lines, comments, and beginnings of loops that are collapsed.
 fn statement_above(lines: &[&str], line: u32) -> Option<u32> {
     let mut at = (line as usize).checked_sub(1)?;

@@ -12,6 +12,7 @@
 //!   without a symbol is divided into functions all the same ([`Symbols::code`]).
 //! - [`names`] makes linkage names readable.
 //! - [`Linked`] finds the code of a static library in the program that it was linked into.
+//! - [`iterations`] tells which instructions each iteration of a worksharing loop executes once.
 //! - [`disassembly`] shows a function's instructions as text.
 //! - [`search`] finds the files that an experiment names.
 //!
@@ -24,6 +25,7 @@ mod debugfile;
 mod debuginfo;
 mod directives;
 pub mod disassembly;
+pub mod iterations;
 mod jumps;
 mod kallsyms;
 mod linked;

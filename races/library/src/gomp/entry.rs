@@ -256,6 +256,7 @@ functions! {
         GOMP_parallel 0 => region::fork;
         GOMP_parallel_reductions 1 => region::fork;
         GOMP_teams_reg 2 => region::fork;
+        GOMP_teams4 0 => target::teams;
         GOMP_parallel_loop_static STATIC => region::fork;
         GOMP_parallel_loop_dynamic DYNAMIC => region::fork;
         GOMP_parallel_loop_guided GUIDED => region::fork;

@@ -20,7 +20,7 @@ pub(super) const SECTIONS: u32 = 3;
 /// `ompt_parallel_invoker_program | ompt_parallel_team`, as LLVM's runtime says of GCC's code.
 const FLAGS: u32 = 0x8000_0001;
 /// `ompt_parallel_invoker_program | ompt_parallel_league`.
-const LEAGUE_FLAGS: u32 = 0x4000_0001;
+pub(super) const LEAGUE_FLAGS: u32 = 0x4000_0001;
 
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);

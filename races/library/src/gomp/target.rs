@@ -3,10 +3,14 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use race_stream::record::Event;
+
 use super::entry::{Function, Saved, What};
+use super::events::tell;
 use super::real::{Any, forward, query, real};
-use super::region::Body;
+use super::region::{Body, LEAGUE_FLAGS};
 use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
+use crate::tls;
 
 /// `ompt_task_target`.
 const TARGET: u32 = 0x8;
@@ -36,7 +40,10 @@ pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usiz
     let mut result = 0;
     // SAFETY: the entry point's own.
     execute(origin.create(), None, origin.frame, || {
-        result = unsafe { forward(saved, what) }
+        // The region ends with a barrier: all tasks created in it have ended then.
+        tell(&Event::GroupBegin { code: saved.code });
+        result = unsafe { forward(saved, what) };
+        tell(&Event::GroupEnd { code: saved.code });
     });
     result
 }
@@ -102,4 +109,38 @@ unsafe extern "C-unwind" fn run_target(addresses: *mut c_void) {
             execute(task as u64, None, here, || body(rest));
         }
     }
+}
+
+/// GOMP_teams4: asks whether the thread is to execute a team, or one more; the last argument says that
+/// it is the first. The league ends when there are no more.
+pub(super) unsafe extern "C-unwind" fn teams(saved: &Saved, what: What) -> usize {
+    let is_first = saved.registers[3] as u8 != 0;
+    // SAFETY: the entry point's own.
+    let result = unsafe { forward(saved, what) };
+    let is_more = result as u8 != 0;
+    let (index, size) = (
+        query(Function::omp_get_team_num),
+        query(Function::omp_get_num_teams),
+    );
+    tls::with(|thread| {
+        let region = if is_first {
+            let number = thread.instance();
+            thread.fork(number, LEAGUE_FLAGS, (saved.code, saved.frame()), (0, 0));
+            number
+        } else if thread.place.is_team {
+            let number = thread.place.region;
+            thread.end_implicit(number);
+            number
+        } else {
+            return;
+        };
+        if is_more {
+            // The teams share the frame of the target region's function: what is in it is each team's.
+            thread.begin_implicit_below(region, index, size, 0);
+            thread.place.is_team = true;
+        } else {
+            thread.join(region);
+        }
+    });
+    result
 }

@@ -468,7 +468,7 @@ pub(super) unsafe extern "C-unwind" fn group_ends(saved: &Saved, what: What) -> 
 /// A task looks for the copies of a task reduction, of which each thread has one: it depends on the
 /// thread's number.
 pub(super) unsafe extern "C-unwind" fn finds_reduction(saved: &Saved, what: What) -> usize {
-    tls::with(crate::thread::Thread::asks_thread);
+    tls::with(|thread| thread.asks_thread(0));
     // SAFETY: the entry point's own.
     unsafe { forward(saved, what) }
 }

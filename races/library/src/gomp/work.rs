@@ -366,9 +366,10 @@ pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) ->
 /// The thread that executes it hands its data out.
 pub(super) unsafe extern "C-unwind" fn single_copy_end(saved: &Saved, what: What) -> usize {
     tls::with(|thread| {
-        thread.event(&Event::WorkEnd { kind: SINGLE });
+        // What the single did comes before the others' copies, too.
         let object = thread.place.object([]);
         thread.event(&Event::Signal { object });
+        thread.event(&Event::WorkEnd { kind: SINGLE });
     });
     // SAFETY: the entry point's own.
     unsafe { forward(saved, what) }

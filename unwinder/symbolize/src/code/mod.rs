@@ -1,12 +1,13 @@
 //! Facts that the machine code of a program tells, and neither its events nor its symbols: the entry
 //! point of the runtime that a call reaches, loops that only wait, critical sections of reductions,
-//! and the function that holds the directive of a nameless body.
+//! the function that holds the directive of a nameless body, and what each round of a loop executes.
 
 mod arguments;
 mod bodies;
 mod combines;
 mod frames;
 mod instructions;
+mod rounds;
 mod spins;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::symbols::Symbols;
 pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies, folded_into};
 pub(crate) use frames::UserFrames;
+pub(crate) use rounds::loop_of;
 use instructions::reached;
 pub(crate) use instructions::{LARGEST, calls_ending_at, decode};
 use spins::SpinLoops;

@@ -1,0 +1,47 @@
+//! The loops of the program, for the checker while the program runs.
+
+use race_checker::rounds::Loops;
+use symbolize::{Symbols, iterations};
+
+use crate::is_runtime;
+use crate::places::Places;
+use crate::source::Sources;
+
+impl Loops for Places {
+    fn around(&mut self, code: u64) -> Option<u64> {
+        let ask = |symbols: &Symbols, svma, sources: &mut Sources| {
+            iterations::worksharing_loop(symbols, svma, |file| sources.text(file))
+        };
+        // The head lies as far from the call in memory as in the file.
+        let (svma, head) = self.ask(code, ask)?;
+        Some(code - 1 - svma + head?)
+    }
+
+    fn is_of_directive(&mut self, code: u64) -> bool {
+        if let Some(known) = self.directives.get(&code) {
+            return *known;
+        }
+        let ask = |symbols: &Symbols, svma, sources: &mut Sources| {
+            iterations::is_of_directive(symbols, svma, |file| sources.text(file))
+        };
+        let is_of_directive = self.ask(code, ask).is_some_and(|(_, answer)| answer);
+        self.directives.insert(code, is_of_directive);
+        is_of_directive
+    }
+}
+
+impl Places {
+    /// Asks about the call that returns to `code`; with the answer comes the svma of its last byte.
+    fn ask<T>(
+        &mut self,
+        code: u64,
+        question: impl FnOnce(&Symbols, u64, &mut Sources) -> T,
+    ) -> Option<(u64, T)> {
+        let (module, svma) = self.locate_call(code)?;
+        if self.path(module).is_some_and(|path| is_runtime(&path)) {
+            return None;
+        }
+        let (symbols, sources) = self.symbols_and_sources(module)?;
+        Some((svma, question(symbols, svma, sources)))
+    }
+}
