@@ -1079,6 +1079,7 @@ impl Replay {
                 if thread.tasks.last().is_some_and(|task| task.task == from) && from != 0 {
                     thread.tasks.pop();
                 }
+                self.untied.remove(&from);
                 let Some(strand) = self.tasks.strand(from) else {
                     return;
                 };

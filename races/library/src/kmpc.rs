@@ -20,13 +20,27 @@ extern "C-unwind" fn task_alloc(
     body: u64,
     code: u64,
 ) -> u64 {
+    /// `KMP_TASK_IS_TIED`.
+    const TIED: c_int = 1;
+    let is_untied = flags & TIED == 0;
+    let room = bytes.next_multiple_of(8);
+    let (bytes, shared, own_body) = if is_untied {
+        let run = run_untied as *const () as u64;
+        (room + size_of::<u64>(), shared.max(1), run)
+    } else {
+        (bytes, shared, body)
+    };
     let task = next!(
         c"__kmpc_omp_task_alloc",
         fn(u64, c_int, c_int, usize, usize, u64) -> u64,
-        (place, thread, flags, bytes, shared, body),
+        (place, thread, flags, bytes, shared, own_body),
         0
     );
     if task != 0 {
+        if is_untied {
+            // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
+            unsafe { *((task as usize + room) as *mut u64) = body };
+        }
         tls::with(|state| {
             let context = state.context();
             state.event(&Event::Alloc {
@@ -38,6 +52,29 @@ extern "C-unwind" fn task_alloc(
         });
     }
     task
+}
+
+/// The body of a task.
+type Body = unsafe extern "C-unwind" fn(c_int, *mut usize) -> c_int;
+
+/// Executes a part of an untied task. The runtime does not always tell when a thread leaves the last
+/// part: if another one has not quite left the part before, that one tells the task's end.
+///
+/// The task's own body stands before its shared variables, to which its first word points.
+unsafe extern "C-unwind" fn run_untied(thread: c_int, task: *mut usize) -> c_int {
+    // SAFETY: `task_alloc` made room there, and stored a body that the program gave for a task.
+    let body = unsafe {
+        let shared = *task as *const usize;
+        std::mem::transmute::<usize, Option<Body>>(*shared.sub(1))
+    };
+    let own = tls::with(|thread| thread.place.task);
+    let result = match body {
+        // SAFETY: the program's function, with its arguments.
+        Some(body) => unsafe { body(thread, task) },
+        None => 0,
+    };
+    tls::with(|thread| thread.leave_part(own));
+    result
 }
 
 /// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by

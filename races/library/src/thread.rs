@@ -530,13 +530,14 @@ impl Thread {
             status,
             frame,
         });
+        if is_end && from != self.place.task {
+            // It has left the task before.
+            return;
+        }
         // An untied task is left for the one beneath it, too.
-        let beneath = self.suspended.checked_sub(1);
-        let beneath = beneath.and_then(|at| self.tasks.get(at));
-        let is_return = from != 0
-            && beneath.is_some_and(|task| {
-                (task.place.task, task.place.region) == (to, self.place.region)
-            });
+        let beneath = self.beneath();
+        let is_return =
+            from != 0 && beneath.is_some_and(|it| (it.task, it.region) == (to, self.place.region));
         if is_end || is_return {
             self.resume();
         } else {
@@ -556,6 +557,24 @@ impl Thread {
     pub(crate) fn sets_threads(&mut self, code: u64) {
         let context = self.context;
         self.event(&Event::SetsThreads { code, context });
+    }
+
+    /// Where the thread is when it leaves its current task.
+    fn beneath(&self) -> Option<Place> {
+        let at = self.suspended.checked_sub(1)?;
+        self.tasks.get(at).map(|task| task.place)
+    }
+
+    /// A part of the untied task `task` has ended. If the thread is still in it, it leaves it.
+    pub(crate) fn leave_part(&mut self, task: u64) {
+        if task != 0
+            && task == self.place.task
+            && let Some(beneath) = self.beneath()
+        {
+            /// `ompt_task_switch`.
+            const SWITCH: u8 = 7;
+            self.switch(task, beneath.task, SWITCH, false, 0);
+        }
     }
 
     /// The program asks for the number of its thread by a call that returns to `code`; 0: for
