@@ -13,20 +13,23 @@ static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static volatile int step;
 static int work;
 
-// Waits until others have come this far. Not OpenMP's: no event tells of it.
-static void reach(int number) {
+// Not OpenMP's and not instrumented: no event tells of it.
+#define UNSEEN __attribute__((noinline, no_sanitize("thread"))) static
+
+// Waits until others have come this far.
+UNSEEN void reach(int number) {
   __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < number)
     usleep(100);
 }
 
 // Waits for its turn, without a reason that a tool could see.
-static void turn(int number) {
+UNSEEN void turn(int number) {
   while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < number)
     usleep(100);
 }
 
-static void next(void) { __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST); }
+UNSEEN void next(void) { __atomic_add_fetch(&step, 1, __ATOMIC_SEQ_CST); }
 
 // Compilers refuse such constructs where they see what is around them.
 __attribute__((noinline)) static void loop(void) {
@@ -75,6 +78,38 @@ static void lock_order(int is_right) {
       both(&b, &a);
     next();
   }
+}
+
+static void opposite(omp_lock_t *one, omp_lock_t *other) {
+#pragma omp parallel num_threads(2)
+  {
+    int me = omp_get_thread_num();
+    turn(me);
+    if (me == 0)
+      both(one, other);
+    else
+      both(other, one);
+    next();
+  }
+}
+
+static void heap_order(void) {
+  omp_lock_t *pair = malloc(2 * sizeof *pair); // pair
+  omp_init_lock(&pair[0]);
+  omp_init_lock(&pair[1]);
+  opposite(&pair[0], &pair[1]);
+  omp_destroy_lock(&pair[0]);
+  omp_destroy_lock(&pair[1]);
+  free(pair);
+}
+
+static void stack_order(void) {
+  omp_lock_t own, its;
+  omp_init_lock(&own);
+  omp_init_lock(&its);
+  opposite(&own, &its);
+  omp_destroy_lock(&own);
+  omp_destroy_lock(&its);
 }
 
 static void gate(void) {
@@ -333,6 +368,54 @@ static void barrier_in_task(void) {
   }
 }
 
+static void barrier_in_master(void) {
+#pragma omp parallel num_threads(1)
+#pragma omp master
+  {
+    barrier(); // in master
+    work++;
+  }
+}
+
+static void barrier_in_loop(void) {
+#pragma omp parallel num_threads(1)
+  {
+#pragma omp for schedule(dynamic)
+    for (int i = 0; i < 2; i++)
+      barrier(); // in a loop
+  }
+}
+
+static void work_in_section(void) {
+#pragma omp parallel num_threads(1)
+  {
+#pragma omp sections
+    {
+#pragma omp section
+      loop();
+#pragma omp section
+      work++;
+    }
+  }
+}
+
+static void nothing_ordered(void) {
+#pragma omp parallel for ordered num_threads(2) // nothing ordered
+  for (int i = 0; i < 10; i++) {
+#pragma omp atomic
+    work++;
+  }
+}
+
+static void threads_set(void) {
+#pragma omp parallel num_threads(2)
+  {
+    omp_set_num_threads(4); // set inside
+#pragma omp atomic
+    work++;
+  }
+}
+
 static void different_barriers(void) {
 #pragma omp parallel num_threads(2)
   {
@@ -388,6 +471,13 @@ static void right(void) {
     for (int i = 0; i < 10; i++)
 #pragma omp ordered
       work++;
+#pragma omp for ordered
+    for (int i = 0; i < 0; i++)
+      work++;
+    omp_set_num_threads(2);
+#pragma omp parallel
+#pragma omp atomic
+    work++;
 #pragma omp sections
     {
 #pragma omp section
@@ -424,6 +514,8 @@ int main(int argc, char **argv) {
   CASE("critical-order-right", critical_order(1))
   CASE("lock-order", lock_order(0))
   CASE("lock-order-right", lock_order(1))
+  CASE("heap-order", heap_order())
+  CASE("stack-order", stack_order())
   CASE("gate", gate())
   CASE("three", three())
   CASE("intervals", intervals())
@@ -449,6 +541,11 @@ int main(int argc, char **argv) {
   CASE("barrier-in-task", barrier_in_task())
   CASE("different-barriers", different_barriers())
   CASE("different-loops", different_loops())
+  CASE("barrier-in-master", barrier_in_master())
+  CASE("barrier-in-loop", barrier_in_loop())
+  CASE("work-in-section", work_in_section())
+  CASE("nothing-ordered", nothing_ordered())
+  CASE("threads-set", threads_set())
   CASE("right", right())
   printf("%d\n", work);
   return 0;

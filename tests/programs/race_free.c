@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Not from omp.h, which clang alone need not have. A lock takes a word. */
 int omp_get_thread_num(void);
@@ -142,6 +143,32 @@ static void barriers(void)
     }
 }
 
+static char text[128], line[64];
+size_t half = 64;
+
+static void copies(void)
+{
+#pragma omp parallel
+    {
+#pragma omp sections
+        {
+#pragma omp section
+            memset(text, 'a', half);
+#pragma omp section
+            memset(text + half, 'b', half - 1);
+        }
+        char own[64];
+        memcpy(own, text + 1, half);
+#pragma omp for schedule(dynamic, 8)
+        for (int i = 0; i < 64; i++) {
+            memmove(own, own + 1, half - 1);
+            memcpy(line + i, own, 1);
+        }
+#pragma omp critical
+        strcpy(text, "a line");
+    }
+}
+
 static void *producer(void *argument)
 {
     payload = 42;
@@ -177,6 +204,7 @@ int main(void)
     tasks();
     in_order();
     barriers();
+    copies();
     threads();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);

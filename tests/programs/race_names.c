@@ -103,6 +103,7 @@ int main(int argc, char **argv) {
 #pragma omp task shared(result)
     result = 1;
     printf("%d\n", result);
+#pragma omp taskwait // The variable lives until then.
   }
   printf("%d %d %d %g %d %d %g %d %d\n", counter, sum, array[5] + matrix[2][1], heap[17], guarded,
          named, norm, variable[3], (int)(object.weights[2] + head.weights[2]));

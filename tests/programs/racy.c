@@ -1,6 +1,7 @@
 /* Races of the kinds that are made most. Lines of one race have its name in a comment. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Not from omp.h, which clang alone need not have. A lock takes a word, or two if it nests. */
 void omp_init_lock(void *);
@@ -118,6 +119,34 @@ static void two_locks(void)
     }
 }
 
+static char text[64], line[64];
+size_t length = 40;
+
+static void copies(void)
+{
+#pragma omp parallel sections
+    {
+#pragma omp section
+        memcpy(text, line, length); /* copies */
+#pragma omp section
+        memset(text + 8, 1, length); /* copies */
+    }
+#pragma omp parallel sections
+    {
+#pragma omp section
+        memmove(text, text + 1, length); /* moved */
+#pragma omp section
+        text[12] = 1; /* moved */
+    }
+#pragma omp parallel sections
+    {
+#pragma omp section
+        strcpy(text, line + 20); /* strings */
+#pragma omp section
+        strncpy(line, text, length); /* strings */
+    }
+}
+
 int main(void)
 {
     omp_init_lock(&one);
@@ -131,9 +160,10 @@ int main(void)
     two_tasks();
     missing_taskwait();
     two_locks();
+    copies();
     omp_destroy_lock(&one);
     omp_destroy_lock(&other);
     printf("%ld %ld %ld %d %d\n", sum, hits, total, shared_by_tasks, consumed);
-    printf("%d %d\n", tmp, j);
+    printf("%d %d %s\n", tmp, j, line);
     return 0;
 }

@@ -1,8 +1,10 @@
 //! `collect -r deadlock`: programs that are not instrumented, with errors planted and without.
 #![allow(clippy::unwrap_used)]
 
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use end_to_end::{compiler, finish, folder, tools};
 use fixtures::Family;
@@ -65,7 +67,7 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
 /// Runs that end by themselves.
 #[test]
 fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
-    let cases: [(&str, &[&str]); 23] = [
+    let cases: [(&str, &[&str]); 28] = [
         ("right", &[]),
         (
             "critical-order",
@@ -100,6 +102,14 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
             &["threads at different worksharing constructs"],
         ),
         ("different-barriers", &["threads at different barriers"]),
+        ("barrier-in-master", &["barrier inside a master region"]),
+        ("barrier-in-loop", &["barrier inside a loop"]),
+        ("work-in-section", &["worksharing inside a section"]),
+        (
+            "nothing-ordered",
+            &["ordered clause without an ordered region"],
+        ),
+        ("threads-set", &["number of threads set inside a region"]),
         ("free-release", &["lock released that is not set"]),
     ];
     for family in FAMILIES {
@@ -110,8 +120,13 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
                 continue;
             }
             let (words, status, findings) = found(&program, case, 20);
-            assert_eq!(words, expected, "{case} {family:?}: {findings:#}");
             assert_eq!(status, 0, "{case} {family:?}");
+            // GCC compiles `master` as a question for the thread's number.
+            if (case, family) == ("barrier-in-master", Family::Gcc) {
+                assert!(words.is_empty(), "{findings:#}");
+                continue;
+            }
+            assert_eq!(words, expected, "{case} {family:?}: {findings:#}");
         }
     }
 }
@@ -142,6 +157,124 @@ fn a_hang_is_diagnosed_when_the_program_is_ended() {
             assert_eq!(status, 128 + 15, "{case} {family:?}");
         }
     }
+}
+
+/// `collect -r deadlock` on the case that hangs.
+fn hang(family: Family, experiment: &Path, limit: &[&str]) -> Command {
+    // What runs in the background of a script ignores the signal.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(&tools().collect);
+    command.args(["-r", "deadlock"]).args(limit);
+    command.arg("-O").arg(experiment);
+    command.env("OMP_WAIT_POLICY", "passive");
+    command.arg(program(family)).arg("hang");
+    command
+}
+
+/// Who waits for whom, as the experiment has it.
+fn diagnosis(experiment: &Path) -> String {
+    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
+    std::fs::remove_dir_all(experiment).unwrap();
+    let findings: Value = serde_json::from_str(&text).unwrap();
+    let deadlocks = findings["deadlocks"].as_array().unwrap();
+    assert_eq!(deadlocks.len(), 1, "{text}");
+    assert_eq!(deadlocks[0]["happened"], true);
+    deadlocks[0]["detail"].as_str().unwrap().to_owned()
+}
+
+/// The line of the program with a comment at its end.
+fn line_of(comment: &str) -> usize {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let text = std::fs::read_to_string(source).unwrap();
+    let found = text.lines().position(|line| line.ends_with(comment));
+    found.unwrap() + 1
+}
+
+#[test]
+fn a_lock_on_the_heap_is_known_by_its_allocation() {
+    let place = format!("allocated at deadlocks.c:{}>", line_of("// pair"));
+    for family in FAMILIES {
+        let program = program(family);
+        let (words, ..) = found(&program, "heap-order", 20);
+        let [word] = &words[..] else {
+            panic!("{words:?}");
+        };
+        assert!(word.contains(&format!("<lock {place}")), "{word}");
+        let other = format!(" of the block {place}");
+        assert!(
+            word.contains("<lock at byte ") && word.contains(&other),
+            "{word}"
+        );
+        // Without the calls of functions, nothing is known of the stack.
+        let (words, ..) = found(&program, "stack-order", 20);
+        let [word] = &words[..] else {
+            panic!("{words:?}");
+        };
+        assert_eq!(word.matches("lock 0x").count(), 2, "{word}");
+    }
+}
+
+#[test]
+fn a_lock_on_the_stack_has_the_name_of_its_variable_if_calls_are_known() {
+    let program = folder().join("deadlocks-instrumented");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-g", "-fopenmp", "-fsanitize=thread"]);
+    let status = gcc.arg(source).arg("-o").arg(&program).status();
+    assert!(status.unwrap().success());
+    let experiment = program.with_extension("er");
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "race,deadlock", "-O"]).arg(&experiment);
+    command.env("OMP_WAIT_POLICY", "passive");
+    command.arg(&program).arg("stack-order");
+    assert_eq!(finish(command).status, 0);
+    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
+    std::fs::remove_dir_all(&experiment).unwrap();
+    let findings: Value = serde_json::from_str(&text).unwrap();
+    let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
+    let wants: Vec<&Value> = edges.iter().map(|edge| &edge["wants"]).collect();
+    assert_eq!(wants, ["its", "own"], "{text}");
+}
+
+#[test]
+fn ctrl_c_on_a_program_that_hangs_leaves_who_waits_for_whom() {
+    for family in FAMILIES {
+        let experiment = folder().join(format!("ctrl-c-{family:?}.er"));
+        let mut command = hang(family, &experiment, &[]);
+        command.stderr(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // It is said while the program hangs, and then the user ends both.
+        let said = lines
+            .by_ref()
+            .map(|line| line.unwrap())
+            .find(|line| line.contains("nothing has moved"));
+        let said = said.expect("collect says that nothing moves");
+        let group = format!("-{}", child.id());
+        let mut kill = Command::new("kill");
+        let status = kill.args(["-INT", "--", &group]).status();
+        assert!(status.unwrap().success());
+        let rest: Vec<String> = lines.map(|line| line.unwrap()).collect();
+        assert_eq!(child.wait().unwrap().code(), Some(128 + 2), "{rest:?}");
+        let detail = diagnosis(&experiment);
+        assert!(said.contains(&detail), "{said}: {detail}");
+        assert!(
+            detail.contains("thread 0 holds a since") && detail.contains("which thread 1 holds"),
+            "{detail}"
+        );
+        // Once is enough.
+        assert!(!rest.iter().any(|line| line.contains(&detail)), "{rest:?}");
+    }
+}
+
+#[test]
+fn a_limit_on_a_program_that_hangs_says_who_waits_for_whom() {
+    let experiment = folder().join("limit.er");
+    let outcome = finish(hang(Family::Gcc, &experiment, &["-t", "2"]));
+    assert_eq!(outcome.status, 128 + 15, "{outcome:?}");
+    let detail = diagnosis(&experiment);
+    let mut said = outcome.said_by_collect();
+    assert!(said.any(|line| line.contains(&detail)), "{outcome:?}");
 }
 
 #[test]

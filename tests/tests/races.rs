@@ -32,7 +32,8 @@ fn build(compiler: &str, name: &str) -> PathBuf {
 
 /// The races that `collect -r race` finds with so many threads, as er_print lists them.
 fn races(program: &Path, threads: u32) -> Vec<Value> {
-    let experiment = program.with_extension(format!("{threads}.er"));
+    // The names of programs have dots.
+    let experiment = PathBuf::from(format!("{}.{threads}.er", program.display()));
     let mut command = Command::new(&tools().collect);
     command.args(["-r", "race", "-O"]).arg(&experiment);
     command.arg(program);

@@ -86,6 +86,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         places: Places::new(),
         words: Vec::new(),
         hang: None,
+        is_told: false,
     };
     if checks.has(Checks::DEADLOCK) {
         session.replay.watch(Synchronisation::new(can_cancel()));
@@ -96,6 +97,10 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let has_hung = !matches!(ended, Ended::Exited(_));
     let findings = session.findings(checks, has_hung);
     findings.coverage.losses.iter().for_each(say);
+    if !session.is_told {
+        let happened = findings.deadlocks.iter().filter(|it| it.happened);
+        happened.for_each(|deadlock| say(&deadlock.detail));
+    }
     let directory = writer.directory().to_owned();
     let stored = ::experiment::write_findings(&directory, &findings)
         .and_then(|()| writer.symbols(&SymbolTable::default()))
@@ -162,6 +167,8 @@ struct Session {
     words: Vec<u64>,
     /// The deadlock in which the program hangs, as of the last time that nothing moved.
     hang: Option<Deadlock>,
+    /// The user has been told of it.
+    is_told: bool,
 }
 
 /// Time without a record after which a hang is told of.
@@ -177,7 +184,6 @@ impl Session {
     fn run(&mut self, pid: i32, signals: &mut Signals, limit: Option<Duration>) -> Ended {
         let mut rounds = 0;
         let mut moved = Instant::now();
-        let mut is_told = false;
         let mut end = limit.map(|limit| (moved + limit, libc::SIGTERM));
         let ended = loop {
             let taken = self.round();
@@ -206,8 +212,8 @@ impl Session {
                 self.look(pid);
             }
             rounds += 1;
-            if !is_told && moved.elapsed() > HANG_AFTER {
-                is_told = self.tell_hang();
+            if !self.is_told && moved.elapsed() > HANG_AFTER {
+                self.is_told = self.tell_hang();
             }
             let arrived = signals.wait_for(1);
             if arrived.ending {
@@ -228,7 +234,7 @@ impl Session {
 
     /// Notes the deadlock in which the program is now, for a signal may change that.
     fn note_hang(&mut self) {
-        let now = self.replay.synchronisation().and_then(|state| state.hang());
+        let now = self.replay.hang();
         self.hang = now.or(self.hang.take());
     }
 
@@ -236,6 +242,7 @@ impl Session {
     fn tell_hang(&mut self) -> bool {
         self.note_hang();
         let hang = self.hang.clone();
+        self.places.set_locks(self.replay.lock_places());
         let named =
             race_names::deadlocks(hang.as_slice(), self.replay.contexts(), &mut self.places);
         for deadlock in &named {
@@ -304,8 +311,7 @@ impl Session {
             missing += self.streams.skip().max(1);
             self.replay();
         }
-        let state = self.replay.synchronisation();
-        if let Some(hang) = state.and_then(|state| state.hang())
+        if let Some(hang) = self.replay.hang()
             && (has_hung || hang.is_of_locks())
         {
             self.hang = Some(hang);
@@ -338,6 +344,7 @@ impl Session {
             .map(|slot| self.consumer.waited(slot))
             .sum();
         self.places.set_accesses(self.replay.codes());
+        self.places.set_locks(self.replay.lock_places());
         let races = race_names::races(
             self.replay.races().all(),
             self.replay.contexts(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
-use race_stream::record::MUTEX_POSIX;
+use race_stream::record::{MUTEX_DECLARED, MUTEX_POSIX};
 
 use crate::lock_order::Lock;
 use crate::locksets::Held;
@@ -99,10 +99,10 @@ impl Holders {
             state.leaving.remove(at);
             Release::Owned
         } else if let Some(at) = state.holders.iter().position(own) {
-            // Only a mutex of POSIX tells of each time.
+            // A nest lock of OpenMP tells of its last release alone.
             let times = &mut state.holders[at].times;
             *times -= 1;
-            if *times == 0 || lock.0 != MUTEX_POSIX {
+            if *times == 0 || !matches!(lock.0, MUTEX_POSIX | MUTEX_DECLARED) {
                 state.holders.remove(at);
             }
             Release::Owned
@@ -233,6 +233,18 @@ mod tests {
         assert!(holders.own(lock, owner(0)).is_some());
         holders.release(lock, owner(0));
         assert!(holders.of(lock).is_empty());
+    }
+
+    #[test]
+    fn a_declared_lock_is_a_tasks_and_tells_of_each_time() {
+        let lock = (MUTEX_DECLARED, 8);
+        let mut holders = Holders::default();
+        holders.acquire(held(lock), owner(0), Call::default());
+        holders.acquire(held(lock), owner(0), Call::default());
+        assert!(matches!(holders.release(lock, owner(0)), Release::Owned));
+        assert!(holders.own(lock, owner(0)).is_some());
+        assert!(matches!(holders.release(lock, owner(1)), Release::Other(_)));
+        assert!(matches!(holders.release(lock, owner(0)), Release::Free));
     }
 
     #[test]

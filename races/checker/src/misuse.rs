@@ -28,6 +28,10 @@ pub enum Kind {
     DifferentBarriers,
     /// Threads of a team come to different worksharing constructs.
     DifferentWork,
+    /// A loop has an `ordered` clause, and no iteration came to an ordered region.
+    NothingOrdered,
+    /// A task in a region asks for another number of threads, and forks no region after that.
+    ThreadsInside,
 }
 
 /// A region in which no barrier and no worksharing construct may be.
@@ -41,6 +45,12 @@ pub enum Inside {
     Single,
     /// An explicit task.
     Task,
+    /// A `master` or `masked` region.
+    Masked,
+    /// A worksharing loop.
+    Loop,
+    /// A section.
+    Section,
 }
 
 /// One misuse.

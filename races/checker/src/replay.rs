@@ -3,11 +3,15 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use race_stream::record::{ATOMIC, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run, WRITE};
+use race_stream::record::{
+    ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record,
+    Run, WORK_MASKED, WRITE, is_shared,
+};
 
 use crate::contexts::Contexts;
 use crate::heap::Heap;
 use crate::interval::{Access, Comparison, Conflict, Interval, Source};
+use crate::lock_order::Lock;
 use crate::locksets::{Held, LocksetId, Locksets};
 use crate::memory::Piece;
 use crate::races::Races;
@@ -15,7 +19,7 @@ use crate::rounds::{Loops, Rounds};
 use crate::site::{Base, ConstructKind, FramePlace, Place, Site, StrandKind};
 use crate::strands::{Certainty, END, Order, Point, StrandId, Strands};
 use crate::sweep::Sweep;
-use crate::synchronisation::Synchronisation;
+use crate::synchronisation::{Deadlock, Synchronisation};
 use crate::tasks::{Siblings, Tasks};
 
 mod program;
@@ -146,6 +150,8 @@ pub struct Replay {
     accesses: u64,
     threads_seen: u64,
     synchronisation: Option<Box<Synchronisation>>,
+    /// What memory the locks of findings are.
+    lock_places: HashMap<Lock, Place>,
 }
 
 impl Replay {
@@ -157,6 +163,25 @@ impl Replay {
     /// What is known of deadlocks and misuse, if they are looked for.
     pub fn synchronisation(&mut self) -> Option<&mut Synchronisation> {
         self.synchronisation.as_deref_mut()
+    }
+
+    /// The threads that wait forever, now.
+    pub fn hang(&mut self) -> Option<Deadlock> {
+        let hang = self.synchronisation.as_deref()?.hang()?;
+        for waiter in &hang.waiters {
+            let held = waiter.holds.as_ref().map(|(lock, _)| *lock);
+            waiter
+                .wants
+                .into_iter()
+                .chain(held)
+                .for_each(|lock| self.note_lock(lock));
+        }
+        Some(hang)
+    }
+
+    /// What memory the locks of findings are, unless it is known by their addresses alone.
+    pub fn lock_places(&self) -> &HashMap<Lock, Place> {
+        &self.lock_places
     }
 
     /// What comes next in the thread's stream. `loops` are those of the program.
@@ -314,6 +339,9 @@ impl Replay {
         if let Some(mut synchronisation) = self.synchronisation.take() {
             self.leave_ended_regions(slot);
             synchronisation.event(self, slot, &event);
+            for lock in synchronisation.take_found() {
+                self.note_lock(lock);
+            }
             self.synchronisation = Some(synchronisation);
         }
         match event {
@@ -503,6 +531,10 @@ impl Replay {
                 }
             }
             Event::Work {
+                kind: WORK_MASKED, ..
+            }
+            | Event::WorkEnd { kind: WORK_MASKED } => {}
+            Event::Work {
                 kind,
                 code,
                 context,
@@ -534,6 +566,8 @@ impl Replay {
             Event::Want { .. }
             | Event::LockInit { .. }
             | Event::LockDestroy { .. }
+            | Event::OrderedClause { .. }
+            | Event::SetsThreads { .. }
             | Event::ThreadBegin { .. }
             | Event::ThreadEnd {}
             | Event::Frame { .. }
@@ -767,6 +801,7 @@ impl Replay {
 
     fn check(&mut self, interval: &mut Interval) {
         let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
         let comparison = Comparison {
             sources: &self.sources,
             locksets: &self.locksets,
@@ -780,6 +815,48 @@ impl Replay {
             races.add(&conflict, sources, place, sites);
         });
         self.races = races;
+        self.note_locks(known);
+    }
+
+    /// Notes what memory the locks of races are, from this one on.
+    fn note_locks(&mut self, first: usize) {
+        let new = self.races.all().iter().skip(first);
+        let sites = new.flat_map(|race| &race.sites);
+        let locks: Vec<Lock> = sites
+            .flat_map(|site| &site.locks)
+            .map(|held| held.lock)
+            .collect();
+        for lock in locks {
+            self.note_lock(lock);
+        }
+    }
+
+    /// Notes what memory a lock is now. Where other locks of findings were at its address, none of them
+    /// is known.
+    fn note_lock(&mut self, lock: Lock) {
+        /// `ompt_mutex_lock`.
+        const LOCK: u8 = 1;
+        if !matches!(lock.0, LOCK | MUTEX_POSIX | MUTEX_DECLARED) {
+            return;
+        }
+        let place = match self.stack_owner(lock.1) {
+            Some((slot, _)) => Place::Stack(self.frame_at(slot, lock.1)),
+            None => match self.heap.block(lock.1) {
+                Some(block) => Place::Heap(block.clone()),
+                None => return,
+            },
+        };
+        let known = self
+            .lock_places
+            .entry(lock)
+            .or_insert_with(|| place.clone());
+        let is_same = match (&*known, &place) {
+            (Place::Stack(Some(one)), Place::Stack(Some(other))) => one.stack == other.stack,
+            (one, other) => one == other,
+        };
+        if !is_same {
+            *known = Place::Static;
+        }
     }
 
     /// Compares the iterations of static loops that one thread executed.
@@ -790,6 +867,7 @@ impl Replay {
             return;
         };
         let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
         let kind = |source: u32| {
             let kind = self.sources[source as usize].kind;
             (kind & WRITE != 0, kind & ATOMIC != 0)
@@ -836,6 +914,7 @@ impl Replay {
             races.add(&conflict, meeting.sources, place, sites);
         });
         self.races = races;
+        self.note_locks(known);
         // How often each source was executed stays known.
         if let Some(info) = self.infos.get_mut(&strand) {
             info.rounds = Some(rounds);
@@ -1182,7 +1261,7 @@ impl Replay {
     fn acquired(&mut self, slot: u32, current: StrandId, kind: u8, lock: u64) {
         let key = (family(kind), lock);
         let mutex = self.mutexes.entry(key).or_default();
-        if kind != MUTEX_POSIX_SHARED
+        if !is_shared(kind)
             && let Some(holder) = mutex.holder.replace(current)
             && holder != current
         {
@@ -1201,7 +1280,7 @@ impl Replay {
         }
         let held = Held {
             lock: key,
-            is_shared: kind == MUTEX_POSIX_SHARED,
+            is_shared: is_shared(kind),
         };
         if let Some(task) = self
             .threads
@@ -1268,6 +1347,7 @@ pub(crate) fn family(kind: u8) -> u8 {
         // Lock and nestable lock, and the tests of each.
         1..=4 => 1,
         MUTEX_POSIX_SHARED => MUTEX_POSIX,
+        MUTEX_DECLARED_SHARED => MUTEX_DECLARED,
         other => other,
     }
 }

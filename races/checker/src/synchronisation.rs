@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
-use race_stream::record::{Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
+use race_stream::record::{Event, MUTEX_DECLARED, MUTEX_POSIX, WORK_MASKED, is_shared};
 
 use crate::hang::{self, Waits};
-use crate::holders::{Holder, Holders, Owner, Release};
+use crate::holders::{Holders, Owner, Release};
 use crate::lock_order::{Edge, Lock, LockOrder};
 use crate::locksets::Held;
 use crate::misuse::{Inside, Kind, Misuse, Misuses};
 use crate::position::Position;
 use crate::site::Call;
+use crate::strands::StrandId;
 use crate::teams::{JOIN, Meeting, Team};
 
 /// What the rules ask about the program at an event.
@@ -112,6 +113,8 @@ pub struct Synchronisation {
     holders: Holders,
     order: LockOrder,
     misuses: Misuses,
+    /// Locks of new findings, which are to be named.
+    found: Vec<Lock>,
     /// Locks of OpenMP that are initialised.
     initialised: HashSet<u64>,
     /// The runtime tells when a lock is initialised.
@@ -123,6 +126,14 @@ pub struct Synchronisation {
     unsure: HashMap<u32, Vec<Unsure>>,
     /// Threads of a team may come to different constructs, for its region can be cancelled.
     may_cancel: bool,
+    /// The constructs that each task is in, by its strand.
+    open: HashMap<StrandId, Vec<(Inside, Call)>>,
+    /// Loops with an `ordered` clause, by their code, and whether a thread came to an ordered region.
+    ordered: BTreeMap<u64, (Call, bool)>,
+    /// The code of the loop that each task has met last.
+    in_ordered: HashMap<StrandId, u64>,
+    /// Tasks that have asked for another number of threads, and forked no region since then.
+    sets_threads: HashMap<StrandId, (u64, Call)>,
 }
 
 impl Synchronisation {
@@ -137,6 +148,16 @@ impl Synchronisation {
     /// The misuse found.
     pub fn misuses(&self) -> &[Misuse] {
         self.misuses.all()
+    }
+
+    /// The locks of what has been found since the last call.
+    pub fn take_found(&mut self) -> Vec<Lock> {
+        std::mem::take(&mut self.found)
+    }
+
+    fn misused(&mut self, kind: Kind, lock: Lock, call: Call, other: Option<Call>) {
+        self.found.push(lock);
+        self.misuses.add(kind, Some(lock), call, other);
     }
 
     /// An event, before the program's own state changes by it.
@@ -164,12 +185,17 @@ impl Synchronisation {
             }
             Event::Fork { region, .. } => {
                 self.teams.insert(region, Team::default());
+                if let Some(task) = program.task(slot) {
+                    self.sets_threads.remove(&task.owner.task);
+                }
             }
             Event::Join { region } => {
                 self.teams.remove(&region);
+                self.end_calls(region);
+                let found = &mut self.found;
                 self.holders.end(
                     |lock, owner| owner.region == region && lock.0 != MUTEX_POSIX,
-                    |_| (),
+                    |lock| found.push(lock),
                 );
             }
             Event::Implicit {
@@ -215,8 +241,24 @@ impl Synchronisation {
                 kind,
                 code,
                 context,
-                ..
-            } => self.work(task, kind, program.call(slot, code, context)),
+                count,
+            } => {
+                self.work(task, kind, program.call(slot, code, context));
+                // Without iterations, nothing is known of it.
+                if count == 0 {
+                    self.meet_ordered(owner.task);
+                }
+            }
+            Event::WorkEnd { kind } => self.leave(owner.task, kind),
+            Event::OrderedClause { code, context } => {
+                self.in_ordered.insert(owner.task, code);
+                let call = program.call(slot, code, context);
+                self.ordered.entry(code).or_insert((call, false));
+            }
+            Event::SetsThreads { code, context } if owner.region != 0 => {
+                let call = program.call(slot, code, context);
+                self.sets_threads.insert(owner.task, (owner.region, call));
+            }
             Event::Switch { from, .. } if from != 0 && task.explicit == from => {
                 const COMPLETE: u8 = 1;
                 const CANCEL: u8 = 3;
@@ -227,9 +269,10 @@ impl Synchronisation {
                         ..
                     }
                 ) {
+                    let found = &mut self.found;
                     self.holders.end(
                         |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
-                        |_| (),
+                        |lock| found.push(lock),
                     );
                 }
             }
@@ -240,6 +283,9 @@ impl Synchronisation {
                 context,
             } => {
                 let call = program.call(slot, code, context);
+                if kind == ORDERED {
+                    self.meet_ordered(owner.task);
+                }
                 self.want(program, slot, owner, (kind, lock), call);
             }
             Event::Acquired {
@@ -259,7 +305,7 @@ impl Synchronisation {
             } => {
                 let lock = held(kind, lock).lock;
                 let released = self.holders.release(lock, owner);
-                if lock.0 != LOCK {
+                if !matches!(lock.0, LOCK | MUTEX_DECLARED) {
                     return;
                 }
                 let call = || program.call(slot, code, context);
@@ -267,16 +313,10 @@ impl Synchronisation {
                     Release::Owned => {}
                     // One thread's tasks are not told apart with certainty.
                     Release::Other(holder) if holder.owner.slot == slot => {}
-                    Release::Other(holder) => self.misuses.add(
-                        Kind::ReleasedByOther,
-                        Some(lock),
-                        call(),
-                        Some(holder.call),
-                    ),
-                    Release::Free => {
-                        self.misuses
-                            .add(Kind::ReleasedFree, Some(lock), call(), None);
+                    Release::Other(holder) => {
+                        self.misused(Kind::ReleasedByOther, lock, call(), Some(holder.call));
                     }
+                    Release::Free => self.misused(Kind::ReleasedFree, lock, call(), None),
                 }
             }
             Event::LockInit { lock, .. } => {
@@ -295,8 +335,7 @@ impl Synchronisation {
                 if let [holder, ..] = self.holders.of(lock) {
                     let other = Some(holder.call.clone());
                     let call = program.call(slot, code, context);
-                    self.misuses
-                        .add(Kind::DestroyedHeld, Some(lock), call, other);
+                    self.misused(Kind::DestroyedHeld, lock, call, other);
                 }
                 self.forget(lock.1..lock.1 + 1);
             }
@@ -307,13 +346,23 @@ impl Synchronisation {
     fn arrive(&mut self, task: Task, kind: u8, call: Call) {
         /// `ompt_sync_region_barrier_teams`: the end of a league.
         const TEAMS: u8 = 10;
+        /// `ompt_sync_region_barrier_explicit`.
+        const EXPLICIT: u8 = 3;
         let kind = if kind == TEAMS { JOIN } else { kind };
         let region = task.owner.region;
+        if kind == JOIN {
+            self.open.remove(&task.owner.task);
+            self.in_ordered.remove(&task.owner.task);
+        } else if kind != EXPLICIT
+            && task.explicit == 0
+            && let Some(open) = self.open.get_mut(&task.owner.task)
+        {
+            // The barrier of a loop or of sections is after them.
+            open.retain(|(inside, _)| *inside == Inside::Masked);
+        }
         if kind != JOIN {
-            if let Some(inside) = self.inside(task) {
-                let around = inside.1.map(|holder| holder.call.clone());
-                let kind = Kind::BarrierInside(inside.0);
-                self.add_inside(task, kind, call.clone(), around);
+            if let Some((inside, around)) = self.inside(task) {
+                self.add_inside(task, Kind::BarrierInside(inside), call.clone(), around);
             }
             if task.explicit != 0 {
                 return;
@@ -369,36 +418,83 @@ impl Synchronisation {
         }
     }
 
-    /// In what the task is that permits no barrier.
-    fn inside(&self, task: Task) -> Option<(Inside, Option<&Holder>)> {
+    /// In what the task is that permits no barrier, and where it has entered that.
+    fn inside(&self, task: Task) -> Option<(Inside, Option<Call>)> {
         let held = self.holders.held(task.owner);
         let around = held
             .into_iter()
             .find(|(held, _)| matches!(held.lock.0, CRITICAL | ORDERED));
         match around {
             Some((held, holder)) if held.lock.0 == CRITICAL => {
-                Some((Inside::Critical, Some(holder)))
+                return Some((Inside::Critical, Some(holder.call.clone())));
             }
-            Some((_, holder)) => Some((Inside::Ordered, Some(holder))),
-            None if task.explicit != 0 => Some((Inside::Task, None)),
-            None => task.is_in_single.then_some((Inside::Single, None)),
+            Some((_, holder)) => return Some((Inside::Ordered, Some(holder.call.clone()))),
+            None => {}
         }
+        if task.explicit != 0 {
+            return Some((Inside::Task, None));
+        }
+        if task.is_in_single {
+            return Some((Inside::Single, None));
+        }
+        let open = self.open.get(&task.owner.task)?;
+        let (inside, call) = open.last()?;
+        let is_certain = *inside == Inside::Masked || !self.may_cancel;
+        is_certain.then(|| (*inside, Some(call.clone())))
+    }
+
+    /// The task leaves a construct of this kind.
+    fn leave(&mut self, task: StrandId, kind: u8) {
+        if let Some(open) = self.open.get_mut(&task)
+            && let Some(left) = around(kind)
+            && let Some(at) = open.iter().rposition(|(inside, _)| *inside == left)
+        {
+            open.remove(at);
+        }
+    }
+
+    /// The task comes to an ordered region.
+    fn meet_ordered(&mut self, task: StrandId) {
+        let code = self.in_ordered.get(&task);
+        if let Some((_, is_met)) = code.and_then(|code| self.ordered.get_mut(code)) {
+            *is_met = true;
+        }
+    }
+
+    /// The region has ended: a number of threads that one of its tasks has set is of no use.
+    fn end_calls(&mut self, region: u64) {
+        let misuses = &mut self.misuses;
+        self.sets_threads.retain(|_, (of, call)| {
+            let is_over = *of == region;
+            if is_over {
+                misuses.add(Kind::ThreadsInside, None, call.clone(), None);
+            }
+            !is_over
+        });
     }
 
     fn work(&mut self, task: Task, kind: u8, call: Call) {
         const SINGLE: u8 = 3;
         const SINGLE_OTHER: u8 = 4;
         const LOOPS_AND_SECTIONS: [u8; 6] = [1, 2, 10, 11, 12, 13];
+        if kind == WORK_MASKED {
+            let open = self.open.entry(task.owner.task).or_default();
+            open.push((Inside::Masked, call));
+            return;
+        }
         let kind = match kind {
             SINGLE_OTHER => SINGLE,
             SINGLE => SINGLE,
             kind if LOOPS_AND_SECTIONS.contains(&kind) => kind,
             _ => return,
         };
-        if let Some(inside) = self.inside(task) {
-            let around = inside.1.map(|holder| holder.call.clone());
-            self.add_inside(task, Kind::WorkInside(inside.0), call, around);
+        if let Some((inside, around)) = self.inside(task) {
+            self.add_inside(task, Kind::WorkInside(inside), call, around);
             return;
+        }
+        if let Some(entered) = around(kind) {
+            let open = self.open.entry(task.owner.task).or_default();
+            open.push((entered, call.clone()));
         }
         let team = self.teams.get_mut(&task.owner.region);
         let Some(team) = team.filter(|team| team.size > 1 && task.explicit == 0) else {
@@ -425,8 +521,7 @@ impl Synchronisation {
         let wants = held(kind, lock);
         let is_of_openmp = wants.lock.0 == LOCK;
         if is_of_openmp && self.tells_init && !self.initialised.contains(&lock) {
-            self.misuses
-                .add(Kind::NotInitialised, Some(wants.lock), call.clone(), None);
+            self.misused(Kind::NotInitialised, wants.lock, call.clone(), None);
         }
         // A test does not wait.
         if matches!(kind, TEST_LOCK | TEST_NEST_LOCK) {
@@ -436,14 +531,13 @@ impl Synchronisation {
         if own.is_some() && kind == NEST_LOCK {
             return;
         }
+        let is_own = own.is_some();
         if let Some(own) = own
             && matches!(kind, LOCK | CRITICAL)
         {
             let other = Some(own.call.clone());
-            self.misuses
-                .add(Kind::TakenTwice, Some(wants.lock), call.clone(), other);
+            self.misused(Kind::TakenTwice, wants.lock, call.clone(), other);
         }
-        let is_own = own.is_some();
         self.waits.insert(
             slot,
             Wait {
@@ -469,10 +563,13 @@ impl Synchronisation {
                 position: position.clone(),
             })
             .collect();
+        let known = self.order.cycles().len();
         for edge in edges {
             self.order
                 .add(edge, &|one, other| program.may_coincide(one, other));
         }
+        let new = self.order.cycles().iter().skip(known).flatten();
+        self.found.extend(new.map(|edge| edge.holds.lock));
     }
 
     /// Who waits for whom, now.
@@ -622,13 +719,28 @@ impl Synchronisation {
             .holders
             .never_released()
             .into_iter()
-            .filter(|(lock, _)| lock.0 == LOCK)
+            .filter(|(lock, _)| matches!(lock.0, LOCK | MUTEX_DECLARED))
             .map(|(lock, holder)| (lock, holder.call.clone()))
             .collect();
         for (lock, call) in left {
             self.misuses
                 .add(Kind::NeverReleased, Some(lock), call, None);
         }
+        for (call, is_met) in std::mem::take(&mut self.ordered).into_values() {
+            if !is_met {
+                self.misuses.add(Kind::NothingOrdered, None, call, None);
+            }
+        }
+    }
+}
+
+/// The construct of this `ompt_work_t`, if no barrier may be in it and all runtimes tell of its end.
+fn around(kind: u8) -> Option<Inside> {
+    match kind {
+        1 | 10..=13 => Some(Inside::Loop),
+        2 => Some(Inside::Section),
+        WORK_MASKED => Some(Inside::Masked),
+        _ => None,
     }
 }
 
@@ -636,6 +748,6 @@ impl Synchronisation {
 fn held(kind: u8, lock: u64) -> Held {
     Held {
         lock: (crate::replay::family(kind), lock),
-        is_shared: kind == MUTEX_POSIX_SHARED,
+        is_shared: is_shared(kind),
     }
 }

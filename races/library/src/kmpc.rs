@@ -181,6 +181,63 @@ criticals! {
     __kmpc_end_critical end_critical c"__kmpc_end_critical";
 }
 
+/// Notes the schedule of a loop with dynamic chunks, which tells whether it has an `ordered` clause.
+/// Returns the real function.
+macro_rules! dispatches {
+    ($($name:ident $note:ident $symbol:literal;)*) => {$(
+        extern "C" fn $note(schedule: u32, code: u64) -> usize {
+            /// `kmp_ord_lower` to `kmp_ord_upper` of `sched_type`, below the bits of its modifiers, and
+            /// what these are with no merging of chunks.
+            const ORDERED: [std::ops::Range<u32>; 2] = [64..80, 192..208];
+            static NEXT: Next = Next::new($symbol);
+            extern "C" fn nothing() {}
+            let kind = schedule & 0xffff;
+            if ORDERED.iter().any(|kinds| kinds.contains(&kind)) {
+                tls::with(|thread| thread.meet_ordered_clause(code));
+            }
+            NEXT.address().unwrap_or(nothing as *const () as usize)
+        }
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            // A jump, so that the runtime sees the program's return address and its arguments.
+            naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 56",
+                ".cfi_def_cfa_offset 64",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "mov edi, edx",
+                "mov rsi, [rsp + 56]",
+                "call {note}",
+                "mov rdi, [rsp]",
+                "mov rsi, [rsp + 8]",
+                "mov rdx, [rsp + 16]",
+                "mov rcx, [rsp + 24]",
+                "mov r8, [rsp + 32]",
+                "mov r9, [rsp + 40]",
+                "add rsp, 56",
+                ".cfi_def_cfa_offset 8",
+                "jmp rax",
+                ".cfi_endproc",
+                note = sym $note,
+            )
+        }
+    )*};
+}
+
+dispatches! {
+    __kmpc_dispatch_init_4 dispatch_init_4 c"__kmpc_dispatch_init_4";
+    __kmpc_dispatch_init_4u dispatch_init_4u c"__kmpc_dispatch_init_4u";
+    __kmpc_dispatch_init_8 dispatch_init_8 c"__kmpc_dispatch_init_8";
+    __kmpc_dispatch_init_8u dispatch_init_8u c"__kmpc_dispatch_init_8u";
+}
+
 macro_rules! as_they_are {
     ($($name:ident $to:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -201,6 +258,27 @@ unsafe extern "C" fn __kmpc_flush() {
 as_they_are! {
     __kmpc_reduce reduce;
     __kmpc_reduce_nowait reduce_nowait;
+}
+
+/// The argument is a number for C, and its address for Fortran.
+macro_rules! set_threads {
+    ($($name:ident $to:ident $symbol:literal;)*) => {$(
+        extern "C-unwind" fn $to(threads: u64, code: u64) {
+            tls::with(|thread| thread.sets_threads(code));
+            next!($symbol, fn(u64) -> (), (threads), ());
+        }
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!("mov rsi, [rsp]", "jmp {to}", to = sym $to)
+        }
+    )*};
+}
+
+set_threads! {
+    omp_set_num_threads number_set c"omp_set_num_threads";
+    omp_set_num_threads_ number_set_fortran c"omp_set_num_threads_";
 }
 
 macro_rules! thread_numbers {

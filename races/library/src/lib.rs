@@ -22,6 +22,8 @@
 //! | `ompt` | the OMPT tool |
 //! | `gomp` | GCC's libgomp, interposed |
 //! | `kmpc` | functions of LLVM's runtime of which OMPT does not tell enough |
+//! | `strings` | functions of the C library that copy and fill memory |
+//! | `declared` | synchronisation that the program declares |
 //! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
 //! | `thread` | what all of them call: events and accesses in, records out |
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
@@ -41,6 +43,7 @@
 mod allocation;
 mod atomics;
 mod contexts;
+mod declared;
 mod gomp;
 mod kmpc;
 mod memory;
@@ -48,6 +51,7 @@ mod next;
 mod ompt;
 mod process;
 mod runs;
+mod strings;
 mod thread;
 mod threads;
 mod tls;

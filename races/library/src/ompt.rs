@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use race_stream::record::Event;
+use race_stream::record::{Event, WORK_MASKED};
 
 use crate::{process, tls};
 
@@ -84,7 +84,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         };
         std::mem::transmute::<Function, SetCallback>(found)
     };
-    let callbacks: [(c_int, *const ()); 16] = [
+    let callbacks: [(c_int, *const ()); 17] = [
         (1, thread_begin as *const ()),
         (2, thread_end as *const ()),
         (3, parallel_begin as *const ()),
@@ -95,6 +95,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         (17, mutex_released as *const ()),
         (18, dependences as *const ()),
         (20, work as *const ()),
+        (21, masked as *const ()),
         (23, sync_region as *const ()),
         (24, lock_init as *const ()),
         (25, lock_destroy as *const ()),
@@ -131,10 +132,31 @@ pub(crate) fn is_runtime(code: u64) -> bool {
 
 /// The bounds of the shared object with `address`; empty for the executable.
 pub(crate) fn image_of(address: u64) -> Range<u64> {
-    let mut search = (address, 0..0);
+    let (image, is_executable) = search(address);
+    if is_executable { 0..0 } else { image }
+}
+
+/// The bounds of the object with `address`.
+pub(crate) fn object_of(address: u64) -> Range<u64> {
+    search(address).0
+}
+
+/// The bounds of the object with `address`, and whether it is the executable.
+fn search(address: u64) -> (Range<u64>, bool) {
+    let mut search = Search {
+        address,
+        image: 0..0,
+        is_executable: false,
+    };
     // SAFETY: the loader passes the pointer to the callback, and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.1
+    (search.image, search.is_executable)
+}
+
+struct Search {
+    address: u64,
+    image: Range<u64>,
+    is_executable: bool,
 }
 
 unsafe extern "C" fn visit(
@@ -142,11 +164,10 @@ unsafe extern "C" fn visit(
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader's description; `image_of` passes the search; the loader's name is NULL or a
+    // SAFETY: the loader's description; `search` passes the search; the loader's name is NULL or a
     // C string, and its table of segments has that length.
     unsafe {
-        let (info, search) = (&*info, &mut *search.cast::<(u64, Range<u64>)>());
-        let is_executable = info.dlpi_name.is_null() || *info.dlpi_name == 0;
+        let (info, search) = (&*info, &mut *search.cast::<Search>());
         let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
         let range = segments
             .iter()
@@ -157,12 +178,11 @@ unsafe extern "C" fn visit(
             })
             .reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
             .unwrap_or_default();
-        if !range.contains(&search.0) {
+        if !range.contains(&search.address) {
             return 0;
         }
-        if !is_executable {
-            search.1 = range;
-        }
+        search.image = range;
+        search.is_executable = info.dlpi_name.is_null() || *info.dlpi_name == 0;
         1
     }
 }
@@ -311,6 +331,28 @@ unsafe extern "C" fn work(
                 code,
                 context,
                 count,
+            }),
+            END => thread.event(&Event::WorkEnd { kind }),
+            _ => {}
+        }
+    });
+}
+
+unsafe extern "C" fn masked(
+    endpoint: c_int,
+    _parallel: *mut Data,
+    _task: *mut Data,
+    code: *const c_void,
+) {
+    let (kind, code) = (WORK_MASKED, code as u64);
+    tls::with(|thread| {
+        let context = thread.context();
+        match endpoint {
+            BEGIN => thread.event(&Event::Work {
+                kind,
+                code,
+                context,
+                count: 1,
             }),
             END => thread.event(&Event::WorkEnd { kind }),
             _ => {}

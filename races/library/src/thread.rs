@@ -110,6 +110,8 @@ pub(crate) struct Thread {
     pub(crate) place: Place,
     /// The variable of the critical section that it begins or ends now; 0 if unknown.
     pub(crate) critical: u64,
+    /// The declared lock of which it has told last that it will release it; 0: none.
+    pub(crate) released: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     runs: &'static mut Runs,
@@ -151,6 +153,7 @@ impl Thread {
             fork_frame: 0,
             place: Place::default(),
             critical: 0,
+            released: 0,
             opened: crate::gomp::Opened::NONE,
             runs,
             contexts,
@@ -561,6 +564,18 @@ impl Thread {
             self.activate();
         }
         self.place.task = to;
+    }
+
+    /// The program comes to a loop with an `ordered` clause.
+    pub(crate) fn meet_ordered_clause(&mut self, code: u64) {
+        let context = self.context;
+        self.event(&Event::OrderedClause { code, context });
+    }
+
+    /// The program asks for another number of threads.
+    pub(crate) fn sets_threads(&mut self, code: u64) {
+        let context = self.context;
+        self.event(&Event::SetsThreads { code, context });
     }
 
     /// Where the thread is when it leaves its current task.

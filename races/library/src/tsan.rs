@@ -1,18 +1,14 @@
-//! The interface that compilers call for `-fsanitize=thread`: accesses, function entries and exits,
-//! and what programs may say themselves.
+//! The interface that compilers call for `-fsanitize=thread`: accesses, function entries and exits.
 //!
 //! An entry point passes the return address of its caller on, which names the instruction.
 #![allow(unsafe_code)]
 
 use std::arch::naked_asm;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-use race_stream::record::{Event, WRITE};
+use race_stream::record::WRITE;
 
 use crate::tls;
-
-/// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
-const DECLARED: u8 = 1;
 
 /// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
 extern "C" fn access(address: u64, code: u64, kind: u32) {
@@ -134,93 +130,14 @@ extern "C" fn __tsan_func_exit() {
 
 /// Called by each instrumented object as it is loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_init() {
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_init() {
+    naked_asm!("mov rdi, [rsp]", "jmp {init}", init = sym init)
+}
+
+extern "C" fn init(code: u64) {
+    crate::strings::note_object(code);
     tls::attach(0);
-}
-
-/// Copies `size` bytes, lowest first.
-///
-/// # Safety
-/// The ranges are the program's.
-#[inline(always)]
-unsafe fn copy_up(to: *mut c_void, from: *const c_void, size: usize) {
-    // SAFETY: the caller's promise. Not the C library's function, which may be ours.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rdi") to => _, inout("rsi") from => _, inout("rcx") size => _,
-            options(nostack, preserves_flags),
-        );
-    }
-}
-
-extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64) -> *mut c_void {
-    range(from as u64, size as u64, code, 0);
-    range(to as u64, size as u64, code, WRITE.into());
-    let is_below = (to as usize).wrapping_sub(from as usize) >= size;
-    // SAFETY: the program's own arguments; where the target begins within the source, the highest
-    // bytes are copied first.
-    unsafe {
-        if is_below {
-            copy_up(to, from, size)
-        } else {
-            std::arch::asm!(
-                "std", "rep movsb", "cld",
-                inout("rdi") to.byte_add(size - 1) => _,
-                inout("rsi") from.byte_add(size - 1) => _,
-                inout("rcx") size => _,
-                options(nostack),
-            )
-        }
-    }
-    to
-}
-
-extern "C" fn fill(to: *mut c_void, value: c_int, size: usize, code: u64) -> *mut c_void {
-    range(to as u64, size as u64, code, WRITE.into());
-    // SAFETY: the program's own arguments.
-    unsafe {
-        std::arch::asm!(
-            "rep stosb",
-            inout("rdi") to => _, in("al") value as u8, inout("rcx") size => _,
-            options(nostack, preserves_flags),
-        );
-    }
-    to
-}
-
-macro_rules! with_code {
-    ($($name:ident => $to:ident;)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!("mov rcx, [rsp]", "jmp {to}", to = sym $to)
-        }
-    )*};
-}
-
-with_code! {
-    __tsan_memcpy => copy;
-    __tsan_memmove => copy;
-    __tsan_memset => fill;
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_acquire(object: *const c_void) {
-    tls::with(|thread| {
-        thread.event(&Event::Await {
-            object: object as u64,
-        });
-    });
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_release(object: *const c_void) {
-    tls::with(|thread| {
-        thread.event(&Event::Signal {
-            object: object as u64,
-        });
-    });
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -231,60 +148,6 @@ extern "C" fn __tsan_ignore_thread_begin() {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn __tsan_ignore_thread_end() {
     tls::with(|thread| thread.set_ignoring(false));
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_create(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_destroy(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_pre_lock(_mutex: *const c_void, _flags: u32) {}
-
-/// The flag of an attempt that failed.
-const FAILED: u32 = 1 << 5;
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_post_lock(mutex: *const c_void, flags: u32, _recursion: c_int) {
-    if flags & FAILED == 0 {
-        tls::with(|thread| {
-            let context = thread.context();
-            thread.event(&Event::Acquired {
-                kind: DECLARED,
-                lock: mutex as u64,
-                code: 0,
-                context,
-            });
-        });
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_pre_unlock(mutex: *const c_void, _flags: u32) -> c_int {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Released {
-            kind: DECLARED,
-            lock: mutex as u64,
-            code: 0,
-            context,
-        });
-    });
-    1
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_mutex_post_unlock(_mutex: *const c_void, _flags: u32) {}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, object: *const c_void) {
-    __tsan_release(object);
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, object: *const c_void) {
-    __tsan_acquire(object);
 }
 
 /// The C library has this function only as part of each program; those linked with gcc's sanitizer

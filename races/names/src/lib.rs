@@ -21,9 +21,9 @@ use std::rc::Rc;
 use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
 use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
-use race_checker::locksets::Held;
+use race_checker::lock_order::Lock;
 use race_checker::races;
-use race_checker::site::{Base, ConstructKind, Place, Site, StrandKind};
+use race_checker::site::{Base, Block, ConstructKind, Place, Site, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
@@ -157,7 +157,7 @@ impl<'a> Namer<'a> {
             constructs: self.constructs(site.base.as_ref()),
             thread: site.thread,
             strand: strand(site),
-            locks: site.locks.iter().map(|held| self.lock(held)).collect(),
+            locks: site.locks.iter().map(|held| self.lock(held.lock)).collect(),
         }
     }
 
@@ -245,15 +245,8 @@ impl<'a> Namer<'a> {
         let codes = [race.sites[0].code, race.sites[1].code];
         match &race.place {
             Place::Heap(block) => {
-                let calls = self.contexts.codes(block.context);
-                let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
-                let mut stack = self.user_stack(&own, block.base.as_ref());
-                // Whoever allocates by way of the C++ library is asked where.
-                let is_user = |frame: &Frame| !is_library_source(&frame.file);
-                let first = stack.iter().position(is_user).unwrap_or_default();
-                stack.drain(..first);
                 variable.whole = block.bytes;
-                variable.origin = Origin::Heap(stack);
+                variable.origin = Origin::Heap(self.allocation(block));
                 let offset = race.address - block.address;
                 let accesses = [&race.sites[0], &race.sites[1]]
                     .map(|site| (site.code, site.kind & WRITE != 0));
@@ -270,9 +263,50 @@ impl<'a> Namer<'a> {
         variable
     }
 
-    fn lock(&mut self, held: &Held) -> String {
-        let (kind, address) = held.lock;
-        self.places.lock(kind, address)
+    fn lock(&mut self, lock: Lock) -> String {
+        let own = match self.places.lock_place(lock) {
+            Some(Place::Heap(block)) => Some(self.lock_in_block(lock.1, &block)),
+            Some(Place::Stack(frame)) => {
+                let mut variable = Variable {
+                    address: lock.1,
+                    size: 1,
+                    ..Variable::default()
+                };
+                self.places.name_local(&mut variable, frame.as_ref());
+                variable.name
+            }
+            _ => None,
+        };
+        self.places.lock(lock, own)
+    }
+
+    /// A lock in a heap block: where that was allocated, and the offset of the lock.
+    fn lock_in_block(&mut self, address: u64, block: &Block) -> String {
+        let stack = self.allocation(block);
+        let place = match stack.first() {
+            Some(frame) if frame.line != 0 => {
+                let file = frame.file.rsplit('/').next().unwrap_or(&frame.file);
+                format!("{file}:{}", frame.line)
+            }
+            Some(frame) => frame.function.clone(),
+            None => "an unknown place".to_owned(),
+        };
+        match address - block.address {
+            0 => format!("<lock allocated at {place}>"),
+            offset => format!("<lock at byte {offset} of the block allocated at {place}>"),
+        }
+    }
+
+    /// The user's stack at which a block was allocated.
+    fn allocation(&mut self, block: &Block) -> Vec<Frame> {
+        let calls = self.contexts.codes(block.context);
+        let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
+        let mut stack = self.user_stack(&own, block.base.as_ref());
+        // Whoever allocates by way of the C++ library is asked where.
+        let is_user = |frame: &Frame| !is_library_source(&frame.file);
+        let first = stack.iter().position(is_user).unwrap_or_default();
+        stack.drain(..first);
+        stack
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use experiment::linkage::parent_of;
 use findings::{Declaration, Frame, Origin, Variable};
 use hashbrown::HashMap;
-use race_checker::site::FramePlace;
+use race_checker::lock_order::Lock;
+use race_checker::site::{FramePlace, Place};
 use race_stream::record::MUTEX_POSIX;
 use symbolize::{Location, Symbols, names};
 use unwinder::elf::ElfFile;
@@ -48,6 +49,8 @@ pub struct Places {
     pub(crate) directives: HashMap<u64, bool>,
     /// The return addresses of calls that report accesses, sorted.
     accesses: Vec<u64>,
+    /// What memory the locks of findings are.
+    locks: HashMap<Lock, Place>,
 }
 
 /// Accesses behind one without a line among which one with a line is looked for.
@@ -99,6 +102,16 @@ impl Places {
         codes.sort_unstable();
         codes.dedup();
         self.accesses = codes;
+    }
+
+    /// What memory locks are, if it is not known by their addresses alone.
+    pub fn set_locks(&mut self, locks: &HashMap<Lock, Place>) {
+        self.locks = locks.clone();
+    }
+
+    /// What memory a lock is.
+    pub(crate) fn lock_place(&self, lock: Lock) -> Option<Place> {
+        self.locks.get(&lock).cloned()
     }
 
     /// Whether nothing is mapped.
@@ -453,8 +466,9 @@ impl Places {
         Some(fitting)
     }
 
-    /// The name of a lock: `kind` is `ompt_mutex_t`, or one of the stream's.
-    pub fn lock(&mut self, kind: u8, address: u64) -> String {
+    /// The name of a lock: `kind` is `ompt_mutex_t`, or one of the stream's. `own`: what it is called if
+    /// it is no global variable.
+    pub fn lock(&mut self, (kind, address): Lock, own: Option<String>) -> String {
         const CRITICAL: u8 = 5;
         const ATOMIC: u8 = 6;
         const ORDERED: u8 = 7;
@@ -466,10 +480,13 @@ impl Places {
                 .variables(module)
                 .and_then(|(_, variables)| variables.global(svma, whole, &[]));
             let name = named.map_or(symbol.name, |named| named.name);
+            Some(name)
+        });
+        let variable = variable.or(own).map(|name| {
             // Fields of the lock itself are the library's.
             let own = ["._lk", "._x", ".__data", ".__size", ".__align"];
             let end = own.iter().filter_map(|own| name.find(own)).min();
-            Some(name[..end.unwrap_or(name.len())].to_owned())
+            name[..end.unwrap_or(name.len())].to_owned()
         });
         match kind {
             CRITICAL => match variable.as_deref().and_then(critical_name) {

@@ -121,8 +121,8 @@ impl Namer<'_> {
         self.user_stack(&own, call.base.as_ref())
     }
 
-    fn lock_name(&mut self, (kind, address): Lock) -> String {
-        let name = self.places.lock(kind, address);
+    fn lock_name(&mut self, lock: Lock) -> String {
+        let name = self.lock(lock);
         // GCC numbers the static variables of functions.
         match name.rsplit_once('.') {
             Some((own, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -207,6 +207,9 @@ impl Namer<'_> {
             Inside::Ordered => "an ordered region",
             Inside::Single => "a single",
             Inside::Task => "an explicit task",
+            Inside::Masked => "a master region",
+            Inside::Loop => "a loop",
+            Inside::Section => "a section",
         };
         let entered = if there.is_empty() {
             String::new()
@@ -252,6 +255,17 @@ impl Namer<'_> {
                 format!(
                     "thread {thread} comes to a worksharing construct in {}{entered}",
                     inside(what)
+                ),
+            ),
+            Kind::NothingOrdered => (
+                "ordered clause without an ordered region".to_owned(),
+                "no iteration of the loop came to an ordered region: nothing in it is ordered"
+                    .to_owned(),
+            ),
+            Kind::ThreadsInside => (
+                "number of threads set inside a region".to_owned(),
+                format!(
+                    "thread {thread} sets the number of threads for regions within this one, and none follows"
                 ),
             ),
             Kind::DifferentBarriers | Kind::DifferentWork => {

@@ -54,6 +54,18 @@ pub struct Run {
 pub const MUTEX_POSIX: u8 = 64;
 /// A POSIX lock taken by a reader: others may hold it so, too.
 pub const MUTEX_POSIX_SHARED: u8 = 65;
+/// A lock that the program has made itself, and declares.
+pub const MUTEX_DECLARED: u8 = 66;
+/// One taken by a reader.
+pub const MUTEX_DECLARED_SHARED: u8 = 67;
+
+/// Whether others may hold a mutex that was taken so, too.
+pub fn is_shared(kind: u8) -> bool {
+    matches!(kind, MUTEX_POSIX_SHARED | MUTEX_DECLARED_SHARED)
+}
+
+/// The kind of [`Event::Work`] for `master` and `masked`, which are no worksharing constructs.
+pub const WORK_MASKED: u8 = 100;
 
 /// An access that writes.
 pub const WRITE: u8 = 1;
@@ -281,6 +293,10 @@ events! {
     /// The program asked for the number of its thread in this task; `code` 0: of something else that
     /// each thread has for itself.
     AsksThread = 31 { code: u64, }
+    /// The thread comes to a loop with an `ordered` clause; its [`Event::Work`] is next to this.
+    OrderedClause = 40 { code: u64, context: u32, }
+    /// The program asks for another number of threads (`omp_set_num_threads`).
+    SetsThreads = 41 { code: u64, context: u32, }
     /// A frame of the stack at the next [`Event::Fork`] or [`Event::Create`], the `depth`th from the
     /// outermost: the call that returns to `code`, and the stack and frame pointers in the function
     /// called. Frames at lower depths are as they were told last.

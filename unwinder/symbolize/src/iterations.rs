@@ -48,7 +48,9 @@ pub fn is_of_directive(
     svma: u64,
     source: impl FnOnce(&str) -> Option<String>,
 ) -> bool {
-    let place = line_of(symbols, svma);
+    // clang inlines the body of a construct into a function that has the directive's line.
+    let place = symbols.locations(svma).into_iter().next();
+    let place = place.and_then(|location| Some((location.file?, location.line?)));
     place.is_some_and(|(file, line)| {
         source(&file).is_some_and(|text| directive_at(&text, line).is_some())
     })

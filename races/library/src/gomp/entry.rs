@@ -5,7 +5,7 @@
 use std::arch::naked_asm;
 use std::ffi::CStr;
 
-use super::work::{ANY, BARE, DOACROSS, DYNAMIC, GUIDED, OTHER, STATIC, ULL};
+use super::work::{ANY, BARE, DOACROSS, DYNAMIC, GUIDED, ORDERED, OTHER, STATIC, ULL};
 use super::{real, region, sync, target, task, work};
 
 /// The function called, and a kind for the handler that it shares with others.
@@ -285,12 +285,12 @@ functions! {
         GOMP_loop_runtime_start OTHER | BARE => work::start;
         GOMP_loop_nonmonotonic_runtime_start OTHER | BARE => work::start;
         GOMP_loop_maybe_nonmonotonic_runtime_start OTHER | BARE => work::start;
-        GOMP_loop_ordered_static_start STATIC => work::start;
-        GOMP_loop_ordered_dynamic_start DYNAMIC => work::start;
-        GOMP_loop_ordered_guided_start GUIDED => work::start;
-        GOMP_loop_ordered_runtime_start OTHER | BARE => work::start;
+        GOMP_loop_ordered_static_start STATIC | ORDERED => work::start;
+        GOMP_loop_ordered_dynamic_start DYNAMIC | ORDERED => work::start;
+        GOMP_loop_ordered_guided_start GUIDED | ORDERED => work::start;
+        GOMP_loop_ordered_runtime_start OTHER | BARE | ORDERED => work::start;
         GOMP_loop_start ANY => work::start;
-        GOMP_loop_ordered_start ANY => work::start;
+        GOMP_loop_ordered_start ANY | ORDERED => work::start;
         GOMP_loop_ull_static_start STATIC | ULL => work::start;
         GOMP_loop_ull_dynamic_start DYNAMIC | ULL => work::start;
         GOMP_loop_ull_nonmonotonic_dynamic_start DYNAMIC | ULL => work::start;
@@ -299,12 +299,12 @@ functions! {
         GOMP_loop_ull_runtime_start OTHER | ULL | BARE => work::start;
         GOMP_loop_ull_nonmonotonic_runtime_start OTHER | ULL | BARE => work::start;
         GOMP_loop_ull_maybe_nonmonotonic_runtime_start OTHER | ULL | BARE => work::start;
-        GOMP_loop_ull_ordered_static_start STATIC | ULL => work::start;
-        GOMP_loop_ull_ordered_dynamic_start DYNAMIC | ULL => work::start;
-        GOMP_loop_ull_ordered_guided_start GUIDED | ULL => work::start;
-        GOMP_loop_ull_ordered_runtime_start OTHER | ULL | BARE => work::start;
+        GOMP_loop_ull_ordered_static_start STATIC | ULL | ORDERED => work::start;
+        GOMP_loop_ull_ordered_dynamic_start DYNAMIC | ULL | ORDERED => work::start;
+        GOMP_loop_ull_ordered_guided_start GUIDED | ULL | ORDERED => work::start;
+        GOMP_loop_ull_ordered_runtime_start OTHER | ULL | BARE | ORDERED => work::start;
         GOMP_loop_ull_start ANY | ULL => work::start;
-        GOMP_loop_ull_ordered_start ANY | ULL => work::start;
+        GOMP_loop_ull_ordered_start ANY | ULL | ORDERED => work::start;
         GOMP_loop_doacross_start ANY | DOACROSS => work::start;
         GOMP_loop_doacross_static_start STATIC | DOACROSS => work::start;
         GOMP_loop_doacross_dynamic_start DYNAMIC | DOACROSS => work::start;

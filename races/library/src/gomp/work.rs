@@ -27,6 +27,8 @@ pub(super) const ANY: u32 = 1 << 7;
 /// The iterations depend on each other, by `ordered(n)`: the first argument is the number n of
 /// dimensions, the second points to their lengths. The variable counts from 0.
 pub(super) const DOACROSS: u32 = 1 << 8;
+/// The loop has an `ordered` clause.
+pub(super) const ORDERED: u32 = 1 << 9;
 
 /// `ompt_work_sections`.
 const SECTIONS: u8 = 2;
@@ -219,6 +221,9 @@ pub(super) unsafe extern "C-unwind" fn start(saved: &Saved, what: What) -> usize
     // SAFETY: the entry point's own.
     let arguments = unsafe { Arguments::of(saved, what.kind()) };
     tls::with(|thread| {
+        if what.kind() & ORDERED != 0 {
+            thread.meet_ordered_clause(saved.code);
+        }
         thread.meet(arguments.work, saved.code, arguments.total);
         if arguments.has_reductions {
             thread.event(&Event::GroupBegin { code: saved.code });
