@@ -16,6 +16,9 @@ pub struct Piece {
     pub count: u32,
 }
 
+/// Most blocks of a run whose distance is by chance.
+pub const SHORT: u32 = 3;
+
 impl Piece {
     /// A run of `count` accesses of `width` bytes, `stride` bytes apart.
     pub fn of_run(space: u32, first: u64, width: u64, stride: i64, count: u32) -> Piece {
@@ -51,7 +54,6 @@ impl Piece {
     /// The blocks of a short run each for itself: two or three accesses make a distance by chance,
     /// and so a series that reaches over memory of others.
     pub fn parts(self) -> impl Iterator<Item = Piece> {
-        const SHORT: u32 = 3;
         let is_short = (2..=SHORT).contains(&self.count);
         let number = if is_short { self.count } else { 1 };
         (0..number).map(move |at| Piece {

@@ -8,7 +8,7 @@
 use hashbrown::HashMap;
 use race_stream::record::{REPEATED, Run};
 
-use crate::memory::Piece;
+use crate::memory::{Piece, SHORT};
 use crate::sweep::{Overlaps, Span};
 
 /// What the program's code tells of its loops.
@@ -87,15 +87,23 @@ impl Rounds {
         if executed.is_none() || is_overlapping || self.parts.len() > MOST {
             return;
         }
-        self.parts.push(Part {
-            piece: Piece::of_run(space, run.first, size, stride, run.count),
-            first: run.first,
-            stride: if run.count > 1 { stride } else { 0 },
-            round,
-            source,
-            head,
-            segment,
-        });
+        // Of few accesses the distance is by chance, as `Piece::parts` has it.
+        let (parts, count) = match run.count {
+            2..=SHORT => (run.count, 1),
+            count => (1, count),
+        };
+        for part in 0..parts {
+            let first = run.first.wrapping_add_signed(stride * i64::from(part));
+            self.parts.push(Part {
+                piece: Piece::of_run(space, first, size, stride, count),
+                first,
+                stride: if count > 1 { stride } else { 0 },
+                round: round + u64::from(part),
+                source,
+                head,
+                segment,
+            });
+        }
     }
 
     /// Passes on addresses that two rounds access, and begins anew. `kind` says of a source whether it
