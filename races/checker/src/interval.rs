@@ -70,9 +70,29 @@ impl Interval {
     /// Adds an access.
     pub fn add(&mut self, access: Access) {
         self.accesses.push(access);
-        if self.accesses.len() > 2 * self.compacted + BATCH {
-            self.compact();
-        }
+    }
+
+    /// Whether so many were added that they are to be made compact.
+    pub fn is_due(&self) -> bool {
+        self.accesses.len() > 2 * self.compacted + BATCH
+    }
+
+    /// Takes out those of memory that nobody can access any more.
+    pub fn take(&mut self, is_dead: impl Fn(&Piece) -> bool) -> Interval {
+        let mut taken = Interval::default();
+        self.accesses.retain(|access| {
+            let is_dead = is_dead(&access.piece);
+            if is_dead {
+                taken.accesses.push(*access);
+            }
+            !is_dead
+        });
+        taken
+    }
+
+    /// The strands that made them.
+    pub fn strands(&self) -> impl Iterator<Item = StrandId> {
+        self.accesses.iter().map(|access| access.strand)
     }
 
     /// Whether there is none.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use race_stream::record::{
     ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record,
     Run, WORK_MASKED, WRITE, is_shared,
@@ -292,7 +292,49 @@ impl Replay {
                     last: segment,
                 });
             }
+            if team.interval.is_due() {
+                self.retire(region);
+            }
         }
+    }
+
+    /// Compares accesses to memory that is another one by now, and forgets them and the tasks that made
+    /// no others.
+    fn retire(&mut self, region: u64) {
+        let Some(team) = self.teams.get_mut(&region) else {
+            return;
+        };
+        let mut interval = std::mem::take(&mut team.interval);
+        let strands = std::mem::take(&mut team.strands);
+        let mut dead = interval.take(|piece| self.is_dead(piece));
+        self.check(&mut dead);
+        interval.compact();
+        let needed: HashSet<StrandId> = interval.strands().collect();
+        // Children come after their parents.
+        let mut kept = Vec::new();
+        for strand in strands.into_iter().rev() {
+            if needed.contains(&strand) || !self.strands.is_spent(strand) {
+                kept.push(strand);
+            } else {
+                self.strands.forget(strand);
+                self.infos.remove(&strand);
+            }
+        }
+        kept.reverse();
+        self.tasks.retain(|strand| self.strands.is_known(strand));
+        if let Some(team) = self.teams.get_mut(&region) {
+            (team.interval, team.strands) = (interval, kept);
+        }
+    }
+
+    /// Whether a piece is of memory that has become another one: a frame of a task that has ended, or a
+    /// block that was given back.
+    fn is_dead(&self, piece: &Piece) -> bool {
+        if let Some(owner) = owner_of(piece.space) {
+            return self.strands.is_over(owner);
+        }
+        let is_other = |address| self.heap.space(address) != piece.space;
+        is_other(piece.first) && is_other(piece.end() - 1)
     }
 
     fn source(&mut self, source: Source, loops: &mut dyn Loops) -> u32 {
@@ -316,7 +358,7 @@ impl Replay {
     /// memory, that of one of its users.
     fn space(&self, address: u64) -> u32 {
         match self.stack_owner(address) {
-            Some((_, owner)) => 1 + owner.0 % (1 << 31),
+            Some((_, owner)) => space_of(owner),
             None => self.heap.space(address),
         }
     }
@@ -763,13 +805,16 @@ impl Replay {
             }
         }
         if let Some(parent) = parent {
-            let around = self.region_of(parent.strand);
+            let around = self.region_of(parent.strand).unwrap_or(region);
             let here = self.strands.here(parent.strand);
-            if let Some(around) = around.and_then(|region| self.teams.get_mut(&region))
-                && around.is_concurrent
+            if let Some(team) = self.teams.get_mut(&around).filter(|_| around != region)
+                && team.is_concurrent
             {
                 for access in interval.into_accesses_of(here) {
-                    around.interval.add(access);
+                    team.interval.add(access);
+                }
+                if team.interval.is_due() {
+                    self.retire(around);
                 }
             }
         }
@@ -1059,6 +1104,7 @@ impl Replay {
             return;
         };
         let (before, is_exclusive) = frame.siblings.depend(strand, address, kind);
+        self.strands.keep(strand);
         for earlier in before {
             let end = Point {
                 strand: earlier,
@@ -1270,6 +1316,7 @@ impl Replay {
             self.strands.divide(holder);
         }
         let released = mutex.released;
+        self.strands.keep(current);
         self.strands.divide(current);
         let certainty = match kind {
             ORDERED => Certainty::Certain,
@@ -1294,6 +1341,7 @@ impl Replay {
     fn released(&mut self, slot: u32, current: StrandId, kind: u8, lock: u64) {
         let key = (family(kind), lock);
         let here = self.strands.divide(current);
+        self.strands.keep(current);
         let mutex = self.mutexes.entry(key).or_default();
         let is_current = |strand: &StrandId| *strand == current;
         if let Some(at) = mutex.late.iter().position(is_current) {
@@ -1313,6 +1361,7 @@ impl Replay {
 
     fn signal(&mut self, current: StrandId, object: u64, certainty: Certainty) {
         let here = self.strands.divide(current);
+        self.strands.keep(current);
         let signals = self.signals.entry(object).or_default();
         // What comes after this comes after those before it, too.
         let is_next = signals.last.take() == Some(current);
@@ -1336,6 +1385,16 @@ impl Replay {
         let is_same = |(_, known): &(Point, Certainty)| certainty <= *known;
         signals.last = signals.points.iter().all(is_same).then_some(current);
     }
+}
+
+/// The space of the memory in a task's frames; those of the heap have the highest bit.
+fn space_of(owner: StrandId) -> u32 {
+    (owner.0 + 1) % (1 << 31)
+}
+
+/// The task in whose frames memory of this space is.
+fn owner_of(space: u32) -> Option<StrandId> {
+    (1..1 << 31).contains(&space).then(|| StrandId(space - 1))
 }
 
 /// The kind of a lock that stands for tasks that exclude each other by their dependences.

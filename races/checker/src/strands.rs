@@ -69,6 +69,10 @@ struct Strand {
     created: Option<Point>,
     /// How many strands are around it.
     depth: u32,
+    /// Strands created by it that are known.
+    children: u32,
+    /// Others may come after a point of it.
+    is_source: bool,
     joined: Option<Point>,
     segment: u32,
     /// The number of the event at which it began, and of that at which it ended.
@@ -99,10 +103,14 @@ const MOST_STEPS: usize = 200_000;
 impl Strands {
     /// A new strand, created at `parent`, at the event with this number.
     pub fn begin(&mut self, parent: Option<Point>, number: u64) -> StrandId {
-        let around = parent.and_then(|point| self.strands.get(&point.strand));
+        let around = parent.and_then(|point| self.strands.get_mut(&point.strand));
+        let depth = around.map_or(0, |around| {
+            around.children += 1;
+            around.depth + 1
+        });
         let strand = Strand {
             created: parent,
-            depth: around.map_or(0, |around| around.depth + 1),
+            depth,
             begin: number,
             end: u64::MAX,
             ..Strand::default()
@@ -124,7 +132,38 @@ impl Strands {
     pub fn forget(&mut self, strand: StrandId) {
         if let Some(old) = self.strands.remove(&strand) {
             self.edges -= old.edges.len();
+            let around = old.created.map(|point| point.strand);
+            if let Some(around) = around.and_then(|around| self.strands.get_mut(&around)) {
+                around.children -= 1;
+            }
         }
+    }
+
+    /// Others may come after a point of the strand, which is kept somewhere else.
+    pub fn keep(&mut self, strand: StrandId) {
+        if let Some(strand) = self.strands.get_mut(&strand) {
+            strand.is_source = true;
+        }
+    }
+
+    /// Whether the strand has ended, and the order between others does not need it.
+    pub fn is_spent(&self, strand: StrandId) -> bool {
+        self.strands.get(&strand).is_some_and(|strand| {
+            self.has_ended(strand)
+                && strand.children == 0
+                && !strand.is_source
+                && strand.edges.is_empty()
+        })
+    }
+
+    fn has_ended(&self, strand: &Strand) -> bool {
+        strand.end != u64::MAX
+    }
+
+    /// Whether the strand has ended.
+    pub fn is_over(&self, strand: StrandId) -> bool {
+        let strand = self.strands.get(&strand);
+        strand.is_none_or(|strand| self.has_ended(strand))
     }
 
     /// Whether the strand can still take part in a race.
@@ -170,7 +209,11 @@ impl Strands {
 
     /// Everything up to `from` comes before what `to` does from its current segment on.
     pub fn order_after(&mut self, from: Point, to: StrandId, certainty: Certainty) {
-        let Some(strand) = self.strands.get_mut(&to).filter(|_| from.strand != to) else {
+        if from.strand == to {
+            return;
+        }
+        self.keep(from.strand);
+        let Some(strand) = self.strands.get_mut(&to) else {
             return;
         };
         let is_known = |edge: &Edge| edge.from == from && edge.certainty <= certainty;
