@@ -324,8 +324,8 @@ fn checks(words: &str) -> Result<Option<Checks>, String> {
             "off" if words == "off" => return Ok(None),
             "race" => Checks::RACE,
             "deadlock" => Checks::DEADLOCK,
-            "init" => return Err(format!("-r {words}: init is not supported yet")),
-            "all" => Checks::RACE.and(Checks::DEADLOCK),
+            "init" => Checks::INIT,
+            "all" => Checks::RACE.and(Checks::DEADLOCK).and(Checks::INIT),
             _ => {
                 return Err(format!(
                     "-r {words}: expected race, deadlock, init or several with commas, all or off"

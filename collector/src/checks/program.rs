@@ -37,7 +37,7 @@ enum Compiler {
 /// # Errors
 /// One sentence with the flags for its compiler.
 pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
-    if !checks.has(Checks::RACE) {
+    if !super::sees_accesses(checks) {
         return Ok(());
     }
     let Some(path) = launcher::program(command) else {

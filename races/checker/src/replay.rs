@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use race_stream::record::{ATOMIC, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run, WRITE};
+use race_stream::record::{
+    ATOMIC, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record, Run, UNWRITTEN, WRITE,
+};
 
 use crate::contexts::Contexts;
 use crate::heap::Heap;
@@ -16,6 +18,7 @@ use crate::strands::{Certainty, END, Point, StrandId, Strands};
 use crate::sweep::Sweep;
 use crate::synchronisation::Synchronisation;
 use crate::tasks::{Siblings, Tasks};
+use crate::uninitialised::UnwrittenReads;
 
 mod program;
 
@@ -125,6 +128,7 @@ pub struct Replay {
     signals: HashMap<u64, Vec<(Point, Certainty)>>,
     mutexes: HashMap<(u8, u64), Mutex>,
     races: Races,
+    unwritten: UnwrittenReads,
     accesses: u64,
     threads_seen: u64,
     synchronisation: Option<Box<Synchronisation>>,
@@ -144,6 +148,7 @@ impl Replay {
     /// What comes next in the thread's stream.
     pub fn record(&mut self, slot: u32, record: Record) {
         match record {
+            Record::Run(run) if run.kind & UNWRITTEN != 0 => self.read_unwritten(slot, &run),
             Record::Run(run) => self.run(slot, &run),
             Record::Context { id, parent, code } => self.contexts.define(slot, id, parent, code),
             Record::Event(number, event) => self.event(slot, number, event),
@@ -172,6 +177,11 @@ impl Replay {
     /// The races found.
     pub fn races(&self) -> &Races {
         &self.races
+    }
+
+    /// The reads of unwritten memory.
+    pub fn unwritten(&self) -> &UnwrittenReads {
+        &self.unwritten
     }
 
     /// The calling contexts to which the races refer.
@@ -239,6 +249,38 @@ impl Replay {
                 });
             }
         }
+    }
+
+    fn read_unwritten(&mut self, slot: u32, run: &Run) {
+        self.leave_ended_regions(slot);
+        let Some(strand) = self.top(slot).map(|task| task.current) else {
+            return;
+        };
+        // The frames of the thread have been told: this is a call in the innermost one.
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls[0] = run.code;
+        }
+        let source = self.source(Source {
+            code: run.code,
+            context: self.contexts.of_thread(slot, run.context),
+            kind: run.kind,
+            size: run.size,
+            locks: LocksetId::default(),
+        });
+        let segment = self.strands.here(strand).segment;
+        let access = Access {
+            piece: Piece::of_run(0, run.first, run.size.into(), 0, 1),
+            source,
+            strand,
+            thread: slot,
+            first: segment,
+            last: segment,
+        };
+        let place = self.place(&access, run.first);
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        unwritten.add(source, run.first, place, || self.site(&access));
+        self.unwritten = unwritten;
     }
 
     fn source(&mut self, source: Source) -> u32 {

@@ -1,15 +1,17 @@
 //! A thread's state: accesses and events in, records out.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::{Producer, Shared};
-use race_stream::record::{Checks, Event, Run};
+use race_stream::record::{Checks, Event, Run, UNWRITTEN, WRITTEN_ELSEWHERE};
 
 use crate::contexts::{Contexts, Found};
 use crate::memory::Zeroed;
 use crate::process;
 use crate::runs::Runs;
+use crate::unwritten::{self, Unwritten};
 
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
@@ -63,6 +65,11 @@ struct Suspended {
     is_ignoring: bool,
 }
 
+/// Whether accesses to memory are recorded.
+fn records_accesses() -> bool {
+    process::checks().has(Checks::RACE)
+}
+
 /// All of a thread's memory.
 #[derive(Debug)]
 #[repr(C)]
@@ -108,6 +115,11 @@ pub(crate) struct Thread {
     pub(crate) critical: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
+    /// The thread's stack and its block of thread-local memory.
+    stack: Range<u64>,
+    tls: Range<u64>,
+    /// The stack from here up to its pointer may hold what functions have left there.
+    used: u64,
     runs: &'static mut Runs,
     contexts: &'static mut Contexts,
     calls: &'static mut [Call; DEPTH],
@@ -132,7 +144,7 @@ impl Thread {
             tasks,
         } = block;
         let thread = thread.write(Thread {
-            is_active: created != 0 || process::is_concurrent(),
+            is_active: records_accesses() && (created != 0 || process::is_concurrent()),
             is_busy: false,
             is_off: false,
             asked: false,
@@ -147,6 +159,9 @@ impl Thread {
             place: Place::default(),
             critical: 0,
             opened: crate::gomp::Opened::NONE,
+            stack: ends.stack.clone(),
+            tls: ends.tls.clone(),
+            used: 0,
             runs,
             contexts,
             calls,
@@ -161,6 +176,10 @@ impl Thread {
             tls_end: ends.tls.end,
             created,
         });
+        // SAFETY: takes nothing, and cannot fail.
+        #[allow(unsafe_code)]
+        let is_initial = ends.thread == unsafe { libc::getpid() } as u32;
+        unwritten::begin_thread(ends.tls.end, is_initial);
         Some(thread)
     }
 
@@ -215,6 +234,63 @@ impl Thread {
         });
     }
 
+    /// A read of `size` marked bytes: tells of it, if nothing has written them.
+    #[cold]
+    #[inline(never)]
+    #[allow(unsafe_code)]
+    pub(crate) fn read_marked(&mut self, address: u64, size: u64, code: u64) {
+        let is_tls = self.tls.contains(&address);
+        // SAFETY: the program reads them after this call.
+        let kind = match unsafe { unwritten::read(address, size, self.tls.end, is_tls) } {
+            Unwritten::No => return,
+            Unwritten::Yes => UNWRITTEN,
+            Unwritten::Elsewhere => UNWRITTEN | WRITTEN_ELSEWHERE,
+        };
+        self.enter(|thread| {
+            if thread.stack.contains(&address) {
+                thread.tell_frames();
+            }
+            let run = Run {
+                first: address,
+                stride: 0,
+                count: 1,
+                size: size as u32,
+                code,
+                context: thread.context,
+                kind,
+            };
+            if !thread.producer.run(&run) {
+                thread.turn_off();
+            }
+        });
+    }
+
+    /// Marks what functions have left below `stack`, the stack pointer, at least `least` bytes of it, and
+    /// returns where that begins; 0: nowhere. The caller fills it.
+    pub(crate) fn undefine_below(&mut self, stack: u64, least: u64) -> u64 {
+        /// No more is filled at once: a function with a great frame need not use all of it.
+        const MOST: u64 = 1 << 16;
+        /// Bytes at the stack's end that stay as they are.
+        const END: u64 = 1 << 14;
+        if !self.stack.contains(&stack) {
+            return 0;
+        }
+        let used = std::mem::replace(&mut self.used, stack).min(stack.saturating_sub(least));
+        let lowest = stack.saturating_sub(MOST).max(self.stack.start + END);
+        let begin = used.max(lowest).next_multiple_of(8);
+        if begin >= stack {
+            return 0;
+        }
+        unwritten::mark(begin, stack);
+        begin
+    }
+
+    /// Whether functions have left something below `stack`.
+    #[inline(always)]
+    pub(crate) fn has_used_below(&self, stack: u64) -> bool {
+        self.used < stack
+    }
+
     #[inline(never)]
     fn write(&mut self, run: &Run) {
         self.enter(|thread| {
@@ -263,7 +339,7 @@ impl Thread {
 
     /// Accesses outside parallel regions are recorded, too, from now on.
     pub(crate) fn activate(&mut self) {
-        self.is_active = !self.is_off && process::checks().0 & !Checks::DEADLOCK.0 != 0;
+        self.is_active = !self.is_off && records_accesses();
     }
 
     /// An access that is a run of its own.
@@ -393,7 +469,7 @@ impl Thread {
         (code, frame): (u64, u64),
         (body, data): (u64, u64),
     ) {
-        if process::checks().has(Checks::RACE) {
+        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         self.fork_frame = frame;
@@ -418,7 +494,7 @@ impl Thread {
     pub(crate) fn create(&mut self, task: u64, flags: u32, code: u64, frame: u64) {
         process::set_concurrent();
         self.activate();
-        if process::checks().has(Checks::RACE) {
+        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         let context = self.context;
@@ -463,7 +539,7 @@ impl Thread {
             self.told = self.told.min(task.depth);
             self.asked = task.asked;
             self.is_ignoring = task.is_ignoring;
-            self.is_active = task.is_active || process::is_concurrent();
+            self.is_active = task.is_active || records_accesses() && process::is_concurrent();
         }
     }
 

@@ -9,23 +9,64 @@ use std::ffi::{c_char, c_int, c_void};
 
 use race_stream::record::{Event, WRITE};
 
-use crate::tls;
+use crate::{stack, tls, unwritten};
 
 /// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
 const DECLARED: u8 = 1;
 
 /// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
 extern "C" fn access(address: u64, code: u64, kind: u32) {
+    if unwritten::is_on() {
+        reads_and_writes(address, code, kind);
+    }
     // SAFETY: the state's methods call neither the program nor a runtime.
     if let Some(thread) = unsafe { tls::existing() } {
         thread.access(address, code, kind);
     }
 }
 
+/// Of an access that writes what it has read. The reader of the stream takes it for a write.
+const READ_TOO: u8 = 0x80;
+
+/// Looks for reads of unwritten memory.
+#[inline(never)]
+fn reads_and_writes(address: u64, code: u64, kind: u32) {
+    let size = (kind >> 8).into();
+    // SAFETY: as above.
+    let mut thread = unsafe { tls::existing() };
+    let is_write = kind as u8 & WRITE != 0;
+    if (!is_write || kind as u8 & READ_TOO != 0)
+        && unwritten::is_marked(address, size)
+        && let Some(thread) = thread.as_deref_mut()
+    {
+        thread.read_marked(address, size, code);
+    }
+    if is_write {
+        unwritten::written(address, size);
+    }
+    let pointer = stack::pointer();
+    if let Some(thread) = thread
+        && thread.has_used_below(pointer)
+    {
+        let begin = thread.undefine_below(pointer, 0);
+        // SAFETY: memory of this thread's stack below the pointer: nobody's.
+        unsafe { stack::fill_from(begin) };
+    }
+}
+
 extern "C" fn range(address: u64, size: u64, code: u64, kind: u32) {
+    // Ranges that are read are copies of structures, of which a part may be unwritten.
+    if unwritten::is_on() && kind as u8 & WRITE != 0 {
+        unwritten::written_range(address, size);
+    }
+    block_access(address, size, code, kind as u8);
+}
+
+#[inline]
+fn block_access(address: u64, size: u64, code: u64, kind: u8) {
     // SAFETY: as above.
     if let Some(thread) = unsafe { tls::existing() } {
-        thread.block_access(address, size, code, kind as u8);
+        thread.block_access(address, size, code, kind);
     }
 }
 
@@ -35,6 +76,13 @@ extern "C" fn enter(code: u64, stack: u64, base: u64) {
         Some(thread) => thread.enter_function(code, stack, base),
         None => tls::attach(0),
     }
+}
+
+/// As [`enter`]; returns from where on the memory below `stack` is to be filled, 0: nowhere.
+extern "C" fn enter_and_undefine(code: u64, stack: u64, base: u64) -> u64 {
+    enter(code, stack, base);
+    // SAFETY: as above.
+    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, 0))
 }
 
 macro_rules! accesses {
@@ -82,6 +130,15 @@ accesses! {
     __tsan_unaligned_write4 __tsan_unaligned_write4_pc 4 WRITE;
     __tsan_unaligned_write8 __tsan_unaligned_write8_pc 8 WRITE;
     __tsan_unaligned_write16 __tsan_unaligned_write16_pc 16 WRITE;
+    __tsan_read_write1 __tsan_read_write1_pc 1 WRITE | READ_TOO;
+    __tsan_read_write2 __tsan_read_write2_pc 2 WRITE | READ_TOO;
+    __tsan_read_write4 __tsan_read_write4_pc 4 WRITE | READ_TOO;
+    __tsan_read_write8 __tsan_read_write8_pc 8 WRITE | READ_TOO;
+    __tsan_read_write16 __tsan_read_write16_pc 16 WRITE | READ_TOO;
+    __tsan_unaligned_read_write2 __tsan_unaligned_read_write2_pc 2 WRITE | READ_TOO;
+    __tsan_unaligned_read_write4 __tsan_unaligned_read_write4_pc 4 WRITE | READ_TOO;
+    __tsan_unaligned_read_write8 __tsan_unaligned_read_write8_pc 8 WRITE | READ_TOO;
+    __tsan_unaligned_read_write16 __tsan_unaligned_read_write16_pc 16 WRITE | READ_TOO;
     __tsan_vptr_read __tsan_vptr_read_pc 8 0;
     __tsan_vptr_update __tsan_vptr_update_pc 8 WRITE;
 }
@@ -121,7 +178,23 @@ ranges! {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
 unsafe extern "C" fn __tsan_func_entry(_code: *const c_void) {
-    naked_asm!("mov rsi, rsp", "mov rdx, rbp", "jmp {enter}", enter = sym enter)
+    naked_asm!(
+        "mov rsi, rsp",
+        "mov rdx, rbp",
+        "cmp qword ptr [rip + {marks}], 0",
+        "jne 2f",
+        "jmp {enter}",
+        "2:",
+        "sub rsp, 8",
+        "call {undefine}",
+        "add rsp, 8",
+        "mov rdi, rax",
+        "jmp {fill}",
+        enter = sym enter,
+        undefine = sym enter_and_undefine,
+        fill = sym stack::fill_from,
+        marks = sym unwritten::MARKS,
+    )
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -132,10 +205,16 @@ extern "C" fn __tsan_func_exit() {
     }
 }
 
+extern "C" fn init(code: u64) {
+    unwritten::object(code);
+    tls::attach(0);
+}
+
 /// Called by each instrumented object as it is loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_init() {
-    tls::attach(0);
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_init() {
+    naked_asm!("mov rdi, [rsp]", "jmp {init}", init = sym init)
 }
 
 /// Copies `size` bytes, lowest first.
@@ -155,8 +234,12 @@ unsafe fn copy_up(to: *mut c_void, from: *const c_void, size: usize) {
 }
 
 extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64) -> *mut c_void {
-    range(from as u64, size as u64, code, 0);
-    range(to as u64, size as u64, code, WRITE.into());
+    let bytes = size as u64;
+    block_access(from as u64, bytes, code, 0);
+    block_access(to as u64, bytes, code, WRITE);
+    if unwritten::is_on() {
+        unwritten::copied(to as u64, from as u64, bytes);
+    }
     let is_below = (to as usize).wrapping_sub(from as usize) >= size;
     // SAFETY: the program's own arguments; where the target begins within the source, the highest
     // bytes are copied first.

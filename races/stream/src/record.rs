@@ -46,7 +46,7 @@ pub struct Run {
     pub code: u64,
     /// The calling context: see [`Record::Context`].
     pub context: u32,
-    /// See [`WRITE`] and [`ATOMIC`].
+    /// See [`WRITE`], [`ATOMIC`], [`UNWRITTEN`] and [`WRITTEN_ELSEWHERE`].
     pub kind: u8,
 }
 
@@ -59,6 +59,11 @@ pub const MUTEX_POSIX_SHARED: u8 = 65;
 pub const WRITE: u8 = 1;
 /// An atomic access.
 pub const ATOMIC: u8 = 2;
+
+/// A read of memory that nothing has written: no access to compare, but a finding.
+pub const UNWRITTEN: u8 = 4;
+/// Of such a read of a thread's own variable: the initial thread's has been written.
+pub const WRITTEN_ELSEWHERE: u8 = 8;
 
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
@@ -99,7 +104,7 @@ impl Run {
             size,
             code,
             context: (head >> 32) as u32,
-            kind: (head >> 8) as u8 & (WRITE | ATOMIC),
+            kind: (head >> 8) as u8 & (WRITE | ATOMIC | UNWRITTEN | WRITTEN_ELSEWHERE),
         }
     }
 }
