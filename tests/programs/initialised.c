@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 
 enum { N = 1000 };
 

@@ -20,11 +20,9 @@ contains
   end subroutine
   subroutine work(n)
     integer, intent(in) :: n
-    real(8) :: automatic(n), fixed(32)
+    real(8) :: automatic(n)
     call all_but(automatic, n, 5)
-    call all_but(fixed, 32, 7)
     call use(automatic(5) + 1) ! automatic array
-    call use(fixed(7) + 1) ! local array
   end subroutine
 end module
 

@@ -815,15 +815,16 @@ impl Replay {
 
     /// What memory an address of an access is.
     fn place(&self, access: &Access, address: u64) -> Place {
-        if let Some((slot, _)) = self.stack_owner(address) {
-            return Place::Stack(self.frame_at(slot, address));
-        }
+        // A thread's block of thread-local memory lies in the memory of its stack.
         let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
         let own = self.threads.get(&access.thread).filter(is_in_tls);
         if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
             return Place::ThreadLocal {
                 before_end: thread.tls.1 - address,
             };
+        }
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
         }
         match self.heap.block(address) {
             Some(block) => Place::Heap(block.clone()),

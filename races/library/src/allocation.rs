@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use race_stream::record::{Checks, Event};
 
 use crate::next::Next;
-use crate::{process, tls, unwritten};
+use crate::{process, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");
 static CALLOC: Next = Next::new(c"calloc");
@@ -144,6 +144,7 @@ fn undefined(block: *mut c_void, kept: u64, bytes: usize, code: u64) -> *mut c_v
         let bytes = usable(block).max(bytes as u64);
         // SAFETY: the allocator has just given the block to the program.
         unsafe { unwritten::allocated(block as u64, kept, bytes) };
+        stack::note_use();
     }
     allocated(block, bytes, code)
 }
@@ -202,6 +203,7 @@ pub(crate) extern "C" fn free_block(block: *mut c_void, code: u64) {
         given_back(block, code);
         if unwritten::is_on() {
             unwritten::freed(block as u64);
+            stack::note_use();
         }
         call!(next, fn(*mut c_void) -> (), block);
     }

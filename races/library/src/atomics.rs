@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Seq
 
 use race_stream::record::{ATOMIC, Event, WRITE};
 
-use crate::{tls, unwritten};
+use crate::{stack, tls, unwritten};
 
 /// Memory orders as compilers number them.
 const CONSUME: c_int = 1;
@@ -49,6 +49,7 @@ fn tell<R>(
         if does != Does::Read {
             unwritten::written(address, size.into());
         }
+        stack::note_use();
     }
     let is_active = tls::with(|thread| {
         if !thread.is_active() {

@@ -13,7 +13,7 @@ static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
 /// This process is the child of one that is recorded.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// What is looked for, once the memory is mapped.
-static CHECKS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 

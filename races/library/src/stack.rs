@@ -40,6 +40,17 @@ pub(crate) fn pointer() -> u64 {
     pointer
 }
 
+/// Bytes below the stack pointer that a call of this library, or of the C library's allocator, uses.
+pub(crate) const OF_LIBRARY: u64 = 512;
+
+/// This library was called by code that goes on, and leaves something below the stack pointer.
+pub(crate) fn note_use() {
+    // SAFETY: the method calls neither the program nor a runtime.
+    if let Some(thread) = unsafe { tls::existing() } {
+        thread.note_use_from(pointer().saturating_sub(OF_LIBRARY));
+    }
+}
+
 /// Bytes below a task's first frame that its runtime has used.
 const OF_RUNTIME: u64 = 4096;
 

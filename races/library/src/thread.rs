@@ -127,6 +127,9 @@ pub(crate) struct Thread {
     producer: Producer,
 }
 
+/// Where the state says from where on the stack is used.
+pub(crate) const USED_AT: usize = std::mem::offset_of!(Thread, used);
+
 impl Thread {
     /// Claims a slot for the calling thread. `None` if there is none.
     pub(crate) fn new(
@@ -285,10 +288,11 @@ impl Thread {
         begin
     }
 
-    /// Whether functions have left something below `stack`.
-    #[inline(always)]
-    pub(crate) fn has_used_below(&self, stack: u64) -> bool {
-        self.used < stack
+    /// Functions have left something on the stack from `lowest` on.
+    pub(crate) fn note_use_from(&mut self, lowest: u64) {
+        if self.stack.contains(&lowest) {
+            self.used = self.used.min(lowest);
+        }
     }
 
     #[inline(never)]

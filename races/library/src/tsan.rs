@@ -7,18 +7,16 @@
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_int, c_void};
 
-use race_stream::record::{Event, WRITE};
+use race_stream::record::{Checks, Event, WRITE};
 
-use crate::{stack, tls, unwritten};
+use crate::{process, stack, tls, unwritten};
 
 /// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
 const DECLARED: u8 = 1;
 
 /// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
+#[inline(never)]
 extern "C" fn access(address: u64, code: u64, kind: u32) {
-    if unwritten::is_on() {
-        reads_and_writes(address, code, kind);
-    }
     // SAFETY: the state's methods call neither the program nor a runtime.
     if let Some(thread) = unsafe { tls::existing() } {
         thread.access(address, code, kind);
@@ -28,36 +26,97 @@ extern "C" fn access(address: u64, code: u64, kind: u32) {
 /// Of an access that writes what it has read. The reader of the stream takes it for a write.
 const READ_TOO: u8 = 0x80;
 
-/// Looks for reads of unwritten memory.
-#[inline(never)]
-fn reads_and_writes(address: u64, code: u64, kind: u32) {
+/// As [`access`], while reads of unwritten memory are looked for. Most accesses come to its end without
+/// any use of the stack, which would have to be filled again.
+#[unsafe(naked)]
+unsafe extern "C" fn checked_access(_address: u64, _code: u64, _kind: u32) {
+    naked_asm!(
+        // Whether functions have left something below the stack pointer: `tls::existing`.
+        "mov rax, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
+        "mov rax, qword ptr fs:[rax]",
+        "cmp rax, {refused}",
+        "jbe 2f",
+        "cmp qword ptr [rax + {used}], rsp",
+        "jb 4f",
+        // Whether any byte is marked: `unwritten::is_any_marked`.
+        "2:",
+        "mov rax, rdi",
+        "shr rax, {address_bits}",
+        "jne 3f",
+        "mov rax, rdi",
+        "shr rax, 3",
+        "add rax, qword ptr [rip + {marks}]",
+        "mov r8d, dword ptr [rax]",
+        "mov ecx, edi",
+        "and ecx, 7",
+        "shr r8d, cl",
+        "mov ecx, edx",
+        "shr ecx, 8",
+        "mov r9d, -1",
+        "shl r9d, cl",
+        "not r9d",
+        "test r8d, r9d",
+        "jne 4f",
+        "3:",
+        "test byte ptr [rip + {checks}], {race}",
+        "jne 5f",
+        "ret",
+        "4:",
+        "jmp {marked}",
+        "5:",
+        "jmp {access}",
+        refused = const tls::REFUSED,
+        used = const crate::thread::USED_AT,
+        address_bits = const unwritten::ADDRESS_BITS,
+        marks = sym unwritten::MARKS,
+        checks = sym process::CHECKS,
+        race = const Checks::RACE.0,
+        marked = sym access_and_fill,
+        access = sym access,
+    )
+}
+
+/// As [`marked_access`], and fills what that returns.
+#[unsafe(naked)]
+unsafe extern "C" fn access_and_fill(_address: u64, _code: u64, _kind: u32) {
+    naked_asm!(
+        "mov rcx, rsp",
+        "sub rsp, 8",
+        "call {to}",
+        "add rsp, 8",
+        "mov rdi, rax",
+        "jmp {fill}",
+        to = sym marked_access,
+        fill = sym stack::fill_from,
+    )
+}
+
+/// An access to marked memory, or with something left below `stack`. Returns from where on that is to be
+/// filled, 0: nowhere.
+extern "C" fn marked_access(address: u64, code: u64, kind: u32, stack: u64) -> u64 {
     let size = (kind >> 8).into();
-    // SAFETY: as above.
-    let mut thread = unsafe { tls::existing() };
     let is_write = kind as u8 & WRITE != 0;
-    if (!is_write || kind as u8 & READ_TOO != 0)
-        && unwritten::is_marked(address, size)
-        && let Some(thread) = thread.as_deref_mut()
-    {
-        thread.read_marked(address, size, code);
+    if (!is_write || kind as u8 & READ_TOO != 0) && unwritten::is_marked(address, size) {
+        // SAFETY: as above.
+        if let Some(thread) = unsafe { tls::existing() } {
+            thread.read_marked(address, size, code);
+        }
     }
     if is_write {
         unwritten::written(address, size);
     }
-    let pointer = stack::pointer();
-    if let Some(thread) = thread
-        && thread.has_used_below(pointer)
-    {
-        let begin = thread.undefine_below(pointer, 0);
-        // SAFETY: memory of this thread's stack below the pointer: nobody's.
-        unsafe { stack::fill_from(begin) };
-    }
+    access(address, code, kind);
+    // SAFETY: as above.
+    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, stack::OF_LIBRARY))
 }
 
 extern "C" fn range(address: u64, size: u64, code: u64, kind: u32) {
     // Ranges that are read are copies of structures, of which a part may be unwritten.
-    if unwritten::is_on() && kind as u8 & WRITE != 0 {
-        unwritten::written_range(address, size);
+    if unwritten::is_on() {
+        if kind as u8 & WRITE != 0 {
+            unwritten::written_range(address, size);
+        }
+        stack::note_use();
     }
     block_access(address, size, code, kind as u8);
 }
@@ -82,7 +141,7 @@ extern "C" fn enter(code: u64, stack: u64, base: u64) {
 extern "C" fn enter_and_undefine(code: u64, stack: u64, base: u64) -> u64 {
     enter(code, stack, base);
     // SAFETY: as above.
-    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, 0))
+    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, stack::OF_LIBRARY))
 }
 
 macro_rules! accesses {
@@ -93,8 +152,12 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov edx, {kind}",
+                "cmp qword ptr [rip + {marks}], 0",
+                "jne {checked}",
                 "jmp {access}",
                 kind = const ($size << 8 | $kind as u32),
+                marks = sym unwritten::MARKS,
+                checked = sym checked_access,
                 access = sym access,
             )
         }
@@ -103,8 +166,12 @@ macro_rules! accesses {
         unsafe extern "C" fn $pc_name() {
             naked_asm!(
                 "mov edx, {kind}",
+                "cmp qword ptr [rip + {marks}], 0",
+                "jne {checked}",
                 "jmp {access}",
                 kind = const ($size << 8 | $kind as u32),
+                marks = sym unwritten::MARKS,
+                checked = sym checked_access,
                 access = sym access,
             )
         }
@@ -197,12 +264,39 @@ unsafe extern "C" fn __tsan_func_entry(_code: *const c_void) {
     )
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn __tsan_func_exit() {
+extern "C" fn leave() {
     // SAFETY: as in `access`.
     if let Some(thread) = unsafe { tls::existing() } {
         thread.leave_function();
     }
+}
+
+/// As [`leave`]; returns as [`enter_and_undefine`] does.
+extern "C" fn leave_and_undefine(stack: u64) -> u64 {
+    leave();
+    // SAFETY: as above.
+    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, stack::OF_LIBRARY))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+unsafe extern "C" fn __tsan_func_exit() {
+    naked_asm!(
+        "cmp qword ptr [rip + {marks}], 0",
+        "jne 2f",
+        "jmp {leave}",
+        "2:",
+        "mov rdi, rsp",
+        "sub rsp, 8",
+        "call {undefine}",
+        "add rsp, 8",
+        "mov rdi, rax",
+        "jmp {fill}",
+        leave = sym leave,
+        undefine = sym leave_and_undefine,
+        fill = sym stack::fill_from,
+        marks = sym unwritten::MARKS,
+    )
 }
 
 extern "C" fn init(code: u64) {
@@ -239,6 +333,7 @@ extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize, code: u64)
     block_access(to as u64, bytes, code, WRITE);
     if unwritten::is_on() {
         unwritten::copied(to as u64, from as u64, bytes);
+        stack::note_use();
     }
     let is_below = (to as usize).wrapping_sub(from as usize) >= size;
     // SAFETY: the program's own arguments; where the target begins within the source, the highest

@@ -19,7 +19,7 @@ use race_stream::producer::Shared;
 pub(crate) const PATTERN: u64 = 0xc1f5_f9fa_f6f7_fbfd;
 
 /// Bits of an address of a program.
-const ADDRESS_BITS: u32 = 47;
+pub(crate) const ADDRESS_BITS: u32 = 47;
 
 /// Bytes of the mapping, and some more: a look at 16 bytes takes four bytes of marks.
 const MAPPED: usize = (1 << (ADDRESS_BITS - 3)) + 4096;
@@ -119,10 +119,16 @@ pub(crate) fn is_marked(address: u64, size: u64) -> bool {
     }
 }
 
+/// Whether any of up to 16 bytes is marked.
+#[inline(always)]
+pub(crate) fn is_any_marked(address: u64, size: u64) -> bool {
+    has_marks(address) && look(address, size).0 != 0
+}
+
 /// Up to 16 bytes are written.
 #[inline(always)]
 pub(crate) fn written(address: u64, size: u64) {
-    if has_marks(address) && look(address, size).0 != 0 {
+    if is_any_marked(address, size) {
         clear(address, address + size);
     }
 }
@@ -343,9 +349,11 @@ pub(crate) unsafe fn read(address: u64, size: u64, tls_end: u64, is_tls: bool) -
             let initial = INITIAL_TLS_END.load(Relaxed);
             let there = initial.wrapping_sub(tls_end).wrapping_add(address);
             let is_elsewhere = initial != 0 && there != address && !is_marked(there, size);
-            match holds(address, size, 0) && is_elsewhere {
-                true => Unwritten::Elsewhere,
-                false => Unwritten::No,
+            match (holds(address, size, 0), is_elsewhere) {
+                (true, true) => Unwritten::Elsewhere,
+                // Other threads ask later whether it was written.
+                (true, false) => return Unwritten::No,
+                (false, _) => Unwritten::No,
             }
         } else if is_static(address) && holds(address, size, 0) {
             Unwritten::Yes
