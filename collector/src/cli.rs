@@ -191,9 +191,12 @@ pub fn command() -> Command {
         .arg(
             Arg::new("checks")
                 .short('r')
-                .value_name("race|deadlock|all|off,...")
+                .value_name("race|deadlock|init|all|off,...")
                 .conflicts_with_all(["attach", "counters", "period"])
-                .help("Check the program for errors of its parallel code, instead of sampling it"),
+                .help(
+                    "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
+                     instead of sampling it",
+                ),
         )
         .args(control_options::args())
         .arg(

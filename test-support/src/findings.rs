@@ -12,8 +12,8 @@
 //! | 2 | initial value | the global `ready`, before it is written |
 
 use findings::{
-    Access, Check, Class, Construct, Content, Coverage, Deadlock, Declaration, Edge, Findings, Frame, Kind,
-    Misuse, Origin, Race, Uninitialised, VERSION, Variable,
+    Access, Check, Class, Construct, Content, Coverage, Deadlock, Declaration, Edge, Findings,
+    Frame, Kind, Misuse, Origin, Race, Uninitialised, VERSION, Variable,
 };
 
 /// The file that they name.

@@ -85,12 +85,13 @@ impl Streams {
 
     /// Passes over the numbers that are missing: the program has ended. Returns how many.
     pub fn skip(&mut self) -> u64 {
-        let first = self.streams.iter().filter_map(|stream| {
-            match Record::parse(stream.waiting()) {
-                Some((Record::Event(number, _), _)) => Some(number),
-                _ => None,
-            }
-        });
+        let first =
+            self.streams
+                .iter()
+                .filter_map(|stream| match Record::parse(stream.waiting()) {
+                    Some((Record::Event(number, _), _)) => Some(number),
+                    _ => None,
+                });
         let Some(lowest) = first.min() else {
             return 0;
         };

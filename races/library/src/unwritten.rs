@@ -392,7 +392,9 @@ fn add(ranges: &Ranges, begin: u64, end: u64) {
 }
 
 fn is_in(ranges: &Ranges, address: u64) -> bool {
-    let mut ranges = ranges.iter().map(|range| range.each_ref().map(|it| it.load(Relaxed)));
+    let mut ranges = ranges
+        .iter()
+        .map(|range| range.each_ref().map(|it| it.load(Relaxed)));
     ranges
         .by_ref()
         .take_while(|[begin, _]| *begin != 0)
@@ -415,7 +417,8 @@ pub(crate) fn object(code: u64) {
         return;
     }
     for caller in &CALLERS {
-        if caller.load(Relaxed) == code || caller.compare_exchange(0, code, Relaxed, Relaxed).is_ok()
+        if caller.load(Relaxed) == code
+            || caller.compare_exchange(0, code, Relaxed, Relaxed).is_ok()
         {
             return;
         }
@@ -447,7 +450,10 @@ unsafe extern "C" fn visit_object(
         let begin = info.dlpi_addr + it.p_vaddr;
         (begin, begin + it.p_filesz, begin + it.p_memsz)
     };
-    if !loads().map(place).any(|(begin, _, end)| (begin..end).contains(&code)) {
+    if !loads()
+        .map(place)
+        .any(|(begin, _, end)| (begin..end).contains(&code))
+    {
         return 0;
     }
     for (begin, filled, end) in loads().map(place) {
@@ -621,7 +627,10 @@ mod tests {
         written_range(begin, 256);
         mark(begin, begin + 128);
         copied(begin + 65, begin, 30);
-        assert_eq!(marks(begin + 64, 40), [[0].as_slice(), &(31..40).collect::<Vec<_>>()].concat());
+        assert_eq!(
+            marks(begin + 64, 40),
+            [[0].as_slice(), &(31..40).collect::<Vec<_>>()].concat()
+        );
         written_range(begin, 256);
     }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use findings::{
-    Access, Construct, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised, Variable,
+    Access, Construct, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised,
+    Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
@@ -372,7 +373,10 @@ fn head<T: Finding>(row: &Row<T>) -> String {
             format!("Uninitialised read {id}: {name}, {times}")
         }
         FindingKind::Uninit => {
-            format!("Uninitialised read {id}: {}, {name}, {times}", finding.class())
+            format!(
+                "Uninitialised read {id}: {}, {name}, {times}",
+                finding.class()
+            )
         }
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use findings::{
-    Access, Check, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse, Origin, Race,
-    Uninitialised, Variable,
+    Access, Check, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse,
+    Origin, Race, Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
