@@ -40,7 +40,7 @@ fn build(family: Family, level: &str, name: &str) -> PathBuf {
 
 /// What `collect -r` with these checks finds with so many threads, as er_print lists it.
 fn reads(program: &Path, checks: &str, threads: u32) -> Vec<Value> {
-    let experiment = program.with_extension(format!("{threads}.er"));
+    let experiment = PathBuf::from(format!("{}.{threads}.er", program.display()));
     let mut command = Command::new(&tools().collect);
     command.args(["-r", checks, "-o"]).arg(&experiment);
     command.arg(program);

@@ -88,8 +88,9 @@ unsafe impl Zeroed for Block {}
 /// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Accesses are recorded: the thread is in a parallel region, or the program has other threads.
-    is_active: bool,
+    /// [`RECORDS`]: accesses are recorded, for the thread is in a parallel region, or the program has
+    /// other threads. [`CHECKS_WRITES`]: reads of unwritten memory are looked for.
+    mode: u8,
     /// The state is in use; a signal handler that finds it so is not recorded.
     is_busy: bool,
     /// Nobody reads any more, or too many threads: nothing is recorded.
@@ -127,6 +128,12 @@ pub(crate) struct Thread {
     producer: Producer,
 }
 
+/// The thread records accesses; alone, it does nothing else at them.
+pub(crate) const RECORDS: u8 = 1;
+/// The thread looks for reads of unwritten memory.
+const CHECKS_WRITES: u8 = 2;
+/// Where the state has these.
+pub(crate) const MODE_AT: usize = std::mem::offset_of!(Thread, mode);
 /// Where the state says from where on the stack is used.
 pub(crate) const USED_AT: usize = std::mem::offset_of!(Thread, used);
 
@@ -147,7 +154,7 @@ impl Thread {
             tasks,
         } = block;
         let thread = thread.write(Thread {
-            is_active: records_accesses() && (created != 0 || process::is_concurrent()),
+            mode: 0,
             is_busy: false,
             is_off: false,
             asked: false,
@@ -171,6 +178,7 @@ impl Thread {
             tasks,
             producer,
         });
+        thread.set_active(records_accesses() && (created != 0 || process::is_concurrent()));
         thread.event(&Event::ThreadBegin {
             thread: ends.thread,
             stack: ends.stack.start,
@@ -210,12 +218,9 @@ impl Thread {
         Some(result)
     }
 
-    /// An access of `kind >> 8` bytes by the instruction before `code`.
+    /// An access of `kind >> 8` bytes by the instruction before `code`, which is to be recorded.
     #[inline(always)]
     pub(crate) fn access(&mut self, address: u64, code: u64, kind: u32) {
-        if !self.is_active {
-            return;
-        }
         if let Some(run) = self.runs.add(address, code, self.context, kind) {
             self.write(&run);
         }
@@ -223,7 +228,7 @@ impl Thread {
 
     /// An access of any size, which is no part of a run.
     pub(crate) fn block_access(&mut self, address: u64, size: u64, code: u64, kind: u8) {
-        if !self.is_active || self.is_ignoring || size == 0 {
+        if !self.is_active() || self.is_ignoring || size == 0 {
             return;
         }
         self.write(&Run {
@@ -338,12 +343,13 @@ impl Thread {
 
     #[cold]
     fn turn_off(&mut self) {
-        (self.is_active, self.is_off) = (false, true);
+        self.is_off = true;
+        self.set_active(false);
     }
 
     /// Accesses outside parallel regions are recorded, too, from now on.
     pub(crate) fn activate(&mut self) {
-        self.is_active = !self.is_off && records_accesses();
+        self.set_active(!self.is_off && records_accesses());
     }
 
     /// An access that is a run of its own.
@@ -367,7 +373,13 @@ impl Thread {
     /// Whether the thread records accesses.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.is_active
+        self.mode & RECORDS != 0
+    }
+
+    #[inline]
+    fn set_active(&mut self, is_active: bool) {
+        let checks = if unwritten::is_on() { CHECKS_WRITES } else { 0 };
+        self.mode = checks | if is_active { RECORDS } else { 0 };
     }
 
     /// Accesses are the runtime's own from now on, or are not.
@@ -513,13 +525,14 @@ impl Thread {
 
     /// Begins a task on top of the current one, whose frames lie below `frame`.
     fn suspend(&mut self) {
+        let is_active = self.is_active();
         if let Some(task) = self.tasks.get_mut(self.suspended) {
             *task = Suspended {
                 place: self.place,
                 context: self.context,
                 depth: self.depth,
                 asked: self.asked,
-                is_active: self.is_active,
+                is_active,
                 is_ignoring: self.is_ignoring,
             };
         }
@@ -543,7 +556,7 @@ impl Thread {
             self.told = self.told.min(task.depth);
             self.asked = task.asked;
             self.is_ignoring = task.is_ignoring;
-            self.is_active = task.is_active || records_accesses() && process::is_concurrent();
+            self.set_active(task.is_active || records_accesses() && process::is_concurrent());
         }
     }
 

@@ -9,16 +9,50 @@ use std::ffi::{c_char, c_int, c_void};
 
 use race_stream::record::{Checks, Event, WRITE};
 
+use crate::thread::{self, Thread};
 use crate::{process, stack, tls, unwritten};
 
 /// `ompt_mutex_lock`: what a mutex counts as that the program declares itself.
 const DECLARED: u8 = 1;
 
 /// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
-#[inline(never)]
-extern "C" fn access(address: u64, code: u64, kind: u32) {
+#[unsafe(naked)]
+unsafe extern "C" fn access(_address: u64, _code: u64, _kind: u32) {
+    naked_asm!(
+        // The thread's state: `tls::existing`.
+        "mov rax, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
+        "mov rcx, qword ptr fs:[rax]",
+        "cmp rcx, {refused}",
+        "jbe 2f",
+        "cmp byte ptr [rcx + {mode}], {records}",
+        "jne 2f",
+        "jmp {recorded}",
+        "2:",
+        "cmp qword ptr [rip + {marks}], 0",
+        "jne 3f",
+        "ret",
+        "3:",
+        "jmp {checked}",
+        refused = const tls::REFUSED,
+        mode = const thread::MODE_AT,
+        records = const thread::RECORDS,
+        recorded = sym recorded_access,
+        marks = sym unwritten::MARKS,
+        checked = sym checked_access,
+    )
+}
+
+/// An access of a thread that records accesses.
+extern "C" fn recorded_access(address: u64, code: u64, kind: u32, thread: &mut Thread) {
+    thread.access(address, code, kind);
+}
+
+/// An access of a thread that may record accesses.
+extern "C" fn accessed(address: u64, code: u64, kind: u32) {
     // SAFETY: the state's methods call neither the program nor a runtime.
-    if let Some(thread) = unsafe { tls::existing() } {
+    if let Some(thread) = unsafe { tls::existing() }
+        && thread.is_active()
+    {
         thread.access(address, code, kind);
     }
 }
@@ -66,13 +100,13 @@ unsafe extern "C" fn checked_access(_address: u64, _code: u64, _kind: u32) {
         "5:",
         "jmp {access}",
         refused = const tls::REFUSED,
-        used = const crate::thread::USED_AT,
+        used = const thread::USED_AT,
         address_bits = const unwritten::ADDRESS_BITS,
         marks = sym unwritten::MARKS,
         checks = sym process::CHECKS,
         race = const Checks::RACE.0,
         marked = sym access_and_fill,
-        access = sym access,
+        access = sym accessed,
     )
 }
 
@@ -105,7 +139,7 @@ extern "C" fn marked_access(address: u64, code: u64, kind: u32, stack: u64) -> u
     if is_write {
         unwritten::written(address, size);
     }
-    access(address, code, kind);
+    accessed(address, code, kind);
     // SAFETY: as above.
     unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, stack::OF_LIBRARY))
 }
@@ -152,12 +186,8 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov edx, {kind}",
-                "cmp qword ptr [rip + {marks}], 0",
-                "jne {checked}",
                 "jmp {access}",
                 kind = const ($size << 8 | $kind as u32),
-                marks = sym unwritten::MARKS,
-                checked = sym checked_access,
                 access = sym access,
             )
         }
@@ -166,12 +196,8 @@ macro_rules! accesses {
         unsafe extern "C" fn $pc_name() {
             naked_asm!(
                 "mov edx, {kind}",
-                "cmp qword ptr [rip + {marks}], 0",
-                "jne {checked}",
                 "jmp {access}",
                 kind = const ($size << 8 | $kind as u32),
-                marks = sym unwritten::MARKS,
-                checked = sym checked_access,
                 access = sym access,
             )
         }

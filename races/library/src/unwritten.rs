@@ -140,7 +140,7 @@ pub(crate) fn written_range(address: u64, size: u64) {
     }
 }
 
-/// What [`each`] has to do.
+/// A change of marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     Set,
@@ -365,7 +365,7 @@ pub(crate) unsafe fn read(address: u64, size: u64, tls_end: u64, is_tls: bool) -
     found
 }
 
-/// Instrumented objects that are known by more than this many calls or segments are not checked.
+/// Segments of instrumented objects that are known, and calls that tell of such objects.
 const OBJECTS: usize = 64;
 
 type Ranges = [[AtomicU64; 2]; OBJECTS];
@@ -380,25 +380,23 @@ static ZEROED: Ranges = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OBJEC
 static INITIAL_TLS_END: AtomicU64 = AtomicU64::new(0);
 
 fn add(ranges: &Ranges, begin: u64, end: u64) {
-    for [first, last] in ranges {
-        if first
+    let is_free = |range: &&[AtomicU64; 2]| {
+        range[0]
             .compare_exchange(0, begin, Relaxed, Relaxed)
-            .is_ok_and(|_| true)
-        {
-            last.store(end, Relaxed);
-            return;
-        }
+            .is_ok()
+    };
+    if let Some([_, last]) = ranges.iter().find(is_free) {
+        last.store(end, Relaxed);
     }
 }
 
 fn is_in(ranges: &Ranges, address: u64) -> bool {
-    let mut ranges = ranges
+    let ranges = ranges
         .iter()
-        .map(|range| range.each_ref().map(|it| it.load(Relaxed)));
+        .map(|[begin, end]| begin.load(Relaxed)..end.load(Relaxed));
     ranges
-        .by_ref()
-        .take_while(|[begin, _]| *begin != 0)
-        .any(|[begin, end]| (begin..end).contains(&address))
+        .take_while(|range| range.start != 0)
+        .any(|range| range.contains(&address))
 }
 
 fn is_static(address: u64) -> bool {
