@@ -173,7 +173,7 @@ fn is_experiment(directory: &Path) -> bool {
 }
 
 /// File names in an experiment. Only a killed collect leaves the last one behind.
-const FILES: [&str; 3] = [RECORDS, HEADER, "header.json.new"];
+const FILES: [&str; 4] = [RECORDS, HEADER, findings::FILE, "header.json.new"];
 
 fn remove(directory: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(directory.join(ARCHIVE)) {

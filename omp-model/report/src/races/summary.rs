@@ -225,7 +225,7 @@ pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
     });
     let mut notices = Vec::new();
     if kind == FindingKind::Uninit {
-        let unseen = "local variables that no address of leaves their function are not seen: compilers tell \
+        let unseen = "local variables whose address never leaves their function are not seen: compilers tell \
                       of no access to them";
         notices.push(unseen.to_owned());
     }
