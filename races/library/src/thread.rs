@@ -293,6 +293,18 @@ impl Thread {
         begin
     }
 
+    /// Whether the last call lies below `stack`: it was left by a jump, or waits for a handler on another
+    /// stack.
+    pub(crate) fn is_above_calls(&self, stack: u64) -> bool {
+        let last = self.depth.checked_sub(1).and_then(|at| self.calls.get(at));
+        last.is_some_and(|call| call.stack <= stack)
+    }
+
+    /// What lies below `stack` is not filled: it may be in use.
+    pub(crate) fn leave_as_used(&mut self, stack: u64) {
+        self.used = stack;
+    }
+
     /// Functions have left something on the stack from `lowest` on.
     pub(crate) fn note_use_from(&mut self, lowest: u64) {
         if self.stack.contains(&lowest) {

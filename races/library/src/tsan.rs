@@ -173,9 +173,18 @@ extern "C" fn enter(code: u64, stack: u64, base: u64) {
 
 /// As [`enter`]; returns from where on the memory below `stack` is to be filled, 0: nowhere.
 extern "C" fn enter_and_undefine(code: u64, stack: u64, base: u64) -> u64 {
+    // SAFETY: as above.
+    let is_above = unsafe { tls::existing() }.is_some_and(|thread| thread.is_above_calls(stack));
     enter(code, stack, base);
     // SAFETY: as above.
-    unsafe { tls::existing() }.map_or(0, |thread| thread.undefine_below(stack, stack::OF_LIBRARY))
+    unsafe { tls::existing() }.map_or(0, |thread| {
+        if is_above {
+            // After `longjmp`, or on a signal's own stack, which lies in a frame of this one.
+            thread.leave_as_used(stack);
+            return 0;
+        }
+        thread.undefine_below(stack, stack::OF_LIBRARY)
+    })
 }
 
 macro_rules! accesses {
