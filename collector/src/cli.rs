@@ -191,9 +191,12 @@ pub fn command() -> Command {
         .arg(
             Arg::new("checks")
                 .short('r')
-                .value_name("race|deadlock|all|off,...")
+                .value_name("race|deadlock|init|all|off,...")
                 .conflicts_with_all(["attach", "counters", "period"])
-                .help("Check the program for errors of its parallel code, instead of sampling it"),
+                .help(
+                    "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
+                     instead of sampling it",
+                ),
         )
         .args(control_options::args())
         .arg(
@@ -324,8 +327,8 @@ fn checks(words: &str) -> Result<Option<Checks>, String> {
             "off" if words == "off" => return Ok(None),
             "race" => Checks::RACE,
             "deadlock" => Checks::DEADLOCK,
-            "init" => return Err(format!("-r {words}: init is not supported yet")),
-            "all" => Checks::RACE.and(Checks::DEADLOCK),
+            "init" => Checks::INIT,
+            "all" => Checks::RACE.and(Checks::DEADLOCK).and(Checks::INIT),
             _ => {
                 return Err(format!(
                     "-r {words}: expected race, deadlock, init or several with commas, all or off"

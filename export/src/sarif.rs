@@ -8,14 +8,14 @@
 use std::io::{self, Write};
 
 use findings::{
-    Class, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised, Variable,
+    Class, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised, Variable,
 };
 use report::Query;
 use report::races::{self, Finding, Found, Row, place};
 use serde_json::{Map, Value as Json, json};
 
 /// The rules: id, what it is, its usual level.
-const RULES: [(&str, &str, &str); 5] = [
+const RULES: [(&str, &str, &str); 6] = [
     (
         "race",
         "Two threads access a variable, one of them writes, and nothing orders them",
@@ -32,6 +32,11 @@ const RULES: [(&str, &str, &str); 5] = [
         "uninitialised-read",
         "Memory is read that nothing has written",
         "error",
+    ),
+    (
+        "initial-value",
+        "A variable is read that nothing has written, and holds its initial value, 0",
+        "note",
     ),
 ];
 
@@ -215,11 +220,18 @@ impl Told for Misuse {
 
 impl Told for Uninitialised {
     fn rule(&self) -> (&'static str, &'static str) {
-        ("uninitialised-read", "error")
+        match self.class {
+            Content::Undefined => ("uninitialised-read", "error"),
+            Content::Initial => ("initial-value", "note"),
+        }
     }
 
     fn message(&self) -> String {
-        format!("{} is read, and nothing has written it", self.name())
+        let name = self.name();
+        match self.class {
+            Content::Undefined => format!("{name} is read, and nothing has written it"),
+            Content::Initial => format!("{name} is read before anything has written it: it is 0"),
+        }
     }
 
     fn places(&self) -> Vec<(Frame, String)> {

@@ -9,10 +9,11 @@
 //! | 2 | deadlock | a barrier that a thread never reaches; it happened |
 //! | 1 | misuse | a lock that another thread releases |
 //! | 1 | uninitialised read | an element of a block |
+//! | 2 | initial value | the global `ready`, before it is written |
 
 use findings::{
-    Access, Check, Class, Construct, Coverage, Deadlock, Declaration, Edge, Findings, Frame, Kind,
-    Misuse, Origin, Race, Uninitialised, VERSION, Variable,
+    Access, Check, Class, Construct, Content, Coverage, Deadlock, Declaration, Edge, Findings,
+    Frame, Kind, Misuse, Origin, Race, Uninitialised, VERSION, Variable,
 };
 
 /// The file that they name.
@@ -172,12 +173,22 @@ pub fn findings() -> Findings {
             stack: stack(15),
             count: 2,
         }],
-        uninitialised: vec![Uninitialised {
-            variable: block("a[3]"),
-            stack: stack(12),
-            constructs: access(Kind::Read, 12, 0, "", &[]).constructs,
-            count: 100,
-        }],
+        uninitialised: vec![
+            Uninitialised {
+                class: Content::Undefined,
+                variable: block("a[3]"),
+                stack: stack(12),
+                constructs: access(Kind::Read, 12, 0, "", &[]).constructs,
+                count: 100,
+            },
+            Uninitialised {
+                class: Content::Initial,
+                variable: global("ready", 3),
+                stack: stack(14),
+                constructs: access(Kind::Read, 14, 0, "", &[]).constructs,
+                count: 1,
+            },
+        ],
         sources: Vec::new(),
     }
 }

@@ -316,6 +316,6 @@ fn what_is_not_supported_is_refused() {
         assert_ne!(outcome.status, 0, "{outcome:?}");
         outcome.stderr
     };
-    assert!(refused(&["-r", "init"]).contains("init is not supported yet"));
+    assert!(refused(&["-r", "race,off"]).contains("expected race, deadlock, init"));
     assert!(refused(&["-r", "deadlock", "-t", "1-2"]).contains("not supported with -r"));
 }

@@ -339,6 +339,18 @@ impl Session {
                 self.replay.given_up(),
                 "pairs of accesses were not compared: their order would take too long to find",
             );
+            match self.consumer.unmarked() {
+                Some(bytes) => lose(
+                    bytes,
+                    "bytes of the heap were not checked for uninitialised reads: filling them would take more \
+                     than half of the machine's memory",
+                ),
+                None => losses.push(
+                    "uninitialised reads were not looked for: the system has no room for marks of the \
+                     program's memory; try without a limit on address space (ulimit -v)"
+                        .into(),
+                ),
+            }
         }
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
@@ -350,7 +362,10 @@ impl Session {
             self.replay.contexts(),
             &mut self.places,
         );
-        let sources = race_names::sources(&races);
+        let unwritten = self.replay.unwritten().all();
+        let uninitialised =
+            race_names::uninitialised(unwritten, self.replay.contexts(), &mut self.places);
+        let sources = race_names::sources(&races, &uninitialised);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = self.replay.synchronisation() {
             state.finish();
@@ -366,7 +381,7 @@ impl Session {
                 accesses: self.replay.accesses(),
                 threads: self.replay.threads(),
                 waited: waited as f64 / 1e9,
-                uninstrumented: if checks.has(Checks::RACE) {
+                uninstrumented: if sees_accesses(checks) {
                     self.places.uninstrumented()
                 } else {
                     Vec::new()
@@ -377,9 +392,14 @@ impl Session {
             sources,
             deadlocks,
             misuse,
-            ..Findings::default()
+            uninitialised,
         }
     }
+}
+
+/// Whether the checks see the program's accesses to memory.
+fn sees_accesses(checks: Checks) -> bool {
+    checks.has(Checks::RACE) || checks.has(Checks::INIT)
 }
 
 /// The checks by their words.

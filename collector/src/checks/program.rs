@@ -37,7 +37,7 @@ enum Compiler {
 /// # Errors
 /// One sentence with the flags for its compiler.
 pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
-    if !checks.has(Checks::RACE) {
+    if !super::sees_accesses(checks) {
         return Ok(());
     }
     let Some(path) = launcher::program(command) else {
@@ -45,15 +45,18 @@ pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
     };
     let facts = facts(&path).unwrap_or_default();
     let program = path.display();
-    let how = flags(facts.compiler);
+    let mut how = flags(facts.compiler).to_owned();
+    if checks.has(Checks::INIT) && facts.compiler == Compiler::Clang {
+        how += " -mllvm -tsan-instrument-read-before-write=1";
+    }
     if facts.defines {
         return Err(format!(
-            "{program} has the sanitizer's own runtime in it, whose place -r race takes: {how}"
+            "{program} has the sanitizer's own runtime in it, whose place -r takes: {how}"
         ));
     }
     if facts.is_openmp && !facts.calls {
         return Err(format!(
-            "{program} is not instrumented, so -r race would see none of its accesses: {how}"
+            "{program} is not instrumented, so -r would see none of its accesses: {how}"
         ));
     }
     Ok(())

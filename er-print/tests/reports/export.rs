@@ -259,6 +259,7 @@ fn findings_become_sarif() {
             ("deadlock", "error", 16),
             ("misuse", "error", 15),
             ("uninitialised-read", "error", 12),
+            ("initial-value", "note", 14),
         ]
     );
     let second = &results[1];

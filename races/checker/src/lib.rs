@@ -20,7 +20,7 @@
 //! | [`lock_order`], [`position`] | cycles in the order of locks; pure |
 //! | [`holders`], [`teams`] | who holds what; who comes to which barrier; pure |
 //! | [`hang`] | which threads wait forever; pure |
-//! | [`races`], [`misuse`], [`site`] | what was found |
+//! | [`races`], [`misuse`], [`uninitialised`], [`site`] | what was found |
 
 pub mod contexts;
 pub mod hang;
@@ -42,3 +42,4 @@ pub mod sweep;
 pub mod synchronisation;
 pub mod tasks;
 pub mod teams;
+pub mod uninitialised;

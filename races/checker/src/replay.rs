@@ -5,7 +5,7 @@ use std::rc::Rc;
 use hashbrown::{HashMap, HashSet};
 use race_stream::record::{
     ATOMIC, Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record,
-    Run, WORK_MASKED, WRITE, is_shared,
+    Run, UNWRITTEN, WORK_MASKED, WRITE, is_shared,
 };
 
 use crate::contexts::Contexts;
@@ -21,6 +21,7 @@ use crate::strands::{Certainty, END, Order, Point, StrandId, Strands};
 use crate::sweep::Sweep;
 use crate::synchronisation::{Deadlock, Synchronisation};
 use crate::tasks::{Siblings, Tasks};
+use crate::uninitialised::UnwrittenReads;
 
 mod program;
 
@@ -147,6 +148,7 @@ pub struct Replay {
     signals: HashMap<u64, Signals>,
     mutexes: HashMap<(u8, u64), Mutex>,
     races: Races,
+    unwritten: UnwrittenReads,
     accesses: u64,
     threads_seen: u64,
     synchronisation: Option<Box<Synchronisation>>,
@@ -187,6 +189,7 @@ impl Replay {
     /// What comes next in the thread's stream. `loops` are those of the program.
     pub fn record(&mut self, slot: u32, record: Record, loops: &mut dyn Loops) {
         match record {
+            Record::Run(run) if run.kind & UNWRITTEN != 0 => self.read_unwritten(slot, &run, loops),
             Record::Run(run) => self.run(slot, &run, loops),
             Record::Context { id, parent, code } => self.contexts.define(slot, id, parent, code),
             Record::Event(_, Event::AsksThread { code })
@@ -217,6 +220,11 @@ impl Replay {
     /// The races found.
     pub fn races(&self) -> &Races {
         &self.races
+    }
+
+    /// The reads of unwritten memory.
+    pub fn unwritten(&self) -> &UnwrittenReads {
+        &self.unwritten
     }
 
     /// The calling contexts to which the races refer.
@@ -335,6 +343,39 @@ impl Replay {
         }
         let is_other = |address| self.heap.space(address) != piece.space;
         is_other(piece.first) && is_other(piece.end() - 1)
+    }
+
+    fn read_unwritten(&mut self, slot: u32, run: &Run, loops: &mut dyn Loops) {
+        self.leave_ended_regions(slot);
+        let Some(strand) = self.top(slot).map(|task| task.current) else {
+            return;
+        };
+        // The frames of the thread have been told: this is a call in the innermost one.
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls[0] = run.code;
+        }
+        let source = Source {
+            code: run.code,
+            context: self.contexts.of_thread(slot, run.context),
+            kind: run.kind,
+            size: run.size,
+            locks: LocksetId::default(),
+        };
+        let source = self.source(source, loops);
+        let segment = self.strands.here(strand).segment;
+        let access = Access {
+            piece: Piece::of_run(0, run.first, run.size.into(), 0, 1),
+            source,
+            strand,
+            thread: slot,
+            first: segment,
+            last: segment,
+        };
+        let place = self.place(&access, run.first);
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        unwritten.add(source, run.first, place, || self.site(&access));
+        self.unwritten = unwritten;
     }
 
     fn source(&mut self, source: Source, loops: &mut dyn Loops) -> u32 {
@@ -996,15 +1037,16 @@ impl Replay {
 
     /// What memory an address of an access is.
     fn place(&self, access: &Access, address: u64) -> Place {
-        if let Some((slot, _)) = self.stack_owner(address) {
-            return Place::Stack(self.frame_at(slot, address));
-        }
+        // A thread's block of thread-local memory lies in the memory of its stack.
         let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
         let own = self.threads.get(&access.thread).filter(is_in_tls);
         if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
             return Place::ThreadLocal {
                 before_end: thread.tls.1 - address,
             };
+        }
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
         }
         match self.heap.block(address) {
             Some(block) => Place::Heap(block.clone()),

@@ -263,6 +263,9 @@ pub struct Misuse {
 /// Reads of memory that nothing has written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uninitialised {
+    /// What the memory holds.
+    #[serde(default)]
+    pub class: Content,
     /// What is read.
     pub variable: Variable,
     /// User mode: where, innermost frame first.
@@ -271,6 +274,30 @@ pub struct Uninitialised {
     pub constructs: Vec<Construct>,
     /// How often; at least 1.
     pub count: u64,
+}
+
+/// What memory holds that nothing has written.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum Content {
+    /// No value of the program.
+    #[default]
+    #[serde(rename = "uninitialised")]
+    Undefined,
+    /// Zero, as static memory does at first. C defines that, Fortran does not.
+    #[serde(rename = "initial value")]
+    Initial,
+}
+
+impl Content {
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Content::Undefined => "uninitialised",
+            Content::Initial => "initial value",
+        }
+    }
 }
 
 impl Findings {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use race_stream::record::{Checks, Event};
 
 use crate::next::Next;
-use crate::{process, tls};
+use crate::{process, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");
 static CALLOC: Next = Next::new(c"calloc");
@@ -20,6 +20,7 @@ static REALLOC: Next = Next::new(c"realloc");
 static FREE: Next = Next::new(c"free");
 static MEMALIGN: Next = Next::new(c"memalign");
 static ALIGNED: Next = Next::new(c"aligned_alloc");
+static USABLE: Next = Next::new(c"malloc_usable_size");
 static POSIX: Next = Next::new(c"posix_memalign");
 
 /// Memory for calls that come while the next library's functions are looked up: the loader may
@@ -127,9 +128,30 @@ macro_rules! call {
     }};
 }
 
+/// The bytes that a block has; 0 if unknown.
+fn usable(block: *mut c_void) -> u64 {
+    match address(&USABLE) {
+        Some(next) if !block.is_null() => call!(next, fn(*mut c_void) -> usize, block) as u64,
+        _ => 0,
+    }
+}
+
+/// As [`allocated`], of a block without values from byte `kept` on. Blocks of code without
+/// instrumentation are written by it, unseen.
+#[inline]
+fn undefined(block: *mut c_void, kept: u64, bytes: usize, code: u64) -> *mut c_void {
+    if unwritten::is_on() && unwritten::is_instrumented(code) {
+        let bytes = usable(block).max(bytes as u64);
+        // SAFETY: the allocator has just given the block to the program.
+        unsafe { unwritten::allocated(block as u64, kept, bytes) };
+        stack::note_use();
+    }
+    allocated(block, bytes, code)
+}
+
 pub(crate) extern "C" fn plain(size: usize, code: u64) -> *mut c_void {
     match address(&MALLOC) {
-        Some(next) => allocated(call!(next, fn(usize) -> *mut c_void, size), size, code),
+        Some(next) => undefined(call!(next, fn(usize) -> *mut c_void, size), 0, size, code),
         None => FIRST.take(size),
     }
 }
@@ -159,9 +181,18 @@ extern "C" fn resized(block: *mut c_void, size: usize, code: u64) -> *mut c_void
     let Some(next) = address(&REALLOC) else {
         return null_mut();
     };
+    let kept = if unwritten::is_on() {
+        unwritten::freed(block as u64);
+        usable(block)
+    } else {
+        0
+    };
     given_back(block, code);
     let new = call!(next, fn(*mut c_void, usize) -> *mut c_void, block, size);
-    allocated(new, size, code)
+    if new != block && !new.is_null() && kept > 0 {
+        unwritten::copied(new as u64, block as u64, kept.min(size as u64));
+    }
+    undefined(new, kept, size, code)
 }
 
 pub(crate) extern "C" fn free_block(block: *mut c_void, code: u64) {
@@ -170,6 +201,10 @@ pub(crate) extern "C" fn free_block(block: *mut c_void, code: u64) {
     }
     if let Some(next) = address(&FREE) {
         given_back(block, code);
+        if unwritten::is_on() {
+            unwritten::freed(block as u64);
+            stack::note_use();
+        }
         call!(next, fn(*mut c_void) -> (), block);
     }
 }
@@ -179,7 +214,7 @@ extern "C" fn aligned(alignment: usize, size: usize, code: u64) -> *mut c_void {
         return null_mut();
     };
     let block = call!(next, fn(usize, usize) -> *mut c_void, alignment, size);
-    allocated(block, size, code)
+    undefined(block, 0, size, code)
 }
 
 extern "C" fn page_aligned(alignment: usize, size: usize, code: u64) -> *mut c_void {
@@ -187,7 +222,7 @@ extern "C" fn page_aligned(alignment: usize, size: usize, code: u64) -> *mut c_v
         return null_mut();
     };
     let block = call!(next, fn(usize, usize) -> *mut c_void, alignment, size);
-    allocated(block, size, code)
+    undefined(block, 0, size, code)
 }
 
 extern "C" fn posix(to: *mut *mut c_void, alignment: usize, size: usize, code: u64) -> c_int {
@@ -203,7 +238,7 @@ extern "C" fn posix(to: *mut *mut c_void, alignment: usize, size: usize, code: u
     );
     if result == 0 {
         // SAFETY: the function has stored the block there.
-        allocated(unsafe { *to }, size, code);
+        undefined(unsafe { *to }, 0, size, code);
     }
     result
 }
@@ -214,7 +249,7 @@ extern "C-unwind" fn new(size: usize, code: u64, next: &'static Next) -> *mut c_
     if let Some(malloc) = address(&MALLOC) {
         let block = call!(malloc, fn(usize) -> *mut c_void, size);
         if !block.is_null() {
-            return allocated(block, size, code);
+            return undefined(block, 0, size, code);
         }
     }
     match address(next) {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Seq
 
 use race_stream::record::{ATOMIC, Event, WRITE};
 
-use crate::tls;
+use crate::{stack, tls, unwritten};
 
 /// Memory orders as compilers number them.
 const CONSUME: c_int = 1;
@@ -43,6 +43,18 @@ fn tell<R>(
         RELEASE | ACQ_REL | SEQ_CST => Event::Signal { object },
         _ => Event::Offer { object },
     };
+    if unwritten::is_on() {
+        if does != Does::Write && unwritten::is_marked(address, size.into()) {
+            // SAFETY: the method calls neither the program nor a runtime.
+            if let Some(thread) = unsafe { tls::existing() } {
+                thread.read_marked(address, size.into(), code);
+            }
+        }
+        if does != Does::Read {
+            unwritten::written(address, size.into());
+        }
+        stack::note_use();
+    }
     let is_active = tls::with(|thread| {
         if !thread.is_active() {
             return false;

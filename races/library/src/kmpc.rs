@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use race_stream::record::Event;
 
 use crate::next::{Next, next};
-use crate::tls;
+use crate::{tls, unwritten};
 
 /// The memory of a task, which the runtime takes from a pool of its own: a new task's may have been
 /// that of an older one, with which it is not ordered.
@@ -40,6 +40,14 @@ extern "C-unwind" fn task_alloc(
         if is_untied {
             // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
             unsafe { *((task as usize + room) as *mut u64) = body };
+        }
+        if unwritten::is_on() && unwritten::is_instrumented(code) {
+            /// The runtime's own part of the memory, `kmp_task_t`.
+            const HEADER: u64 = 40;
+            let end = task + bytes as u64;
+            // SAFETY: the runtime has just given the memory to the program; behind the header it has
+            // written nothing.
+            unsafe { unwritten::undefine((task + HEADER).min(end), end) };
         }
         tls::with(|state| {
             let context = state.context();

@@ -27,6 +27,7 @@
 //! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
 //! | `thread` | what all of them call: events and accesses in, records out |
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
+//! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
 //! | `process` | the shared memory, and fork |
 //! | `next` | the functions that ours hide |
 //! | `tls`, `memory` | the thread's state and its memory |
@@ -51,8 +52,10 @@ mod next;
 mod ompt;
 mod process;
 mod runs;
+mod stack;
 mod strings;
 mod thread;
 mod threads;
 mod tls;
 mod tsan;
+mod unwritten;

@@ -16,7 +16,7 @@ use crate::{process, tls};
 
 /// `ompt_data_t`.
 #[repr(C)]
-struct Data {
+pub(crate) struct Data {
     value: u64,
 }
 
@@ -90,8 +90,8 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         (3, parallel_begin as *const ()),
         (4, parallel_end as *const ()),
         (5, task_create as *const ()),
-        (6, task_schedule as *const ()),
-        (7, implicit_task as *const ()),
+        (6, crate::stack::task_schedule as *const ()),
+        (7, crate::stack::implicit_task as *const ()),
         (17, mutex_released as *const ()),
         (18, dependences as *const ()),
         (20, work as *const ()),
@@ -261,7 +261,7 @@ unsafe extern "C" fn parallel_end(
     tls::with(|thread| thread.join(region));
 }
 
-unsafe extern "C" fn implicit_task(
+pub(crate) unsafe extern "C" fn implicit_task(
     endpoint: c_int,
     parallel: *mut Data,
     _task: *mut Data,
@@ -410,7 +410,7 @@ unsafe extern "C" fn task_create(
 /// calls the task, and in which no frame of the program lies.
 const RUNTIME_FRAME: u64 = 96;
 
-unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
+pub(crate) unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
     /// `ompt_task_status_t`.
     const COMPLETE: c_uint = 1;
     const CANCEL: c_uint = 3;

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use race_stream::producer::Shared;
 use race_stream::record::Checks;
 
-use crate::tls;
+use crate::{tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
 /// This process is the child of one that is recorded.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// What is looked for, once the memory is mapped.
-static CHECKS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 
@@ -41,6 +41,9 @@ pub(crate) fn shared() -> Option<&'static Shared> {
             // SAFETY: a function of the right type in a library that is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
             CHECKS.store(shared.checks().0.into(), Relaxed);
+            if shared.checks().has(Checks::INIT) {
+                unwritten::start(&shared);
+            }
             Some(shared)
         })
         .as_ref()
@@ -93,5 +96,6 @@ static AT_EXIT: extern "C" fn() = at_exit;
 extern "C" fn after_fork_in_child() {
     IS_CHILD.store(true, Relaxed);
     CHECKS.store(0, Relaxed);
+    unwritten::stop();
     tls::forget();
 }

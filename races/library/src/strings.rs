@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use race_stream::record::WRITE;
 
 use crate::next::Next;
-use crate::{ompt, tls};
+use crate::{ompt, stack, tls, unwritten};
 
 /// Most instrumented objects that are known. Copies in others are not seen.
 const OBJECTS: usize = 64;
@@ -59,6 +59,13 @@ pub(crate) fn moves(to: u64, from: u64, size: usize, code: u64) {
             thread.block_access(from, size as u64, code, 0);
         }
         thread.block_access(to, size as u64, code, WRITE);
+    }
+    if unwritten::is_on() {
+        match from {
+            0 => unwritten::written_range(to, size as u64),
+            _ => unwritten::copied(to, from, size as u64),
+        }
+        stack::note_use();
     }
 }
 

@@ -1,15 +1,17 @@
 //! A thread's state: accesses and events in, records out.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::{Producer, Shared};
-use race_stream::record::{Checks, Event, FLUSH, Run};
+use race_stream::record::{Checks, Event, FLUSH, Run, UNWRITTEN, WRITTEN_ELSEWHERE};
 
 use crate::contexts::{Contexts, Found};
 use crate::memory::Zeroed;
 use crate::process;
 use crate::runs::Runs;
+use crate::unwritten::{self, Unwritten};
 
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
@@ -65,6 +67,11 @@ struct Suspended {
     is_ignoring: bool,
 }
 
+/// Whether accesses to memory are recorded.
+fn records_accesses() -> bool {
+    process::checks().has(Checks::RACE)
+}
+
 /// All of a thread's memory.
 #[derive(Debug)]
 #[repr(C)]
@@ -83,8 +90,9 @@ unsafe impl Zeroed for Block {}
 /// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Accesses are recorded: the thread is in a parallel region, or the program has other threads.
-    is_active: bool,
+    /// [`RECORDS`]: accesses are recorded, for the thread is in a parallel region, or the program has
+    /// other threads. [`CHECKS_WRITES`]: reads of unwritten memory are looked for.
+    mode: u8,
     /// The state is in use; a signal handler that finds it so is not recorded.
     is_busy: bool,
     /// Nobody reads any more, or too many threads: nothing is recorded.
@@ -114,12 +122,26 @@ pub(crate) struct Thread {
     pub(crate) released: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
+    /// The thread's stack and its block of thread-local memory.
+    stack: Range<u64>,
+    tls: Range<u64>,
+    /// The stack from here up to its pointer may hold what functions have left there.
+    used: u64,
     runs: &'static mut Runs,
     contexts: &'static mut Contexts,
     calls: &'static mut [Call; DEPTH],
     tasks: &'static mut [Suspended; TASKS],
     producer: Producer,
 }
+
+/// The thread records accesses; alone, it does nothing else at them.
+pub(crate) const RECORDS: u8 = 1;
+/// The thread looks for reads of unwritten memory.
+const CHECKS_WRITES: u8 = 2;
+/// Where the state has these.
+pub(crate) const MODE_AT: usize = std::mem::offset_of!(Thread, mode);
+/// Where the state says from where on the stack is used.
+pub(crate) const USED_AT: usize = std::mem::offset_of!(Thread, used);
 
 impl Thread {
     /// Claims a slot for the calling thread. `None` if there is none.
@@ -138,7 +160,7 @@ impl Thread {
             tasks,
         } = block;
         let thread = thread.write(Thread {
-            is_active: created != 0 || process::is_concurrent(),
+            mode: 0,
             is_busy: false,
             is_off: false,
             flushed: None,
@@ -155,12 +177,16 @@ impl Thread {
             critical: 0,
             released: 0,
             opened: crate::gomp::Opened::NONE,
+            stack: ends.stack.clone(),
+            tls: ends.tls.clone(),
+            used: 0,
             runs,
             contexts,
             calls,
             tasks,
             producer,
         });
+        thread.set_active(records_accesses() && (created != 0 || process::is_concurrent()));
         thread.event(&Event::ThreadBegin {
             thread: ends.thread,
             stack: ends.stack.start,
@@ -169,6 +195,10 @@ impl Thread {
             tls_end: ends.tls.end,
             created,
         });
+        // SAFETY: takes nothing, and cannot fail.
+        #[allow(unsafe_code)]
+        let is_initial = ends.thread == unsafe { libc::getpid() } as u32;
+        unwritten::begin_thread(ends.tls.end, is_initial);
         Some(thread)
     }
 
@@ -196,12 +226,9 @@ impl Thread {
         Some(result)
     }
 
-    /// An access of `kind >> 8` bytes by the instruction before `code`.
+    /// An access of `kind >> 8` bytes by the instruction before `code`, which is to be recorded.
     #[inline(always)]
     pub(crate) fn access(&mut self, address: u64, code: u64, kind: u32) {
-        if !self.is_active {
-            return;
-        }
         if let Some(run) = self.runs.add(address, code, self.context, kind) {
             self.write(&run);
         }
@@ -209,7 +236,7 @@ impl Thread {
 
     /// An access of any size, which is no part of a run.
     pub(crate) fn block_access(&mut self, address: u64, size: u64, code: u64, kind: u8) {
-        if !self.is_active || self.is_ignoring || size == 0 {
+        if !self.is_active() || self.is_ignoring || size == 0 {
             return;
         }
         self.write(&Run {
@@ -221,6 +248,76 @@ impl Thread {
             context: self.context,
             kind,
         });
+    }
+
+    /// A read of `size` marked bytes: tells of it, if nothing has written them.
+    #[cold]
+    #[inline(never)]
+    #[allow(unsafe_code)]
+    pub(crate) fn read_marked(&mut self, address: u64, size: u64, code: u64) {
+        let is_tls = self.tls.contains(&address);
+        // SAFETY: the program reads them after this call.
+        let kind = match unsafe { unwritten::read(address, size, self.tls.end, is_tls) } {
+            Unwritten::No => return,
+            Unwritten::Yes => UNWRITTEN,
+            Unwritten::Elsewhere => UNWRITTEN | WRITTEN_ELSEWHERE,
+        };
+        self.enter(|thread| {
+            if thread.stack.contains(&address) {
+                thread.tell_frames();
+            }
+            let run = Run {
+                first: address,
+                stride: 0,
+                count: 1,
+                size: size as u32,
+                code,
+                context: thread.context,
+                kind,
+            };
+            if !thread.producer.run(&run) {
+                thread.turn_off();
+            }
+        });
+    }
+
+    /// Marks what functions have left below `stack`, the stack pointer, at least `least` bytes of it, and
+    /// returns where that begins; 0: nowhere. The caller fills it.
+    pub(crate) fn undefine_below(&mut self, stack: u64, least: u64) -> u64 {
+        /// No more is filled at once: a function with a great frame need not use all of it.
+        const MOST: u64 = 1 << 16;
+        /// Bytes at the stack's end that stay as they are.
+        const END: u64 = 1 << 14;
+        if !self.stack.contains(&stack) {
+            return 0;
+        }
+        let used = std::mem::replace(&mut self.used, stack).min(stack.saturating_sub(least));
+        let lowest = stack.saturating_sub(MOST).max(self.stack.start + END);
+        let begin = used.max(lowest).next_multiple_of(8);
+        if begin >= stack {
+            return 0;
+        }
+        unwritten::mark(begin, stack);
+        begin
+    }
+
+    /// Whether the last call lies below `stack`: it was left by a jump, or waits for a handler on another
+    /// stack.
+    pub(crate) fn is_above_calls(&self, stack: u64) -> bool {
+        let last = self.depth.checked_sub(1).and_then(|at| self.calls.get(at));
+        last.is_some_and(|call| call.stack <= stack)
+    }
+
+    /// What lies below `stack` is not filled: it may be in use.
+    pub(crate) fn leave_as_used(&mut self, stack: u64) {
+        self.used = stack;
+    }
+
+    /// Functions have left something on the stack from `lowest` on.
+    pub(crate) fn note_use_from(&mut self, lowest: u64) {
+        if self.stack.contains(&lowest) {
+            self.used = self.used.min(lowest);
+        }
     }
 
     #[inline(never)]
@@ -244,7 +341,7 @@ impl Thread {
     /// A `flush` by a call that returns to `code`. What stands before it comes before what stands behind
     /// later ones, by chance.
     pub(crate) fn flush(&mut self, code: u64) {
-        if !self.is_active {
+        if !self.is_active() {
             return;
         }
         // A loop that waits for a flag does nothing else between two of them.
@@ -282,12 +379,13 @@ impl Thread {
 
     #[cold]
     fn turn_off(&mut self) {
-        (self.is_active, self.is_off) = (false, true);
+        self.is_off = true;
+        self.set_active(false);
     }
 
     /// Accesses outside parallel regions are recorded, too, from now on.
     pub(crate) fn activate(&mut self) {
-        self.is_active = !self.is_off && process::checks().0 & !Checks::DEADLOCK.0 != 0;
+        self.set_active(!self.is_off && records_accesses());
     }
 
     /// An access that is a run of its own.
@@ -311,7 +409,13 @@ impl Thread {
     /// Whether the thread records accesses.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.is_active
+        self.mode & RECORDS != 0
+    }
+
+    #[inline]
+    fn set_active(&mut self, is_active: bool) {
+        let checks = if unwritten::is_on() { CHECKS_WRITES } else { 0 };
+        self.mode = checks | if is_active { RECORDS } else { 0 };
     }
 
     /// Accesses are the runtime's own from now on, or are not.
@@ -417,7 +521,7 @@ impl Thread {
         (code, frame): (u64, u64),
         (body, data): (u64, u64),
     ) {
-        if process::checks().has(Checks::RACE) {
+        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         self.fork_frame = frame;
@@ -442,7 +546,7 @@ impl Thread {
     pub(crate) fn create(&mut self, task: u64, flags: u32, code: u64, frame: u64) {
         process::set_concurrent();
         self.activate();
-        if process::checks().has(Checks::RACE) {
+        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         let context = self.context;
@@ -457,13 +561,14 @@ impl Thread {
 
     /// Begins a task on top of the current one, whose frames lie below `frame`.
     fn suspend(&mut self) {
+        let is_active = self.is_active();
         if let Some(task) = self.tasks.get_mut(self.suspended) {
             *task = Suspended {
                 place: self.place,
                 context: self.context,
                 depth: self.depth,
                 asked: self.asked,
-                is_active: self.is_active,
+                is_active,
                 is_ignoring: self.is_ignoring,
             };
         }
@@ -487,7 +592,7 @@ impl Thread {
             self.told = self.told.min(task.depth);
             self.asked = task.asked;
             self.is_ignoring = task.is_ignoring;
-            self.is_active = task.is_active || process::is_concurrent();
+            self.set_active(task.is_active || records_accesses() && process::is_concurrent());
         }
     }
 

@@ -20,7 +20,7 @@ core::arch::global_asm!(
 );
 
 /// The pointer of a thread that is not recorded, and does not try again.
-const REFUSED: usize = 1;
+pub(crate) const REFUSED: usize = 1;
 
 #[inline(always)]
 fn get() -> usize {

@@ -12,13 +12,16 @@ mod pointers;
 mod source;
 mod synchronisation;
 mod types;
+mod uninitialised;
 mod variables;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Source, Variable};
+use findings::{
+    Access, Class, Construct, Frame, Kind, Origin, Race, Source, Uninitialised, Variable,
+};
 use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
@@ -29,6 +32,7 @@ use race_stream::record::{ATOMIC, WRITE};
 pub use places::Places;
 use places::{Body, UserFrame};
 pub use synchronisation::{deadlocks, misuses};
+pub use uninitialised::uninitialised;
 
 /// Names the races of a program, whose load objects are in `places`.
 pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
@@ -236,20 +240,25 @@ impl<'a> Namer<'a> {
     }
 
     fn variable(&mut self, race: &races::Race) -> Variable {
-        let size = race.sites[0].size.max(race.sites[1].size).into();
+        let [one, other] = &race.sites;
+        self.variable_at(race.address, &race.place, [one, other])
+    }
+
+    /// The variable at an address of this kind, which these sides access.
+    fn variable_at(&mut self, address: u64, place: &Place, sites: [&Site; 2]) -> Variable {
+        let size = sites[0].size.max(sites[1].size).into();
         let mut variable = Variable {
-            address: race.address,
+            address,
             size,
             ..Variable::default()
         };
-        let codes = [race.sites[0].code, race.sites[1].code];
-        match &race.place {
+        let codes = sites.map(|site| site.code);
+        match place {
             Place::Heap(block) => {
                 variable.whole = block.bytes;
                 variable.origin = Origin::Heap(self.allocation(block));
-                let offset = race.address - block.address;
-                let accesses = [&race.sites[0], &race.sites[1]]
-                    .map(|site| (site.code, site.kind & WRITE != 0));
+                let offset = address - block.address;
+                let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
                 let access = (offset, size, block.bytes);
                 variable.name = self.places.pointer_name(accesses, access, &variable.origin);
             }
@@ -360,18 +369,23 @@ fn is_library_source(file: &str) -> bool {
 }
 
 /// The sources that findings name, as they are now: those that can be read.
-pub fn sources(races: &[Race]) -> Vec<Source> {
+pub fn sources(races: &[Race], reads: &[Uninitialised]) -> Vec<Source> {
     let mut files: BTreeSet<&str> = BTreeSet::new();
-    for race in races {
-        let declaration = match &race.variable.origin {
-            Origin::Unknown => None,
-            Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => Some(&it.file),
-            Origin::Heap(stack) => {
-                files.extend(stack.iter().map(|frame| frame.file.as_str()));
-                None
+    let variables = races.iter().map(|race| &race.variable);
+    for variable in variables.chain(reads.iter().map(|read| &read.variable)) {
+        match &variable.origin {
+            Origin::Unknown => {}
+            Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
+                files.insert(&it.file);
             }
-        };
-        files.extend(declaration.map(String::as_str));
+            Origin::Heap(stack) => files.extend(stack.iter().map(|frame| frame.file.as_str())),
+        }
+    }
+    for read in reads {
+        files.extend(read.stack.iter().map(|frame| frame.file.as_str()));
+        files.extend(read.constructs.iter().map(|it| it.file.as_str()));
+    }
+    for race in races {
         for access in &race.accesses {
             files.extend(access.stack.iter().map(|frame| frame.file.as_str()));
             files.extend(access.constructs.iter().map(|it| it.file.as_str()));

@@ -73,6 +73,12 @@ impl Consumer {
         self.memory.header().refused.load(Relaxed)
     }
 
+    /// Bytes of blocks in which unwritten memory was not looked for; `None`: it was nowhere.
+    pub fn unmarked(&self) -> Option<u64> {
+        let bytes = self.memory.header().unmarked.load(Relaxed);
+        (bytes != u64::MAX).then_some(bytes)
+    }
+
     /// The number of slots.
     pub fn slots(&self) -> usize {
         SLOTS

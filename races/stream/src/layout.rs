@@ -32,7 +32,9 @@ pub(crate) struct Header {
     pub(crate) checks: AtomicU64,
     /// The process that records, as it sees itself; 0 before its library is ready.
     pub(crate) process: AtomicU64,
-    _pad: [AtomicU64; 4],
+    /// Bytes of blocks in which unwritten memory was not looked for; all bits: nowhere.
+    pub(crate) unmarked: AtomicU64,
+    _pad: [AtomicU64; 3],
     /// The number of the next event.
     pub(crate) next: AtomicU64,
     _pad2: [AtomicU64; 7],

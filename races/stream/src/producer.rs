@@ -58,6 +58,16 @@ impl Shared {
         }
     }
 
+    /// In so many bytes unwritten memory is not looked for; `u64::MAX`: nowhere.
+    pub fn count_unmarked(&self, bytes: u64) {
+        let unmarked = &self.0.header().unmarked;
+        if bytes == u64::MAX {
+            unmarked.store(bytes, Relaxed);
+        } else {
+            unmarked.fetch_add(bytes, Relaxed);
+        }
+    }
+
     /// The number of the next event of the program.
     #[inline]
     pub fn next_number(&self) -> u64 {

@@ -46,7 +46,7 @@ pub struct Run {
     pub code: u64,
     /// The calling context: see [`Record::Context`].
     pub context: u32,
-    /// See [`WRITE`], [`ATOMIC`] and [`REPEATED`].
+    /// See [`WRITE`], [`ATOMIC`], [`REPEATED`], [`UNWRITTEN`] and [`WRITTEN_ELSEWHERE`].
     pub kind: u8,
 }
 
@@ -76,6 +76,11 @@ pub const REPEATED: u8 = 4;
 
 /// The object of `flush` in [`Event::Offer`] and [`Event::Notice`]: no address has it.
 pub const FLUSH: u64 = 1 << 63;
+
+/// A read of memory that nothing has written: no access to compare, but a finding.
+pub const UNWRITTEN: u8 = 8;
+/// Of such a read of a thread's own variable: the initial thread's has been written.
+pub const WRITTEN_ELSEWHERE: u8 = 16;
 
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
@@ -116,7 +121,7 @@ impl Run {
             size,
             code,
             context: (head >> 32) as u32,
-            kind: (head >> 8) as u8 & (WRITE | ATOMIC | REPEATED),
+            kind: (head >> 8) as u8 & (WRITE | ATOMIC | REPEATED | UNWRITTEN | WRITTEN_ELSEWHERE),
         }
     }
 }

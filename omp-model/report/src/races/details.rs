@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use findings::{
-    Access, Construct, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised, Variable,
+    Access, Construct, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised,
+    Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
@@ -345,6 +346,9 @@ impl Detailed for Misuse {
 impl Detailed for Uninitialised {
     fn text(&self, _: ViewMode, sources: &mut Sources<'_, '_>) -> Vec<String> {
         let mut lines = memory(&self.variable);
+        if self.class == Content::Initial {
+            lines.push("Nothing has written it before: it holds its initial value, 0".to_owned());
+        }
         lines.push(format!("Read at {}", at(self.stack.first())));
         lines.extend(indented(within(&self.constructs).into_iter().collect(), 2));
         lines.extend(indented(stack_lines(&self.stack), 2));
@@ -365,7 +369,15 @@ fn head<T: Finding>(row: &Row<T>) -> String {
         FindingKind::Race => format!("Race {id}: {}, {name}, {times}", finding.class()),
         FindingKind::Deadlock => format!("Deadlock {id}: {}, {name}", finding.class()),
         FindingKind::Misuse => format!("Misuse {id}: {name}, {times}"),
-        FindingKind::Uninit => format!("Uninitialised read {id}: {name}, {times}"),
+        FindingKind::Uninit if finding.is_certain() => {
+            format!("Uninitialised read {id}: {name}, {times}")
+        }
+        FindingKind::Uninit => {
+            format!(
+                "Uninitialised read {id}: {}, {name}, {times}",
+                finding.class()
+            )
+        }
     }
 }
 

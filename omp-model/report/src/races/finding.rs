@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use findings::{
-    Access, Check, Class, Construct, Deadlock, Declaration, Findings, Frame, Misuse, Origin, Race,
-    Uninitialised, Variable,
+    Access, Check, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse,
+    Origin, Race, Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
@@ -392,11 +392,18 @@ impl Finding for Uninitialised {
     }
 
     fn class(&self) -> &str {
-        origin_words(&self.variable.origin)
+        self.class.words()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.class == Content::Undefined
     }
 
     fn json(&self, _: ViewMode) -> Map<String, Json> {
-        let mut object = fields([("variable", json!(self.name()))]);
+        let mut object = fields([
+            ("class", json!(self.class())),
+            ("variable", json!(self.name())),
+        ]);
         object.extend(place(self.stack.first()));
         object.extend(fields([
             ("count", json!(self.count)),

@@ -77,8 +77,12 @@ impl Listed for Misuse {
 }
 
 impl Listed for Uninitialised {
-    const COLUMNS: &'static [(&'static str, &'static str)] =
-        &[("count", "Count"), ("at", "Read at"), ("origin", "Memory")];
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("class", "Class"),
+        ("count", "Count"),
+        ("at", "Read at"),
+        ("origin", "Memory"),
+    ];
     const NAME: &'static str = "Variable";
 
     fn cells(&self, _: ViewMode) -> Vec<(&'static str, String)> {

@@ -224,6 +224,11 @@ pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
         number.unwrap_or_default()
     });
     let mut notices = Vec::new();
+    if kind == FindingKind::Uninit {
+        let unseen = "local variables whose address never leaves their function are not seen: compilers tell \
+                      of no access to them";
+        notices.push(unseen.to_owned());
+    }
     for (source, side) in sources(query).zip(sides.chain(std::iter::repeat(String::new()))) {
         let Some(findings) = source.analysis.experiment.findings.as_deref() else {
             continue;

@@ -159,12 +159,13 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Frame, Misuse, Uninitialised, Variable};
+    use findings::{Content, Frame, Misuse, Uninitialised, Variable};
 
     use super::*;
 
     fn read(name: &str, function: &str, file: &str) -> Uninitialised {
         Uninitialised {
+            class: Content::Undefined,
             variable: Variable {
                 name: Some(name.to_owned()),
                 ..Variable::default()

@@ -51,6 +51,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     };
     tls::attach_worker();
     enter(&region);
+    crate::stack::begin_task();
     // SAFETY: the program's function and its data.
     unsafe { body(region.data) };
     tls::with(|thread| {

@@ -197,6 +197,7 @@ pub(super) fn execute(task: u64, event: Option<usize>, frame: u64, body: impl Fn
         thread.switch(outer, task, SWITCH, false, frame);
         Some(outer)
     });
+    crate::stack::begin_task();
     body();
     let Some(outer) = outer else {
         return;

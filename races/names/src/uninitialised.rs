@@ -1,0 +1,84 @@
+//! Names reads of unwritten memory.
+
+use findings::{Content, Frame, Origin, Uninitialised};
+use hashbrown::HashMap;
+use race_checker::contexts::Contexts;
+use race_checker::site::Place;
+use race_checker::uninitialised::UnwrittenRead;
+
+use crate::{Namer, Places};
+
+/// Names the reads of a program, whose load objects are in `places`: one for each line and variable. Those
+/// of static memory, which still holds its initial value, come last.
+pub fn uninitialised(
+    found: &[UnwrittenRead],
+    contexts: &Contexts,
+    places: &mut Places,
+) -> Vec<Uninitialised> {
+    let mut namer = Namer::new(contexts, places);
+    let mut all: Vec<Uninitialised> = Vec::new();
+    let mut numbers: HashMap<Key, usize> = HashMap::new();
+    for read in found {
+        let Some(named) = namer.unwritten(read) else {
+            continue;
+        };
+        let number = *numbers.entry(key(&named)).or_insert(all.len());
+        match all.get_mut(number) {
+            None => all.push(named),
+            Some(known) => known.count += named.count,
+        }
+    }
+    all.sort_by(|one, other| {
+        let place = |read: &Uninitialised| {
+            let first = read.stack.first();
+            first.map(|frame| (frame.file.clone(), frame.line))
+        };
+        let order = |read: &Uninitialised| (read.class, std::cmp::Reverse(read.count));
+        order(one)
+            .cmp(&order(other))
+            .then_with(|| place(one).cmp(&place(other)))
+    });
+    all
+}
+
+/// What distinguishes a read for a reader: its line, and the variable or where its block was allocated.
+type Key = (Content, String, u32, String);
+
+fn key(read: &Uninitialised) -> Key {
+    let frame = read.stack.first().cloned().unwrap_or_default();
+    let name = read.variable.name.as_deref().unwrap_or_default();
+    let variable = match &read.variable.origin {
+        Origin::Heap(stack) => stack
+            .first()
+            .map(|frame: &Frame| format!("{}:{}", frame.file, frame.line)),
+        _ => None,
+    };
+    let whole = name.split(['[', '(', '.', '%', '+']).next().unwrap_or(name);
+    let variable = variable.unwrap_or_else(|| whole.to_owned());
+    (read.class, frame.file, frame.line, variable)
+}
+
+impl Namer<'_> {
+    /// `None` for what is no finding: the initial value of a variable outside all constructs, as the program
+    /// meets it that relies on it, or of one that other objects declare, such as a stream of the C++ library.
+    fn unwritten(&mut self, read: &UnwrittenRead) -> Option<Uninitialised> {
+        let site = &read.site;
+        let class = match read.place {
+            Place::Stack(_) | Place::Heap(_) => Content::Undefined,
+            Place::Static | Place::ThreadLocal { .. } => Content::Initial,
+        };
+        let variable = self.variable_at(read.address, &read.place, [site, site]);
+        if class == Content::Initial && (site.base.is_none() || variable.name.is_none()) {
+            return None;
+        }
+        let codes = self.contexts.codes(site.context);
+        let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        Some(Uninitialised {
+            class,
+            variable,
+            stack: self.user_stack(&own, site.base.as_ref()),
+            constructs: self.constructs(site.base.as_ref()),
+            count: read.count,
+        })
+    }
+}
