@@ -1,6 +1,8 @@
 //! What the rules of [`synchronisation`](crate::synchronisation) ask about the program.
 
-use super::{EXCLUSIVE_DEPENDENCE, Replay, SINGLE};
+use super::Replay;
+use super::explicit::EXCLUSIVE_DEPENDENCE;
+use super::work::SINGLE;
 use crate::holders::Owner;
 use crate::locksets::Held;
 use crate::position::{Level, Position};

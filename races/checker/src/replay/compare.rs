@@ -1,0 +1,121 @@
+//! Comparison of an interval's accesses.
+
+use race_stream::record::{ATOMIC, WRITE};
+
+use super::Replay;
+use crate::interval::{Access, Comparison, Conflict, Interval};
+use crate::memory::Piece;
+use crate::site::{Site, StrandKind};
+use crate::strands::{Order, StrandId};
+use crate::sweep::Sweep;
+
+impl Replay {
+    pub(super) fn check(&mut self, interval: &mut Interval) {
+        let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
+        let comparison = Comparison {
+            sources: &self.sources,
+            locksets: &self.locksets,
+            strands: &self.strands,
+            is_own: &|one, other, address| self.is_own(one, other, address),
+        };
+        interval.check(&Sweep, comparison, &mut |conflict| {
+            let place = self.place(&conflict.accesses[0], conflict.address);
+            let sites = || conflict.accesses.map(|access| self.site(&access));
+            let sources = conflict.accesses.map(|access| access.source);
+            races.add(&conflict, sources, place, sites);
+        });
+        self.races = races;
+        self.note_locks(known);
+    }
+
+    /// Compares the iterations of static loops that one thread executed.
+    pub(super) fn check_rounds(&mut self, strand: StrandId) {
+        let info = self.infos.get_mut(&strand);
+        let Some((mut rounds, slot)) = info.and_then(|it| Some((it.rounds.take()?, it.thread)))
+        else {
+            return;
+        };
+        let mut races = std::mem::take(&mut self.races);
+        let known = races.all().len();
+        let kind = |source: u32| {
+            let kind = self.sources[source as usize].kind;
+            (kind & WRITE != 0, kind & ATOMIC != 0)
+        };
+        rounds.check(&Sweep, kind, &mut |meeting| {
+            let access = |source: u32| Access {
+                piece: Piece::of_run(0, meeting.address, 1, 0, 1),
+                source,
+                strand,
+                thread: slot,
+                first: 0,
+                last: 0,
+            };
+            let accesses = meeting.sources.map(access);
+            let [one, other] = meeting.sources.map(|it| self.sources[it as usize].locks);
+            let has_asked = self.threads.get(&slot).is_none_or(|thread| thread.asked);
+            if has_asked
+                || self.locksets.exclude(one, other)
+                || self.is_own(&accesses[0], &accesses[1], meeting.address)
+            {
+                return;
+            }
+            let conflict = Conflict {
+                accesses,
+                address: meeting.address,
+                order: Order::None,
+                count: 1,
+            };
+            let place = self.place(&accesses[0], meeting.address);
+            let sites = || {
+                let [one, other] = accesses.map(|access| self.site(&access));
+                let [first, second] = meeting.rounds.map(StrandKind::Round);
+                [
+                    Site {
+                        strand: first,
+                        ..one
+                    },
+                    Site {
+                        strand: second,
+                        ..other
+                    },
+                ]
+            };
+            races.add(&conflict, meeting.sources, place, sites);
+        });
+        self.races = races;
+        self.note_locks(known);
+        // How often each source was executed stays known.
+        if let Some(info) = self.infos.get_mut(&strand) {
+            info.rounds = Some(rounds);
+        }
+    }
+
+    /// Whether an address that one thread accessed in two strands would be another one, had another
+    /// thread executed one of them.
+    pub(super) fn is_own(&self, one: &Access, other: &Access, address: u64) -> bool {
+        if one.thread != other.thread {
+            return false;
+        }
+        let (Some(first), Some(second)) =
+            (self.infos.get(&one.strand), self.infos.get(&other.strand))
+        else {
+            return false;
+        };
+        let Some(thread) = self.threads.get(&one.thread) else {
+            return false;
+        };
+        if (thread.tls.0..thread.tls.1).contains(&address) || first.asked || second.asked {
+            return true;
+        }
+        if first.implicit != second.implicit {
+            return false;
+        }
+        let implicit = self.infos.get(&first.implicit);
+        if implicit.is_some_and(|implicit| implicit.asked) {
+            return true;
+        }
+        let is_own_frame = self.stack_owner(address) == Some((one.thread, first.implicit));
+        is_own_frame || self.heap.is_of(address, one.thread)
+    }
+}

@@ -1,0 +1,109 @@
+//! What memory an address is, and what is known of an access for its report.
+
+use race_stream::record::{ATOMIC, MUTEX_DECLARED, MUTEX_POSIX, WRITE};
+
+use super::{Replay, Thread};
+use crate::interval::Access;
+use crate::lock_order::Lock;
+use crate::site::{FramePlace, Place, Site, StrandKind};
+
+impl Replay {
+    /// What memory an address of an access is.
+    pub(super) fn place(&self, access: &Access, address: u64) -> Place {
+        // A thread's block of thread-local memory lies in the memory of its stack.
+        let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
+        let own = self.threads.get(&access.thread).filter(is_in_tls);
+        if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
+            return Place::ThreadLocal {
+                before_end: thread.tls.1 - address,
+            };
+        }
+        if let Some((slot, _)) = self.stack_owner(address) {
+            return Place::Stack(self.frame_at(slot, address));
+        }
+        match self.heap.block(address) {
+            Some(block) => Place::Heap(block.clone()),
+            None => Place::Static,
+        }
+    }
+
+    /// Notes what memory the locks of races are, from this one on.
+    pub(super) fn note_locks(&mut self, first: usize) {
+        let new = self.races.all().iter().skip(first);
+        let sites = new.flat_map(|race| &race.sites);
+        let locks: Vec<Lock> = sites
+            .flat_map(|site| &site.locks)
+            .map(|held| held.lock)
+            .collect();
+        for lock in locks {
+            self.note_lock(lock);
+        }
+    }
+
+    /// Notes what memory a lock is now. Where other locks of findings were at its address, none of them
+    /// is known.
+    pub(super) fn note_lock(&mut self, lock: Lock) {
+        /// `ompt_mutex_lock`.
+        const LOCK: u8 = 1;
+        if !matches!(lock.0, LOCK | MUTEX_POSIX | MUTEX_DECLARED) {
+            return;
+        }
+        let place = match self.stack_owner(lock.1) {
+            Some((slot, _)) => Place::Stack(self.frame_at(slot, lock.1)),
+            None => match self.heap.block(lock.1) {
+                Some(block) => Place::Heap(block.clone()),
+                None => return,
+            },
+        };
+        let known = self
+            .lock_places
+            .entry(lock)
+            .or_insert_with(|| place.clone());
+        let is_same = match (&*known, &place) {
+            (Place::Stack(Some(one)), Place::Stack(Some(other))) => one.stack == other.stack,
+            (one, other) => one == other,
+        };
+        if !is_same {
+            *known = Place::Static;
+        }
+    }
+
+    /// The innermost function of the thread has made a call, with these variables.
+    pub(super) fn note_call(&mut self, slot: u32, code: u64, (data, body): (u64, u64)) {
+        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
+        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+            frame.calls = [0, code];
+            (frame.data, frame.body) = (data, body);
+        }
+    }
+
+    /// The frame of the thread's stack in which an address lies.
+    pub(super) fn frame_at(&self, slot: u32, address: u64) -> Option<FramePlace> {
+        let frames = &self.threads.get(&slot)?.frames;
+        let found = frames.iter().position(|frame| frame.stack < address);
+        let above = match found {
+            Some(at) => at.checked_sub(1).and_then(|above| frames.get(above)),
+            None => frames.last(),
+        };
+        let own = found.and_then(|at| frames.get(at)).copied();
+        Some(FramePlace {
+            outer: above.map_or([0; 2], |frame| frame.calls),
+            ..own.unwrap_or_default()
+        })
+    }
+
+    pub(super) fn site(&self, access: &Access) -> Site {
+        let source = self.sources[access.source as usize];
+        let info = self.infos.get(&access.strand);
+        Site {
+            code: source.code,
+            kind: source.kind & (WRITE | ATOMIC),
+            size: source.size,
+            context: source.context,
+            strand: info.map_or(StrandKind::Implicit, |info| info.kind),
+            thread: info.map_or(0, |info| info.index),
+            base: info.and_then(|info| info.base.clone()),
+            locks: self.locksets.locks(source.locks).to_vec(),
+        }
+    }
+}

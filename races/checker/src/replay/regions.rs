@@ -1,0 +1,235 @@
+//! Threads, teams and their barriers.
+
+use std::rc::Rc;
+
+use super::{Info, ROOT, Replay, TaskFrame, Team, Thread};
+use crate::site::{Base, ConstructKind, StrandKind};
+use crate::strands::{Point, StrandId};
+
+impl Replay {
+    pub(super) fn begin_thread(
+        &mut self,
+        slot: u32,
+        number: u64,
+        stack: (u64, u64),
+        tls: (u64, u64),
+        created: u64,
+    ) {
+        self.contexts.begin_thread(slot);
+        let mut thread = Thread {
+            stack,
+            tls,
+            ..Thread::default()
+        };
+        let is_first = self.threads_seen == 0;
+        self.threads_seen += 1;
+        let root = self
+            .teams
+            .entry(ROOT)
+            .or_insert_with(|| Team::new(None, None));
+        if is_first || created != 0 {
+            let kind = if is_first {
+                StrandKind::Initial
+            } else {
+                StrandKind::Thread
+            };
+            let creators = self.signals.get(&created);
+            let parent = creators
+                .and_then(|creators| creators.points.last())
+                .map(|creator| creator.0);
+            root.is_concurrent |= !is_first;
+            let parent = parent.map(|point| self.at_root(point));
+            let strand = self.strands.begin(parent, number);
+            self.infos.insert(
+                strand,
+                Info {
+                    kind,
+                    thread: slot,
+                    index: 0,
+                    base: None,
+                    asked: false,
+                    implicit: strand,
+                    rounds: None,
+                },
+            );
+            thread.tasks.push(TaskFrame::new(ROOT, strand, 0));
+        }
+        self.threads.insert(slot, thread);
+    }
+
+    /// The point of the strand outside all regions in which `point` lies.
+    pub(super) fn at_root(&self, point: Point) -> Point {
+        let mut point = point;
+        while let Some(parent) = self.strands.created(point.strand) {
+            let is_root = self
+                .infos
+                .get(&point.strand)
+                .is_none_or(|info| matches!(info.kind, StrandKind::Initial | StrandKind::Thread));
+            if is_root {
+                break;
+            }
+            point = self.strands.here(parent.strand);
+        }
+        point
+    }
+
+    /// Leaves implicit tasks of regions that have been joined: their runtime tells of their end late.
+    pub(super) fn leave_ended_regions(&mut self, slot: u32) {
+        let Some(thread) = self.threads.get_mut(&slot) else {
+            return;
+        };
+        while thread
+            .tasks
+            .last()
+            .is_some_and(|task| !self.teams.contains_key(&task.region))
+        {
+            thread.tasks.pop();
+        }
+    }
+
+    /// The construct at `code` in strand `current`.
+    pub(super) fn construct(
+        &self,
+        slot: u32,
+        current: StrandId,
+        kind: ConstructKind,
+        (code, body): (u64, u64),
+        context: u32,
+    ) -> Rc<Base> {
+        Rc::new(Base {
+            kind,
+            code,
+            body,
+            context: self.contexts.of_thread(slot, context),
+            outer: self.base_of(current),
+        })
+    }
+
+    pub(super) fn begin_implicit(
+        &mut self,
+        slot: u32,
+        number: u64,
+        region: u64,
+        (index, size): (u32, u32),
+        frame: u64,
+    ) {
+        let Some(team) = self.teams.get_mut(&region) else {
+            return;
+        };
+        let strand = self.strands.begin(team.parent, number);
+        team.size = team.size.max(size);
+        team.is_concurrent |= size > 1;
+        team.members.push(strand);
+        let info = Info {
+            kind: StrandKind::Implicit,
+            thread: slot,
+            index,
+            base: team.base.clone(),
+            asked: false,
+            implicit: strand,
+            rounds: None,
+        };
+        self.infos.insert(strand, info);
+        if let Some(thread) = self.threads.get_mut(&slot) {
+            // Unknown, on a thread with frames of other tasks: it is not told apart from them.
+            let around = thread.tasks.last().map_or(0, |task| task.frame);
+            let frame = if frame == 0 { around } else { frame };
+            thread.tasks.push(TaskFrame::new(region, strand, frame));
+        }
+    }
+
+    pub(super) fn join(&mut self, slot: u32, current: StrandId, region: u64) {
+        self.end_interval(region);
+        if let Some(team) = self.teams.remove(&region) {
+            for member in team.members {
+                self.strands.forget(member);
+                self.infos.remove(&member);
+            }
+        }
+        self.leave_ended_regions(slot);
+        self.strands.divide(current);
+        if !self.is_root_concurrent() {
+            self.heap.end_interval();
+        }
+    }
+
+    pub(super) fn is_root_concurrent(&self) -> bool {
+        self.teams.get(&ROOT).is_some_and(|team| team.is_concurrent)
+    }
+
+    /// The first thread to leave a barrier ends the interval: all have come to it.
+    pub(super) fn leave_barrier(&mut self, slot: u32) {
+        let Some(task) = self.top(slot) else {
+            return;
+        };
+        let (region, phase, current) = (task.region, task.phase, task.current);
+        let Some(team) = self.teams.get(&region) else {
+            return;
+        };
+        if phase == team.phase {
+            self.end_interval(region);
+        }
+        let phase = self.teams.get(&region).map_or(0, |team| team.phase);
+        self.strands.divide(current);
+        if let Some(task) = self.top_mut(slot) {
+            task.phase = phase;
+            task.siblings.forget();
+        }
+    }
+
+    /// Compares what the team did since the last barrier, and passes it on to the strand around it.
+    pub(super) fn end_interval(&mut self, region: u64) {
+        let Some(team) = self.teams.get_mut(&region) else {
+            return;
+        };
+        team.phase += 1;
+        let mut interval = std::mem::take(&mut team.interval);
+        let parent = team.parent;
+        let ended = std::mem::take(&mut team.strands);
+        let members = team.members.clone();
+        if !interval.is_empty() {
+            self.check(&mut interval);
+            for member in &members {
+                self.check_rounds(*member);
+            }
+        }
+        if let Some(parent) = parent {
+            let around = self.region_of(parent.strand).unwrap_or(region);
+            let here = self.strands.here(parent.strand);
+            if let Some(team) = self.teams.get_mut(&around).filter(|_| around != region)
+                && team.is_concurrent
+            {
+                for access in interval.into_accesses_of(here) {
+                    team.interval.add(access);
+                }
+                if team.interval.is_due() {
+                    self.retire(around);
+                }
+            }
+        }
+        let had_tasks = !ended.is_empty();
+        for strand in ended {
+            self.strands.forget(strand);
+            self.infos.remove(&strand);
+        }
+        if had_tasks {
+            self.tasks.retain(|strand| self.infos.contains_key(&strand));
+            self.untied
+                .retain(|task, _| self.tasks.strand(*task).is_some());
+        }
+        for member in members {
+            self.strands.forget_edges(member);
+        }
+    }
+
+    /// The region in which a strand runs.
+    pub(super) fn region_of(&self, strand: StrandId) -> Option<u64> {
+        let thread = self.infos.get(&strand)?.thread;
+        let tasks = &self.threads.get(&thread)?.tasks;
+        let found = tasks
+            .iter()
+            .rev()
+            .find(|task| task.current == strand || task.main == strand);
+        found.map(|task| task.region)
+    }
+}
