@@ -102,8 +102,14 @@ fn key(race: &Race) -> Key {
             .map(|frame| format!("{}:{}", frame.file, frame.line)),
         _ => None,
     };
-    let whole = name.split(['[', '.']).next().unwrap_or(name);
+    let whole = whole(name);
     (sides, variable.unwrap_or_else(|| whole.to_owned()))
+}
+
+/// The variable of which `name` is an element or a field: `a` of `a[17].x`, `a(3)%x` and `a+8`.
+fn whole(name: &str) -> &str {
+    let end = name.find(['[', '(', '.', '%', '+']).filter(|end| *end > 0);
+    &name[..end.unwrap_or(name.len())]
 }
 
 struct Namer<'a> {

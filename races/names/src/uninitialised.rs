@@ -53,7 +53,7 @@ fn key(read: &Uninitialised) -> Key {
             .map(|frame: &Frame| format!("{}:{}", frame.file, frame.line)),
         _ => None,
     };
-    let whole = name.split(['[', '(', '.', '%', '+']).next().unwrap_or(name);
+    let whole = crate::whole(name);
     let variable = variable.unwrap_or_else(|| whole.to_owned());
     (read.class, frame.file, frame.line, variable)
 }
