@@ -80,6 +80,64 @@ static void recycled_memory(void)
     }
 }
 
+static int *scratch;
+#pragma omp threadprivate(scratch)
+
+/* Iterations of one thread use the same memory, which is the thread's. Runs before the program asks for a
+   thread's number. */
+static void scratch_memory(void)
+{
+#pragma omp parallel
+    scratch = malloc(4 * sizeof *scratch);
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < N; i++) {
+        scratch[i % 4] = i;
+        b[i] = scratch[i % 4];
+    }
+#pragma omp parallel for schedule(dynamic, 4)
+    for (int i = 0; i < N; i++) {
+        scratch[i % 4] = i;
+        b[i] = scratch[i % 4];
+    }
+#pragma omp parallel
+    free(scratch);
+}
+
+static int flag, message;
+
+/* A hand-over as programs made it before atomics. */
+static void flags(void)
+{
+#pragma omp parallel sections num_threads(2)
+    {
+#pragma omp section
+        {
+            message = 7;
+#pragma omp flush
+            flag = 1;
+#pragma omp flush
+        }
+#pragma omp section
+        {
+            while (!flag) {
+#pragma omp flush
+            }
+#pragma omp flush
+            guarded += message;
+        }
+    }
+}
+
+static void untied_tasks(void)
+{
+#pragma omp parallel
+#pragma omp for
+    for (int i = 0; i < 100; i++) {
+#pragma omp task untied firstprivate(i)
+        b[i] = 2 * i;
+    }
+}
+
 static int fibonacci(int n)
 {
     int x, y;
@@ -197,6 +255,7 @@ static void threads(void)
 int main(void)
 {
     omp_init_lock(&lock);
+    scratch_memory();
     reductions();
     protected_by();
     own_memory();
@@ -204,6 +263,8 @@ int main(void)
     tasks();
     in_order();
     barriers();
+    flags();
+    untied_tasks();
     copies();
     threads();
     omp_destroy_lock(&lock);

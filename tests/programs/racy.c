@@ -54,6 +54,14 @@ static void neighbours(void)
         a[i] = a[i + 1] + 1;    /* neighbours */
 }
 
+/* Both iterations are of one thread's part. */
+static void one_thread(void)
+{
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < 64; i++)
+        b[i / 16 * 16 + i % 8] = i; /* one thread */
+}
+
 static void nowait(void)
 {
 #pragma omp parallel
@@ -156,6 +164,7 @@ int main(void)
     shared_index();
     missing_for();
     neighbours();
+    one_thread();
     nowait();
     two_tasks();
     missing_taskwait();

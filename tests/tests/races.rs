@@ -79,11 +79,6 @@ fn check_racy(compiler: &str, threads: u32) {
         let (name, _) = found.unwrap_or_else(|| panic!("{compiler}: lines {lines:?}: {race}"));
         missing.remove(name);
     }
-    if compiler == "gcc" {
-        // Found only if the single is executed by another thread than the one that wrote the element:
-        // gcc's static loops ask for the number of their thread (docs/races.md).
-        missing.remove("nowait");
-    }
     assert!(missing.is_empty(), "{compiler}: {missing:?}");
 }
 

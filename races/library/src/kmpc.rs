@@ -37,10 +37,6 @@ extern "C-unwind" fn task_alloc(
         0
     );
     if task != 0 {
-        if is_untied {
-            // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
-            unsafe { *((task as usize + room) as *mut u64) = body };
-        }
         if unwritten::is_on() && unwritten::is_instrumented(code) {
             /// The runtime's own part of the memory, `kmp_task_t`.
             const HEADER: u64 = 40;
@@ -48,6 +44,10 @@ extern "C-unwind" fn task_alloc(
             // SAFETY: the runtime has just given the memory to the program; behind the header it has
             // written nothing.
             unsafe { unwritten::undefine((task + HEADER).min(end), end) };
+        }
+        if is_untied {
+            // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
+            unsafe { *((task as usize + room) as *mut u64) = body };
         }
         tls::with(|state| {
             let context = state.context();

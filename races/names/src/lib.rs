@@ -108,7 +108,8 @@ fn key(race: &Race) -> Key {
 
 /// The variable of which `name` is an element or a field: `a` of `a[17].x`, `a(3)%x` and `a+8`.
 fn whole(name: &str) -> &str {
-    let end = name.find(['[', '(', '.', '%', '+']).filter(|end| *end > 0);
+    let ends = |(at, letter): &(usize, char)| *at > 0 && "[(.%+".contains(*letter);
+    let end = name.char_indices().find(ends).map(|(at, _)| at);
     &name[..end.unwrap_or(name.len())]
 }
 
@@ -416,4 +417,16 @@ fn is_runtime(path: &Path) -> bool {
             .iter()
             .any(|runtime| name.starts_with(runtime))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn elements_and_fields_are_of_their_variable() {
+        let cases = ["a", "a[17].x", "a(3)%x", "a.b[2]", "a+8"];
+        assert_eq!(cases.map(whole), ["a"; 5]);
+        assert_eq!(whole("(*a)[3]"), "(*a)");
+    }
 }

@@ -11,9 +11,10 @@
 //! the instruction's own function, the body of a construct. Debug information and the source are needed.
 
 use experiment::linkage::is_outlined;
+use experiment::symbols::Workshare;
 
 use crate::code::{SpinLoops, loop_of};
-use crate::directives::{directive_at, first_line, is_fortran, loop_around};
+use crate::directives::{directive_at, first_line, is_fortran, loop_around, worksharing_above};
 use crate::symbols::Symbols;
 
 /// The worksharing loop in each iteration of which the instruction that contains `svma` is executed
@@ -40,8 +41,8 @@ pub fn worksharing_loop(
     loop_around(&text, first, line).map(|_| head)
 }
 
-/// Whether a directive has the line of the instruction that contains `svma`: a call there is the
-/// compiler's own.
+/// Whether a directive has the line of the instruction that contains `svma`, or the beginning of its
+/// loop: gcc gives its own calls either. The loop must not ask for the thread's number itself.
 #[must_use]
 pub fn is_of_directive(
     symbols: &Symbols,
@@ -51,16 +52,34 @@ pub fn is_of_directive(
     // clang inlines the body of a construct into a function that has the directive's line.
     let place = symbols.locations(svma).into_iter().next();
     let place = place.and_then(|location| Some((location.file?, location.line?)));
-    place.is_some_and(|(file, line)| {
-        source(&file).is_some_and(|text| directive_at(&text, line).is_some())
-    })
+    let Some((text, line)) = place.and_then(|(file, line)| Some((source(&file)?, line))) else {
+        return false;
+    };
+    let own = text.lines().nth((line as usize).saturating_sub(1));
+    let asks = own.is_some_and(|own| own.to_ascii_lowercase().contains("omp_get_thread_num"));
+    let is_of_loop = || {
+        let above = worksharing_above(&text, line);
+        above.is_some_and(|it| it.construct == Workshare::Loop)
+    };
+    !asks && (directive_at(&text, line).is_some() || is_of_loop())
 }
 
-/// Whether the instruction that contains `svma` is in a loop that waits for another thread: it reads
-/// memory and has no effect.
+/// Whether the instruction that contains `svma` is of a loop that waits for another thread: one that
+/// reads memory and has no effect. The test before its first round has the line of the others.
 #[must_use]
 pub fn is_in_wait(symbols: &Symbols, svma: u64) -> bool {
-    SpinLoops::default().hold(symbols, svma)
+    let mut loops = SpinLoops::default();
+    if loops.hold(symbols, svma) {
+        return true;
+    }
+    let Some(line) = line_of(symbols, svma) else {
+        return false;
+    };
+    let of_line = |at: u64| line_of(symbols, at).as_ref() == Some(&line);
+    loops
+        .around(symbols, svma)
+        .iter()
+        .any(|range| range.clone().any(of_line))
 }
 
 /// The line in the function that the symbol table has, into which others may be inlined.

@@ -27,17 +27,20 @@ pub(crate) struct SpinLoops {
 impl SpinLoops {
     /// Whether an address lies in a loop that waits.
     pub(crate) fn hold(&mut self, symbols: &Symbols, address: u64) -> bool {
-        let Some(function) = symbols.code(address) else {
-            return false;
+        let loops = self.around(symbols, address);
+        loops.iter().any(|range| range.contains(&address))
+    }
+
+    /// The waiting loops of the function around an address.
+    pub(crate) fn around(&mut self, symbols: &Symbols, address: u64) -> &[Range<u64>] {
+        let function = symbols.code(address);
+        let Some(function) = function.filter(|it| it.size <= LARGEST) else {
+            return &[];
         };
-        if function.size > LARGEST {
-            return false;
-        }
-        let loops = self.loops.entry(function.start).or_insert_with(|| {
+        self.loops.entry(function.start).or_insert_with(|| {
             let code = decode(symbols.bytes(&function), function.start);
             waiting_loops(&code, &mut |call| effect_of(reached(symbols, call)))
-        });
-        loops.iter().any(|range| range.contains(&address))
+        })
     }
 }
 
