@@ -72,7 +72,7 @@ impl Interval {
         self.accesses.push(access);
     }
 
-    /// Whether so many were added that they are to be made compact.
+    /// Whether it is time to make the accesses compact.
     pub fn is_due(&self) -> bool {
         self.accesses.len() > 2 * self.compacted + BATCH
     }
@@ -98,11 +98,6 @@ impl Interval {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.accesses.len()
     }
 
     /// The accesses, as if `strand` had made all of them in its current segment.

@@ -16,7 +16,7 @@ pub struct Piece {
     pub count: u32,
 }
 
-/// Most blocks of a run whose distance is by chance.
+/// A run of so few blocks has its distance by chance.
 pub const SHORT: u32 = 3;
 
 impl Piece {

@@ -84,6 +84,12 @@ struct Strand {
     waited: Vec<(u32, StrandId)>,
 }
 
+impl Strand {
+    fn has_ended(&self) -> bool {
+        self.end != u64::MAX
+    }
+}
+
 /// All strands that can still take part in a race.
 #[derive(Clone, Debug, Default)]
 pub struct Strands {
@@ -149,21 +155,17 @@ impl Strands {
     /// Whether the strand has ended, and the order between others does not need it.
     pub fn is_spent(&self, strand: StrandId) -> bool {
         self.strands.get(&strand).is_some_and(|strand| {
-            self.has_ended(strand)
+            strand.has_ended()
                 && strand.children == 0
                 && !strand.is_source
                 && strand.edges.is_empty()
         })
     }
 
-    fn has_ended(&self, strand: &Strand) -> bool {
-        strand.end != u64::MAX
-    }
-
     /// Whether the strand has ended.
     pub fn is_over(&self, strand: StrandId) -> bool {
         let strand = self.strands.get(&strand);
-        strand.is_none_or(|strand| self.has_ended(strand))
+        strand.is_none_or(Strand::has_ended)
     }
 
     /// Whether the strand can still take part in a race.
