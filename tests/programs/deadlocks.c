@@ -416,6 +416,31 @@ static void threads_set(void) {
   }
 }
 
+static void nesting_refused(void) {
+  omp_set_max_active_levels(1);
+#pragma omp parallel num_threads(2)
+#pragma omp parallel num_threads(3) // refused
+  {
+#pragma omp atomic
+    work++;
+  }
+#pragma omp parallel num_threads(2) if (work < 0)
+#pragma omp parallel num_threads(2) // not nested
+  {
+#pragma omp atomic
+    work++;
+  }
+  omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+#pragma omp parallel num_threads(2)
+  {
+#pragma omp parallel num_threads(3) if (work < 0) // asks for one
+#pragma omp atomic
+    work++;
+  }
+  omp_set_max_active_levels(1);
+}
+
 static void different_barriers(void) {
 #pragma omp parallel num_threads(2)
   {
@@ -546,6 +571,7 @@ int main(int argc, char **argv) {
   CASE("work-in-section", work_in_section())
   CASE("nothing-ordered", nothing_ordered())
   CASE("threads-set", threads_set())
+  CASE("nesting-refused", nesting_refused())
   CASE("right", right())
   printf("%d\n", work);
   return 0;

@@ -110,6 +110,7 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
             &["ordered clause without an ordered region"],
         ),
         ("threads-set", &["number of threads set inside a region"]),
+        ("nesting-refused", &["nested region refused"]),
         ("free-release", &["lock released that is not set"]),
     ];
     for family in FAMILIES {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{finish, folder, tools};
+use end_to_end::{finish, folder, tools, watch};
 use serde_json::Value;
 
 fn source(name: &str) -> PathBuf {
@@ -118,4 +118,30 @@ fn correct_programs_of_gcc_have_no_race() {
     for threads in [2, 4] {
         check_race_free("gcc", threads);
     }
+}
+
+/// SIGKILL leaves `collect` no time to store anything.
+#[test]
+fn a_killed_collect_leaves_what_was_found() {
+    let program = build("gcc", "endless.c");
+    let experiment = PathBuf::from(format!("{}.er", program.display()));
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "race", "-O"]).arg(&experiment);
+    command.arg(&program).env("OMP_NUM_THREADS", "2");
+    let has_race = || {
+        let text = std::fs::read(experiment.join("findings.json")).ok()?;
+        let findings: Value = serde_json::from_slice(&text).unwrap();
+        Some(!findings["races"].as_array()?.is_empty())
+    };
+    let outcome = watch(command, |collect| {
+        if has_race() == Some(true) {
+            let kill = format!("kill -KILL {}", collect.id());
+            Command::new("sh").args(["-c", &kill]).status().unwrap();
+        }
+        Ok::<(), String>(())
+    });
+    assert_eq!(outcome.unwrap().status, 128 + 9);
+    let text = tools().print(&experiment, &["-races"]);
+    assert!(text.contains("endless.c:11 (main)"), "{text}");
+    assert!(text.contains("the recording was cut off"), "{text}");
 }

@@ -87,6 +87,10 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         words: Vec::new(),
         hang: None,
         is_told: false,
+        checks,
+        folder: writer.directory().to_owned(),
+        is_stored: true,
+        store_at: Instant::now() + STORE_EVERY,
     };
     if checks.has(Checks::DEADLOCK) {
         session.replay.watch(Synchronisation::new(can_cancel()));
@@ -94,15 +98,14 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
     header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
-    let has_hung = !matches!(ended, Ended::Exited(_));
-    let findings = session.findings(checks, has_hung);
+    let losses = session.finish(!matches!(ended, Ended::Exited(_)));
+    let findings = session.findings(losses);
     findings.coverage.losses.iter().for_each(say);
     if !session.is_told {
         let happened = findings.deadlocks.iter().filter(|it| it.happened);
         happened.for_each(|deadlock| say(&deadlock.detail));
     }
-    let directory = writer.directory().to_owned();
-    let stored = ::experiment::write_findings(&directory, &findings)
+    let stored = ::experiment::write_findings(&session.folder, &findings)
         .and_then(|()| writer.symbols(&SymbolTable::default()))
         .and_then(|()| writer.finish(&header));
     if let Err(error) = stored {
@@ -169,7 +172,19 @@ struct Session {
     hang: Option<Deadlock>,
     /// The user has been told of it.
     is_told: bool,
+    checks: Checks,
+    /// The folder of the experiment.
+    folder: PathBuf,
+    /// Nothing was read since the findings were stored.
+    is_stored: bool,
+    /// When the findings may be stored next.
+    store_at: Instant,
 }
+
+/// Time between two stores of the findings, for the case that this process is killed.
+const STORE_EVERY: Duration = Duration::from_secs(1);
+/// As a multiple of the time that a store took: the least time until the next one.
+const STORE_PAUSE: u32 = 20;
 
 /// Time without a record after which a hang is told of.
 const HANG_AFTER: Duration = Duration::from_secs(10);
@@ -187,6 +202,9 @@ impl Session {
         let mut end = limit.map(|limit| (moved + limit, libc::SIGTERM));
         let ended = loop {
             let taken = self.round();
+            if !self.is_stored && Instant::now() >= self.store_at {
+                self.store();
+            }
             if let Some((at, signal)) = end
                 && Instant::now() >= at
             {
@@ -274,8 +292,22 @@ impl Session {
         }
         if taken > 0 {
             self.replay();
+            self.is_stored = false;
         }
         taken
+    }
+
+    /// Stores what was found so far.
+    fn store(&mut self) {
+        let start = Instant::now();
+        let findings = self.findings(vec![
+            "the recording was cut off: what came after the last of these findings is unknown"
+                .into(),
+        ]);
+        // Where the file system refuses, the last store says so.
+        let _ = ::experiment::write_findings(&self.folder, &findings);
+        self.is_stored = true;
+        self.store_at = Instant::now() + STORE_EVERY.max(STORE_PAUSE * start.elapsed());
     }
 
     /// Replays what is in order. What is mapped is known before that: the replay asks about code.
@@ -302,10 +334,10 @@ impl Session {
         }
     }
 
-    /// What was found.
+    /// Checks what is left when the program has ended. Returns what was not checked.
     ///
     /// `has_hung`: the program did not end by itself. One that does may leave threads at a barrier.
-    fn findings(&mut self, checks: Checks, has_hung: bool) -> Findings {
+    fn finish(&mut self, has_hung: bool) -> Vec<String> {
         let mut missing = 0;
         while self.streams.waiting() > 0 {
             missing += self.streams.skip().max(1);
@@ -317,41 +349,61 @@ impl Session {
             self.hang = Some(hang);
         }
         self.replay.finish();
+        if let Some(state) = self.replay.synchronisation() {
+            state.finish();
+        }
+        let mut losses = Vec::new();
+        if missing > 0 {
+            losses.push(format!(
+                "events are missing, {missing} of them: the program ended within them"
+            ));
+        }
+        losses
+    }
+
+    /// What was not checked so far.
+    fn losses(&self) -> Vec<String> {
+        if self.consumer.process().is_none() {
+            return vec!["nothing was checked: the library was not loaded into the program".into()];
+        }
         let mut losses = Vec::new();
         let mut lose = |count: u64, what: &str| {
             if count > 0 {
                 losses.push(format!("{count} {what}"));
             }
         };
-        if self.consumer.process().is_none() {
-            losses.push("nothing was checked: the library was not loaded into the program".into());
-        } else {
-            lose(missing, "events are missing: the program ended within them");
-            lose(
-                self.consumer.refused(),
-                "threads were not checked: there is room for 512 at a time",
-            );
-            lose(
-                self.streams.broken() as u64,
-                "threads were checked in part: what they wrote makes no sense",
-            );
-            lose(
-                self.replay.given_up(),
-                "pairs of accesses were not compared: their order would take too long to find",
-            );
-            match self.consumer.unmarked() {
-                Some(bytes) => lose(
-                    bytes,
-                    "bytes of the heap were not checked for uninitialised reads: filling them would take more \
-                     than half of the machine's memory",
-                ),
-                None => losses.push(
-                    "uninitialised reads were not looked for: the system has no room for marks of the \
-                     program's memory; try without a limit on address space (ulimit -v)"
-                        .into(),
-                ),
-            }
+        lose(
+            self.consumer.refused(),
+            "threads were not checked: there is room for 512 at a time",
+        );
+        lose(
+            self.streams.broken() as u64,
+            "threads were checked in part: what they wrote makes no sense",
+        );
+        lose(
+            self.replay.given_up(),
+            "pairs of accesses were not compared: their order would take too long to find",
+        );
+        match self.consumer.unmarked() {
+            Some(bytes) => lose(
+                bytes,
+                "bytes of the heap were not checked for uninitialised reads: filling them would take more \
+                 than half of the machine's memory",
+            ),
+            None => losses.push(
+                "uninitialised reads were not looked for: the system has no room for marks of the \
+                 program's memory; try without a limit on address space (ulimit -v)"
+                    .into(),
+            ),
         }
+        losses
+    }
+
+    /// What was found so far.
+    ///
+    /// `losses`: what was not checked, besides what the session knows.
+    fn findings(&mut self, mut losses: Vec<String>) -> Findings {
+        losses.extend(self.losses());
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
             .sum();
@@ -368,20 +420,19 @@ impl Session {
         let sources = race_names::sources(&races, &uninitialised);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = self.replay.synchronisation() {
-            state.finish();
-            let found = (state.deadlocks(self.hang.take()), state.misuses().to_vec());
+            let found = (state.deadlocks(self.hang.clone()), state.misuses().to_vec());
             let contexts = self.replay.contexts();
             deadlocks = race_names::deadlocks(&found.0, contexts, &mut self.places);
             misuse = race_names::misuses(&found.1, contexts, &mut self.places);
         }
         Findings {
             version: findings::VERSION,
-            checks: words(checks),
+            checks: words(self.checks),
             coverage: Coverage {
                 accesses: self.replay.accesses(),
                 threads: self.replay.threads(),
                 waited: waited as f64 / 1e9,
-                uninstrumented: if sees_accesses(checks) {
+                uninstrumented: if sees_accesses(self.checks) {
                     self.places.uninstrumented()
                 } else {
                     Vec::new()

@@ -30,6 +30,8 @@ pub enum Kind {
     DifferentWork,
     /// A loop has an `ordered` clause, and no iteration came to an ordered region.
     NothingOrdered,
+    /// A region in another one asks for this many threads, and gets one.
+    NestingRefused(u32),
     /// A task in a region asks for another number of threads, and forks no region after that.
     ThreadsInside,
 }

@@ -41,7 +41,7 @@ mod regions;
 mod work;
 
 /// `ompt_parallel_league`.
-const LEAGUE: u32 = 0x4000_0000;
+pub(crate) const LEAGUE: u32 = 0x4000_0000;
 /// `ompt_parallel_invoker_runtime`: the code is not GCC's, which tells no runtime of a single's end.
 const INVOKER_RUNTIME: u32 = 2;
 

@@ -16,6 +16,7 @@ use crate::lock_order::{Edge, Lock, LockOrder};
 use crate::locksets::Held;
 use crate::misuse::{Inside, Kind, Misuse, Misuses};
 use crate::position::Position;
+use crate::replay::LEAGUE;
 use crate::site::Call;
 use crate::strands::StrandId;
 use crate::teams::{JOIN, Meeting, Team};
@@ -183,11 +184,26 @@ impl Synchronisation {
             Event::Alloc { address, bytes, .. } => {
                 self.forget(address..address.saturating_add(bytes));
             }
-            Event::Fork { region, .. } => {
-                self.teams.insert(region, Team::default());
+            Event::Fork {
+                region,
+                flags,
+                threads,
+                code,
+                context,
+                ..
+            } => {
+                let mut team = Team {
+                    is_league: flags & LEAGUE != 0,
+                    ..Team::default()
+                };
                 if let Some(task) = program.task(slot) {
                     self.sets_threads.remove(&task.owner.task);
+                    let around = self.teams.get(&task.owner.region);
+                    if around.is_some_and(Team::is_active) {
+                        team.nested = Some((program.call(slot, code, context), threads));
+                    }
                 }
+                self.teams.insert(region, team);
             }
             Event::Join { region } => {
                 self.teams.remove(&region);
@@ -207,6 +223,13 @@ impl Synchronisation {
                 if let Some(team) = self.teams.get_mut(&region) {
                     team.size = size;
                     team.members.entry(index).or_default().slot = slot;
+                    if let Some((call, threads)) = &team.nested
+                        && size == 1
+                        && *threads > 1
+                    {
+                        let kind = Kind::NestingRefused(*threads);
+                        self.misuses.add(kind, None, call.clone(), None);
+                    }
                 }
             }
             _ => {

@@ -62,6 +62,10 @@ pub struct Member {
 pub struct Team {
     /// Its threads, once the first has begun.
     pub size: u32,
+    /// It is a league, and its threads are initial ones.
+    pub is_league: bool,
+    /// Of a region in an active one: the call that forks it, and how many threads that asks for.
+    pub nested: Option<(Call, u32)>,
     /// By the threads' numbers.
     pub members: HashMap<u32, Member>,
     barriers: Sequence,
@@ -72,6 +76,11 @@ pub struct Team {
 pub const JOIN: u8 = 9;
 
 impl Team {
+    /// Whether regions in it are nested ones: it is a region of several threads, or within such a one.
+    pub fn is_active(&self) -> bool {
+        !self.is_league && (self.size > 1 || self.nested.is_some())
+    }
+
     /// A thread comes to a barrier. Returns another one to which a thread of the team has come in its
     /// place.
     pub fn arrive(&mut self, index: u32, meeting: Meeting) -> Option<Meeting> {

@@ -234,7 +234,7 @@ unsafe extern "C" fn parallel_begin(
     _task: *mut Data,
     frame: *const Frame,
     parallel: *mut Data,
-    _requested: c_uint,
+    requested: c_uint,
     flags: c_int,
     code: *const c_void,
 ) {
@@ -243,7 +243,7 @@ unsafe extern "C" fn parallel_begin(
         let region = tls::with(|thread| {
             let region = thread.instance();
             let call = (code as u64, entered(frame));
-            thread.fork(region, flags as u32, call, (0, 0));
+            thread.fork(region, flags as u32, requested, call, (0, 0));
             region
         });
         set_word(parallel, region);

@@ -512,12 +512,13 @@ impl Thread {
         self.listed = depth;
     }
 
-    /// The current task forks a region; `frame` lies below the frames of the code that forks it. The
-    /// threads call `body` with `data`; 0 if unknown.
+    /// The current task forks a region of this many threads, if it gets them; `frame` lies below the
+    /// frames of the code that forks it. The threads call `body` with `data`; 0 if unknown.
     pub(crate) fn fork(
         &mut self,
         region: u64,
         flags: u32,
+        threads: u32,
         (code, frame): (u64, u64),
         (body, data): (u64, u64),
     ) {
@@ -529,6 +530,7 @@ impl Thread {
         self.event(&Event::Fork {
             region,
             flags,
+            threads,
             code,
             context,
             frame,

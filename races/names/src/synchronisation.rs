@@ -262,6 +262,13 @@ impl Namer<'_> {
                 "no iteration of the loop came to an ordered region: nothing in it is ordered"
                     .to_owned(),
             ),
+            Kind::NestingRefused(threads) => (
+                "nested region refused".to_owned(),
+                format!(
+                    "thread {thread} asks for {threads} threads for a region within this one, and gets one: see \
+                     OMP_MAX_ACTIVE_LEVELS and OMP_THREAD_LIMIT"
+                ),
+            ),
             Kind::ThreadsInside => (
                 "number of threads set inside a region".to_owned(),
                 format!(

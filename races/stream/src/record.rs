@@ -238,10 +238,11 @@ events! {
     }
     /// Its last event.
     ThreadEnd = 4 {}
-    /// The thread's task forks a parallel region. `body` and `data`: the function that each thread
-    /// calls, and the block of variables that it gets; 0 where the runtime does not tell.
+    /// The thread's task forks a parallel region, and asks for so many threads. `body` and `data`: the
+    /// function that each thread calls, and the block of variables that it gets; 0 where the runtime
+    /// does not tell.
     Fork = 5 {
-        region: u64, flags: u32, code: u64, context: u32, frame: u64, body: u64, data: u64,
+        region: u64, flags: u32, threads: u32, code: u64, context: u32, frame: u64, body: u64, data: u64,
     }
     /// The region has ended.
     Join = 6 { region: u64, }

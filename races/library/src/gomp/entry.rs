@@ -247,7 +247,7 @@ macro_rules! symbol {
 functions! {
     called {
         omp_get_thread_num omp_get_num_threads omp_get_team_num omp_get_num_teams omp_in_final
-        omp_get_num_devices
+        omp_get_num_devices omp_get_max_threads
     }
 
     // The kind of region::fork and region::open: 0 a region, 1 one with task reductions, 2 a league of

@@ -97,8 +97,17 @@ fn combined(saved: &Saved, kind: u32) -> Option<(Work, u64)> {
     }
 }
 
+/// How many threads a region of this kind asks for; 0: unknown.
+fn asked_for(saved: &Saved, kind: u32) -> u32 {
+    match saved.registers[2] as u32 {
+        _ if kind == LEAGUE => 0,
+        0 => query(Function::omp_get_max_threads),
+        threads => threads,
+    }
+}
+
 /// Tells of the fork. `None` if nothing is recorded.
-fn begin(thread: &mut Thread, saved: &Saved, kind: u32) -> Option<Region> {
+fn begin(thread: &mut Thread, saved: &Saved, kind: u32, threads: u32) -> Option<Region> {
     let [body, data, ..] = saved.registers;
     let is_league = kind == LEAGUE;
     let region = Region {
@@ -114,7 +123,13 @@ fn begin(thread: &mut Thread, saved: &Saved, kind: u32) -> Option<Region> {
     };
     let flags = if is_league { LEAGUE_FLAGS } else { FLAGS };
     let call = (region.code, region.frame);
-    thread.fork(region.number, flags, call, (body as u64, data as u64));
+    thread.fork(
+        region.number,
+        flags,
+        threads,
+        call,
+        (body as u64, data as u64),
+    );
     Some(region)
 }
 
@@ -141,7 +156,8 @@ fn joined(number: u64) {
 /// Runs a region that begins and ends in one call.
 pub(super) unsafe extern "C-unwind" fn fork(saved: &Saved, what: What) -> usize {
     let kind = what.kind();
-    let Some(mut region) = tls::with(|thread| begin(thread, saved, kind)) else {
+    let threads = asked_for(saved, kind);
+    let Some(mut region) = tls::with(|thread| begin(thread, saved, kind, threads)) else {
         // SAFETY: the entry point's own.
         return unsafe { forward(saved, what) };
     };
@@ -176,13 +192,14 @@ impl Opened {
 
 /// Begins a region. The program then calls its function itself, and then [`close`].
 pub(super) unsafe extern "C-unwind" fn open(saved: &Saved, what: What) -> usize {
+    let threads = asked_for(saved, what.kind());
     let block = tls::with(|thread| {
         let depth = thread.opened.depth;
         thread.opened.depth += 1;
         if depth >= DEEPEST {
             return None;
         }
-        let region = begin(thread, saved, what.kind())?;
+        let region = begin(thread, saved, what.kind(), threads)?;
         let place = thread.opened.regions.get_mut(depth)?;
         // The thread's state is not moved.
         Some(&raw const *place.insert(region) as usize)

@@ -125,7 +125,7 @@ pub(super) unsafe extern "C-unwind" fn teams(saved: &Saved, what: What) -> usize
     tls::with(|thread| {
         let region = if is_first {
             let number = thread.instance();
-            thread.fork(number, LEAGUE_FLAGS, (saved.code, saved.frame()), (0, 0));
+            thread.fork(number, LEAGUE_FLAGS, 0, (saved.code, saved.frame()), (0, 0));
             number
         } else if thread.place.is_team {
             let number = thread.place.region;
