@@ -472,6 +472,8 @@ static void different_loops(void) {
 }
 
 // Everything that is allowed.
+static int sum, sums[100];
+
 static void right(void) {
   omp_lock_t own;
   omp_init_lock(&own);
@@ -499,6 +501,12 @@ static void right(void) {
 #pragma omp for ordered
     for (int i = 0; i < 0; i++)
       work++;
+#pragma omp for reduction(inscan, + : sum)
+    for (int i = 0; i < 100; i++) {
+      sum += i;
+#pragma omp scan inclusive(sum)
+      sums[i] = sum;
+    }
     omp_set_num_threads(2);
 #pragma omp parallel
 #pragma omp atomic

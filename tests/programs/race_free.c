@@ -227,6 +227,102 @@ static void copies(void)
     }
 }
 
+/* Tasks of one single share its variables, which it wrote before. */
+static void taskloops(void)
+{
+#pragma omp parallel
+#pragma omp single
+    {
+        int first = b[1], last = 0;
+#pragma omp taskloop num_tasks(8) shared(first)
+        for (int i = 0; i < N; i++)
+            a[i] += first;
+        last = a[N - 1];
+#pragma omp task shared(first, last)
+        b[2] = first + last;
+    }
+}
+
+/* The runtime gives the memory of one loop's tasks to those of the next. */
+static void taskloops_of_tasks(void)
+{
+#pragma omp parallel
+#pragma omp single
+    for (int t = 0; t < 16; t++)
+#pragma omp task firstprivate(t)
+    {
+#pragma omp taskloop num_tasks(6)
+        for (int i = t * 60; i < t * 60 + 60; i++)
+            a[i] += t;
+        by_thread[t] = a[t * 60];
+    }
+}
+
+/* Each thread has a copy of the sum, which its tasks share; some tasks may be one thread's, all. */
+static void task_reductions(void)
+{
+    long all = 0, team = 0;
+#pragma omp parallel
+#pragma omp single
+    {
+        long rounds = 0;
+#pragma omp taskloop reduction(+ : rounds) num_tasks(50)
+        for (int i = 0; i < N; i++)
+            rounds += b[i];
+#pragma omp taskgroup task_reduction(+ : all)
+        for (int i = 0; i < 50; i++)
+#pragma omp task in_reduction(+ : all)
+            all += i;
+        all += rounds;
+    }
+#pragma omp parallel reduction(task, + : team)
+    for (int i = 0; i < 20; i++)
+#pragma omp task in_reduction(+ : team)
+        team += i;
+    sum += all + team;
+}
+
+/* The threads wait for each other in the loop. */
+static void scan(void)
+{
+    long before = 0;
+#pragma omp parallel for reduction(inscan, + : before)
+    for (int i = 0; i < N; i++) {
+        before += b[i];
+#pragma omp scan inclusive(before)
+        a[i] = before;
+    }
+}
+
+/* No other thread executes tasks outside parallel regions. */
+static void alone(void)
+{
+    for (int i = 0; i < 4; i++)
+#pragma omp task
+        b[5] += i;
+#pragma omp taskloop nogroup
+    for (int i = 0; i < 4; i++)
+        b[5] += i;
+}
+
+#if defined __clang__ || __GNUC__ > 12
+static void all_memory(void)
+{
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task depend(out : a)
+        a[3]++;
+#pragma omp task depend(out : b)
+        b[3]++;
+#pragma omp task depend(inout : omp_all_memory)
+        a[3] += b[3];
+#pragma omp task depend(in : a)
+        b[4] = a[3];
+    }
+}
+#endif
+
 static void *producer(void *argument)
 {
     payload = 42;
@@ -266,6 +362,14 @@ int main(void)
     flags();
     untied_tasks();
     copies();
+    taskloops();
+    taskloops_of_tasks();
+    task_reductions();
+    scan();
+    alone();
+#if defined __clang__ || __GNUC__ > 12
+    all_memory();
+#endif
     threads();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);

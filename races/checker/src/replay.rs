@@ -40,6 +40,8 @@ mod program;
 mod regions;
 mod work;
 
+use work::TASKLOOP;
+
 /// `ompt_parallel_league`.
 pub(crate) const LEAGUE: u32 = 0x4000_0000;
 /// `ompt_parallel_invoker_runtime`: the code is not GCC's, which tells no runtime of a single's end.
@@ -455,10 +457,14 @@ impl Replay {
                     self.join_task(member, current);
                 }
             }
+            // They share no work among the team, and may stand in what does.
             Event::Work {
-                kind: WORK_MASKED, ..
+                kind: WORK_MASKED | TASKLOOP,
+                ..
             }
-            | Event::WorkEnd { kind: WORK_MASKED } => {}
+            | Event::WorkEnd {
+                kind: WORK_MASKED | TASKLOOP,
+            } => {}
             Event::Work {
                 kind,
                 code,

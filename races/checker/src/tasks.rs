@@ -115,12 +115,16 @@ pub struct Siblings {
     /// The taskgroup in which it was created itself.
     pub inherited: Option<GroupId>,
     dependents: HashMap<u64, Dependents>,
+    /// The last that depends on all memory.
+    of_all: Option<StrandId>,
 }
 
 /// `ompt_dependence_type_t`.
 const IN: u8 = 1;
 const MUTEXINOUTSET: u8 = 4;
 const INOUTSET: u8 = 7;
+const OUT_ALL_MEMORY: u8 = 34;
+const INOUT_ALL_MEMORY: u8 = 35;
 
 impl Siblings {
     /// The children, which have been waited for.
@@ -132,6 +136,7 @@ impl Siblings {
     pub fn forget(&mut self) {
         self.children.clear();
         self.dependents.clear();
+        self.of_all = None;
     }
 
     /// The innermost taskgroup.
@@ -143,9 +148,26 @@ impl Siblings {
     /// whether it excludes the others of its kind.
     ///
     /// Siblings of one kind of `in`, `mutexinoutset` or `inoutset` have no order; a sibling of
-    /// another kind comes after all of them.
+    /// another kind comes after all of them. One that depends on all memory comes after all that depend
+    /// on anything, and before the later ones.
     pub fn depend(&mut self, child: StrandId, address: u64, kind: u8) -> (Vec<StrandId>, bool) {
-        let dependents = self.dependents.entry(address).or_default();
+        if matches!(kind, OUT_ALL_MEMORY | INOUT_ALL_MEMORY) {
+            let before = std::mem::take(&mut self.dependents);
+            let before = before.into_values().flat_map(|it| it.last);
+            let before = before.chain(self.of_all.replace(child));
+            return (before.filter(|it| *it != child).collect(), false);
+        }
+        if self.of_all == Some(child) {
+            return (Vec::new(), false);
+        }
+        let of_all = self.of_all;
+        let dependents = self
+            .dependents
+            .entry(address)
+            .or_insert_with(|| Dependents {
+                last: Vec::from_iter(of_all),
+                ..Dependents::default()
+            });
         let is_set = matches!(kind, IN | MUTEXINOUTSET | INOUTSET);
         if !(is_set && dependents.kind == kind) {
             dependents.before = std::mem::take(&mut dependents.last);
@@ -176,6 +198,28 @@ mod tests {
         assert_eq!(before(5, MUTEXINOUTSET), (vec![2, 3], true));
         assert_eq!(before(6, OUT), (vec![4, 5], false));
         assert_eq!(before(7, OUT), (vec![6], false));
+    }
+
+    #[test]
+    fn a_dependence_on_all_memory_orders_all_that_depend_on_anything() {
+        const INOUT: u8 = 3;
+        let mut siblings = Siblings::default();
+        let mut before = |child: u32, address, kind| {
+            let (before, _) = siblings.depend(StrandId(child), address, kind);
+            let mut before: Vec<u32> = before.iter().map(|strand| strand.0).collect();
+            before.sort_unstable();
+            before
+        };
+        assert_eq!(before(1, 8, INOUT), []);
+        assert_eq!(before(2, 16, IN), []);
+        // It depends on a variable, too.
+        assert_eq!(before(3, 8, IN), [1]);
+        assert_eq!(before(3, 0, INOUT_ALL_MEMORY), [2]);
+        assert_eq!(before(4, 8, IN), [3]);
+        assert_eq!(before(5, 8, INOUT), [4]);
+        assert_eq!(before(6, 0, OUT_ALL_MEMORY), [3, 5]);
+        assert_eq!(before(6, 8, IN), []);
+        assert_eq!(before(7, 24, IN), [6]);
     }
 
     #[test]

@@ -50,6 +50,7 @@ extern "C-unwind" fn task_alloc(
             unsafe { *((task as usize + room) as *mut u64) = body };
         }
         tls::with(|state| {
+            state.has_told_memory = true;
             let context = state.context();
             state.event(&Event::Alloc {
                 address: task,
@@ -114,6 +115,54 @@ macro_rules! reductions {
 reductions! {
     reduce c"__kmpc_reduce";
     reduce_nowait c"__kmpc_reduce_nowait";
+}
+
+/// The copies of a construct's task reduction: the first thread of the team makes them, and the last one
+/// combines them.
+macro_rules! task_reductions {
+    ($($name:ident $symbol:literal;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        extern "C-unwind" fn $name(
+            place: u64,
+            thread: c_int,
+            is_workshare: c_int,
+            count: c_int,
+            data: u64,
+        ) -> u64 {
+            tls::with(|state| state.set_ignoring(true));
+            let result = next!(
+                $symbol,
+                fn(u64, c_int, c_int, c_int, u64) -> u64,
+                (place, thread, is_workshare, count, data),
+                0
+            );
+            tls::with(|state| state.set_ignoring(false));
+            result
+        }
+    )*};
+}
+
+task_reductions! {
+    __kmpc_taskred_modifier_init c"__kmpc_taskred_modifier_init";
+    __kmpc_task_reduction_modifier_init c"__kmpc_task_reduction_modifier_init";
+    __kmpc_task_reduction_modifier_fini c"__kmpc_task_reduction_modifier_fini";
+}
+
+/// A task asks for its copy of a task reduction, of which each thread has one: it depends on the
+/// thread's number.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C-unwind" fn __kmpc_task_reduction_get_th_data(
+    thread: c_int,
+    group: u64,
+    data: u64,
+) -> u64 {
+    tls::with(|state| state.asks_thread(0));
+    next!(
+        c"__kmpc_task_reduction_get_th_data",
+        fn(c_int, u64, u64) -> u64,
+        (thread, group, data),
+        0
+    )
 }
 
 /// A function whose last argument on the stack is its caller's return address: it calls `$to` with

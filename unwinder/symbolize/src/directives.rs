@@ -11,6 +11,8 @@ use experiment::symbols::{Construct, Directive as Workshared, Workshare};
 pub(crate) enum Directive {
     /// `barrier`.
     Barrier,
+    /// `task`, `taskloop`, and others that let tasks share a reduction.
+    Tasks,
     /// Any other directive.
     Other,
 }
@@ -71,7 +73,12 @@ fn directive(line: &str) -> Option<Directive> {
         if name == Some(&"barrier") {
             return Some(Directive::Barrier);
         }
-        found = Some(Directive::Other);
+        let of_tasks = |word: &&str| matches!(*word, "task" | "taskloop");
+        found = if words[at + 1..].iter().any(of_tasks) {
+            Some(Directive::Tasks)
+        } else {
+            Some(Directive::Other)
+        };
     }
     found
 }
@@ -534,6 +541,13 @@ mod tests {
         ];
         for line in others {
             assert_eq!(directive_at(line, 1), Some(Directive::Other), "{line}");
+        }
+        let tasks = [
+            "#pragma omp taskloop reduction(+ : x)",
+            "!$omp parallel do reduction(task, +:x)",
+        ];
+        for line in tasks {
+            assert_eq!(directive_at(line, 1), Some(Directive::Tasks), "{line}");
         }
         for line in ["w(1);", "// an omp barrier", "BARRIER;", "#pragma once", ""] {
             assert_eq!(directive_at(line, 1), None, "{line}");

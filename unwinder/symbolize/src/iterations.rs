@@ -14,7 +14,9 @@ use experiment::linkage::is_outlined;
 use experiment::symbols::Workshare;
 
 use crate::code::{SpinLoops, loop_of};
-use crate::directives::{directive_at, first_line, is_fortran, loop_around, worksharing_above};
+use crate::directives::{
+    Directive, directive_at, first_line, is_fortran, loop_around, worksharing_above,
+};
 use crate::symbols::Symbols;
 
 /// The worksharing loop in each iteration of which the instruction that contains `svma` is executed
@@ -61,7 +63,13 @@ pub fn is_of_directive(
         let above = worksharing_above(&text, line);
         above.is_some_and(|it| it.construct == Workshare::Loop)
     };
-    !asks && (directive_at(&text, line).is_some() || is_of_loop())
+    !asks
+        && match directive_at(&text, line) {
+            // A task asks for its thread's copy of a reduction.
+            Some(Directive::Tasks) => false,
+            Some(_) => true,
+            None => is_of_loop(),
+        }
 }
 
 /// Whether the instruction that contains `svma` is of a loop that waits for another thread: one that

@@ -147,6 +147,13 @@ impl Replay {
                 let Some(strand) = self.tasks.strand(to) else {
                     return;
                 };
+                if self.tasks.is_undeferred(to)
+                    && let Some(current) = self.top(slot).map(|task| task.current)
+                {
+                    // The task around it has waited for those before.
+                    let here = self.strands.divide(current);
+                    self.strands.order_after(here, strand, Certainty::Certain);
+                }
                 let index = self
                     .top(slot)
                     .and_then(|task| self.infos.get(&task.main))

@@ -9,6 +9,7 @@ use crate::site::{Base, ConstructKind, StrandKind};
 const LOOP: u8 = 1;
 const SECTIONS: u8 = 2;
 pub(super) const SINGLE: u8 = 3;
+pub(super) const TASKLOOP: u8 = 7;
 const LOOP_STATIC: u8 = 10;
 const LOOP_OTHER: u8 = 13;
 

@@ -117,7 +117,7 @@ unsafe fn dependences(list: *const usize, mut found: impl FnMut(u64, u8)) {
     const MUTEXINOUTSET: u8 = 4;
     const INOUTSET: u8 = 7;
     /// `ompt_dependence_type_inout_all_memory`.
-    const ALL_MEMORY: u8 = 9;
+    const ALL_MEMORY: u8 = 35;
     if list.is_null() {
         return;
     }
@@ -304,14 +304,19 @@ fn flags_of(flags: usize, is_undeferred: bool) -> u32 {
     result
 }
 
+/// Whether the thread executes each new task at once: the children of a final task, and tasks outside
+/// parallel regions, which no other thread could execute.
+fn executes_at_once() -> bool {
+    query(Function::omp_in_final) != 0 || tls::with(|thread| thread.place.region == 0)
+}
+
 /// GOMP_task. Arguments: function, data, copy function, size, alignment, whether it may be deferred;
 /// on the stack flags, dependences, priority, address of the event. Code from older compilers omits
 /// the last ones, and shows that in the flags.
 pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize {
     let deferrable = saved.registers[5];
     let [flags, depend, priority, detach, ..] = saved.stack;
-    // The children of a final task are executed at once.
-    let is_undeferred = deferrable as u8 == 0 || query(Function::omp_in_final) != 0;
+    let is_undeferred = deferrable as u8 == 0 || executes_at_once();
     let origin = Origin {
         flags: flags_of(flags, is_undeferred),
         code: saved.code,
@@ -361,7 +366,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     };
     let is_undeferred = flags & GOMP_IF == 0 || query(Function::omp_in_final) != 0;
     let origin = Origin {
-        flags: flags_of(flags, is_undeferred),
+        flags: flags_of(flags, is_undeferred || executes_at_once()),
         code: saved.code,
         frame: saved.frame(),
         depend: ptr::null(),
@@ -375,7 +380,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     });
     // Outside parallel regions libgomp may have no team; then it executes tasks at once, too. A taskloop
     // of very many tasks is there not recorded as tasks.
-    let at_once = is_undeferred || tls::with(|thread| thread.place.region == 0);
+    let at_once = is_undeferred || executes_at_once();
     let most = match flags & GOMP_GRAINSIZE {
         0 => tasks as u64,
         _ => work.total(end) / (tasks as u64).max(1) + 1,

@@ -220,6 +220,11 @@ unsafe fn got([start, end]: [usize; 2]) {
 pub(super) unsafe extern "C-unwind" fn start(saved: &Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let arguments = unsafe { Arguments::of(saved, what.kind()) };
+    if arguments.bounds[0] == 0 && !arguments.has_reductions {
+        // A static loop asks for memory, for a `scan` that waits at barriers in the loop.
+        // SAFETY: the entry point's own.
+        return unsafe { forward(saved, what) };
+    }
     tls::with(|thread| {
         if what.kind() & ORDERED != 0 {
             thread.meet_ordered_clause(saved.code);
