@@ -477,6 +477,7 @@ static int sum, sums[100];
 static void right(void) {
   omp_lock_t own;
   omp_init_lock(&own);
+  omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(4)
   {
 #pragma omp for schedule(dynamic)
@@ -511,6 +512,9 @@ static void right(void) {
 #pragma omp parallel
 #pragma omp atomic
     work++;
+    omp_set_num_threads(3);
+#pragma omp atomic
+    work += omp_get_max_threads();
 #pragma omp sections
     {
 #pragma omp section

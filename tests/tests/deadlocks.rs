@@ -67,7 +67,7 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
 /// Runs that end by themselves.
 #[test]
 fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
-    let cases: [(&str, &[&str]); 28] = [
+    let cases: [(&str, &[&str]); 29] = [
         ("right", &[]),
         (
             "critical-order",

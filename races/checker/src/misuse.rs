@@ -32,7 +32,8 @@ pub enum Kind {
     NothingOrdered,
     /// A region in another one asks for this many threads, and gets one.
     NestingRefused(u32),
-    /// A task in a region asks for another number of threads, and forks no region after that.
+    /// A task in a region asks for another number of threads, and neither forks a region nor asks for that
+    /// number after it.
     ThreadsInside,
 }
 

@@ -499,6 +499,7 @@ impl Replay {
             | Event::LockDestroy { .. }
             | Event::OrderedClause { .. }
             | Event::SetsThreads { .. }
+            | Event::AsksThreads {}
             | Event::ThreadBegin { .. }
             | Event::ThreadEnd {}
             | Event::Frame { .. }

@@ -133,7 +133,8 @@ pub struct Synchronisation {
     ordered: BTreeMap<u64, (Call, bool)>,
     /// The code of the loop that each task has met last.
     in_ordered: HashMap<StrandId, u64>,
-    /// Tasks that have asked for another number of threads, and forked no region since then.
+    /// Tasks that have asked for another number of threads, and neither forked a region nor asked for that
+    /// number since then.
     sets_threads: HashMap<StrandId, (u64, Call)>,
 }
 
@@ -192,17 +193,15 @@ impl Synchronisation {
                 context,
                 ..
             } => {
-                let mut team = Team {
-                    is_league: flags & LEAGUE != 0,
-                    ..Team::default()
-                };
+                let mut nested = None;
                 if let Some(task) = program.task(slot) {
                     self.sets_threads.remove(&task.owner.task);
                     let around = self.teams.get(&task.owner.region);
                     if around.is_some_and(Team::is_active) {
-                        team.nested = Some((program.call(slot, code, context), threads));
+                        nested = Some((program.call(slot, code, context), threads));
                     }
                 }
+                let team = Team::forked(flags & LEAGUE != 0, nested);
                 self.teams.insert(region, team);
             }
             Event::Join { region } => {
@@ -223,10 +222,7 @@ impl Synchronisation {
                 if let Some(team) = self.teams.get_mut(&region) {
                     team.size = size;
                     team.members.entry(index).or_default().slot = slot;
-                    if let Some((call, threads)) = &team.nested
-                        && size == 1
-                        && *threads > 1
-                    {
+                    if let Some((call, threads)) = team.refused() {
                         let kind = Kind::NestingRefused(*threads);
                         self.misuses.add(kind, None, call.clone(), None);
                     }
@@ -281,6 +277,9 @@ impl Synchronisation {
             Event::SetsThreads { code, context } if owner.region != 0 => {
                 let call = program.call(slot, code, context);
                 self.sets_threads.insert(owner.task, (owner.region, call));
+            }
+            Event::AsksThreads {} => {
+                self.sets_threads.remove(&owner.task);
             }
             Event::Switch { from, .. } if from != 0 && task.explicit == from => {
                 const COMPLETE: u8 = 1;

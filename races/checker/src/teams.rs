@@ -63,9 +63,9 @@ pub struct Team {
     /// Its threads, once the first has begun.
     pub size: u32,
     /// It is a league, and its threads are initial ones.
-    pub is_league: bool,
+    is_league: bool,
     /// Of a region in an active one: the call that forks it, and how many threads that asks for.
-    pub nested: Option<(Call, u32)>,
+    nested: Option<(Call, u32)>,
     /// By the threads' numbers.
     pub members: HashMap<u32, Member>,
     barriers: Sequence,
@@ -76,6 +76,22 @@ pub struct Team {
 pub const JOIN: u8 = 9;
 
 impl Team {
+    /// One that is forked. `nested`: see the field.
+    pub fn forked(is_league: bool, nested: Option<(Call, u32)>) -> Team {
+        Team {
+            is_league,
+            nested,
+            ..Team::default()
+        }
+    }
+
+    /// The call that has asked for several threads in an active region, and got one; and how many it
+    /// has asked for.
+    pub fn refused(&self) -> Option<&(Call, u32)> {
+        let nested = self.nested.as_ref();
+        nested.filter(|(_, threads)| self.size == 1 && *threads > 1)
+    }
+
     /// Whether regions in it are nested ones: it is a region of several threads, or within such a one.
     pub fn is_active(&self) -> bool {
         !self.is_league && (self.size > 1 || self.nested.is_some())

@@ -338,6 +338,21 @@ set_threads! {
     omp_set_num_threads_ number_set_fortran c"omp_set_num_threads_";
 }
 
+macro_rules! most_threads {
+    ($($name:ident $symbol:literal;)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        extern "C-unwind" fn $name() -> c_int {
+            tls::with(|thread| thread.event(&Event::AsksThreads {}));
+            next!($symbol, fn() -> c_int, (), 1)
+        }
+    )*};
+}
+
+most_threads! {
+    omp_get_max_threads c"omp_get_max_threads";
+    omp_get_max_threads_ c"omp_get_max_threads_";
+}
+
 macro_rules! thread_numbers {
     ($($name:ident $to:ident $real:literal;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]

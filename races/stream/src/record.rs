@@ -303,6 +303,8 @@ events! {
     OrderedClause = 40 { code: u64, context: u32, }
     /// The program asks for another number of threads (`omp_set_num_threads`).
     SetsThreads = 41 { code: u64, context: u32, }
+    /// The program asks for that number (`omp_get_max_threads`).
+    AsksThreads = 42 {}
     /// A frame of the stack at the next [`Event::Fork`] or [`Event::Create`], the `depth`th from the
     /// outermost: the call that returns to `code`, and the stack and frame pointers in the function
     /// called. Frames at lower depths are as they were told last.
