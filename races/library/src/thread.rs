@@ -26,8 +26,9 @@ const INSTANCE_BITS: u32 = 40;
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN_BARRIER: u8 = 9;
 
-/// Most tasks that a thread is in at one time, one within the other.
-const TASKS: usize = 1024;
+/// Most tasks that a thread is in at one time, one within the other. A stack of 8 MiB holds no more:
+/// each takes half a kilobyte of it. Memory that no task needs is never touched.
+const TASKS: usize = 16_384;
 
 /// A call of an instrumented function.
 #[derive(Clone, Copy, Debug)]
