@@ -32,6 +32,17 @@ static void work(double *in, int n) {
   printf("%d %d\n", calls, local[5]);
 }
 
+__attribute__((noinline)) static int teams(void) {
+  int by_team = 0, by_thread = 0;
+#pragma omp teams num_teams(2) thread_limit(2)
+  {
+    by_team++;
+#pragma omp parallel num_threads(2)
+    by_thread++;
+  }
+  return by_team + by_thread;
+}
+
 int main(int argc, char **argv) {
   int n = 10 * argc, sum = 0, array[32], matrix[3][4];
   struct node object = {0};
@@ -62,6 +73,7 @@ int main(int argc, char **argv) {
     *copy += 1;
   }
   work(other, n);
+  n += teams();
   for (int k = 0; k < 4; k++)
     omp_init_lock(&locks[k]);
 #pragma omp parallel num_threads(2)

@@ -80,7 +80,7 @@ impl Found {
     }
 }
 
-const OF_C: [&str; 21] = [
+const OF_C: [&str; 23] = [
     "counter",
     "sum",
     "array[5]",
@@ -95,6 +95,8 @@ const OF_C: [&str; 21] = [
     "copies[3]",
     "calls",
     "local[5]",
+    "by_team",
+    "by_thread",
     "in",
     "guarded",
     "named",

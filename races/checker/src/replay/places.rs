@@ -69,9 +69,16 @@ impl Replay {
     }
 
     /// The innermost function of the thread has made a call, with these variables.
+    ///
+    /// Compilers leave out the entry of a function without accesses. If the task has begun with such a
+    /// one, the innermost frame is that of the task beneath, and the call is not in its function.
     pub(super) fn note_call(&mut self, slot: u32, code: u64, (data, body): (u64, u64)) {
-        let frames = self.threads.get_mut(&slot).map(|thread| &mut thread.frames);
-        if let Some(frame) = frames.and_then(|frames| frames.last_mut()) {
+        let Some(thread) = self.threads.get_mut(&slot) else {
+            return;
+        };
+        let above = thread.tasks.last().map_or(0, |task| task.frame);
+        let is_own = |frame: &&mut FramePlace| above == 0 || frame.stack < above;
+        if let Some(frame) = thread.frames.last_mut().filter(is_own) {
             frame.calls = [0, code];
             (frame.data, frame.body) = (data, body);
         }
