@@ -138,6 +138,33 @@ static void untied_tasks(void)
     }
 }
 
+/* More tasks within each other than 1024. */
+static void untied_within_untied(int depth)
+{
+    int result = 0;
+    if (depth == 0)
+        return;
+#pragma omp task untied shared(result)
+    {
+        untied_within_untied(depth - 1);
+        result = depth;
+    }
+#pragma omp taskwait
+#pragma omp atomic
+    counted += result;
+}
+
+static void deep_tasks(void)
+{
+    long before = counted;
+#pragma omp parallel
+#pragma omp single
+    {
+        untied_within_untied(2000);
+        counted -= before;
+    }
+}
+
 static int fibonacci(int n)
 {
     int x, y;
@@ -243,9 +270,21 @@ static void taskloops(void)
     }
 }
 
-/* The runtime gives the memory of one loop's tasks to those of the next. */
+/* The runtime gives the memory of one loop's tasks to those of the next. Which task is the last one,
+ * the thread that creates them writes there. */
 static void taskloops_of_tasks(void)
 {
+    int last = 0;
+#pragma omp parallel
+#pragma omp single
+    for (int round = 0; round < 20; round++) {
+#pragma omp taskloop lastprivate(last) num_tasks(16)
+        for (int i = 0; i < N; i++) {
+            last = i;
+            a[i] += last;
+        }
+    }
+    sum += last;
 #pragma omp parallel
 #pragma omp single
     for (int t = 0; t < 16; t++)
@@ -261,10 +300,10 @@ static void taskloops_of_tasks(void)
 /* Each thread has a copy of the sum, which its tasks share; some tasks may be one thread's, all. */
 static void task_reductions(void)
 {
-    long all = 0, team = 0;
+    long all = 0, team = 0, parts[4] = {0};
 #pragma omp parallel
 #pragma omp single
-    {
+    for (int round = 0; round < 5; round++) {
         long rounds = 0;
 #pragma omp taskloop reduction(+ : rounds) num_tasks(50)
         for (int i = 0; i < N; i++)
@@ -273,7 +312,11 @@ static void task_reductions(void)
         for (int i = 0; i < 50; i++)
 #pragma omp task in_reduction(+ : all)
             all += i;
-        all += rounds;
+#pragma omp taskgroup task_reduction(+ : parts)
+        for (int i = 0; i < 40; i++)
+#pragma omp task in_reduction(+ : parts)
+            parts[i % 4] += i;
+        all += rounds + parts[0];
     }
 #pragma omp parallel reduction(task, + : team)
     for (int i = 0; i < 20; i++)
@@ -361,6 +404,7 @@ int main(void)
     barriers();
     flags();
     untied_tasks();
+    deep_tasks();
     copies();
     taskloops();
     taskloops_of_tasks();

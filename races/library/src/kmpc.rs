@@ -9,6 +9,33 @@ use race_stream::record::Event;
 use crate::next::{Next, next};
 use crate::{tls, unwritten};
 
+/// What this library notes of a task, behind the program's own part of its memory. The task's shared
+/// variables come next, to which its first word points.
+#[repr(C)]
+struct Note {
+    /// Of the program's part, the note and the shared variables.
+    bytes: u64,
+    /// The return address of the program's call.
+    code: u64,
+    /// The program's function that copies its variables to a task of the taskloop; 0: none.
+    copy: u64,
+    body: u64,
+}
+
+impl Note {
+    /// That of a task; `None` if it has no shared variables, so that `task_alloc` did not make it.
+    ///
+    /// # Safety
+    /// `task_alloc` has returned the task, or the runtime has copied it from such a one.
+    unsafe fn of<'a>(task: *const usize) -> Option<&'a mut Note> {
+        // SAFETY: the caller's promise; `task_alloc` made room before the shared variables.
+        unsafe {
+            let shared = *task as *mut Note;
+            (!shared.is_null()).then(|| &mut *shared.sub(1))
+        }
+    }
+}
+
 /// The memory of a task, which the runtime takes from a pool of its own: a new task's may have been
 /// that of an older one, with which it is not ordered.
 extern "C-unwind" fn task_alloc(
@@ -22,18 +49,24 @@ extern "C-unwind" fn task_alloc(
 ) -> u64 {
     /// `KMP_TASK_IS_TIED`.
     const TIED: c_int = 1;
-    let is_untied = flags & TIED == 0;
-    let room = bytes.next_multiple_of(8);
-    let (bytes, shared, own_body) = if is_untied {
-        let run = run_untied as *const () as u64;
-        (room + size_of::<u64>(), shared.max(1), run)
+    let own_body = if flags & TIED == 0 {
+        run_untied as *const () as u64
     } else {
-        (bytes, shared, body)
+        body
     };
+    let room = bytes.next_multiple_of(8);
+    let shared = shared.max(1);
     let task = next!(
         c"__kmpc_omp_task_alloc",
         fn(u64, c_int, c_int, usize, usize, u64) -> u64,
-        (place, thread, flags, bytes, shared, own_body),
+        (
+            place,
+            thread,
+            flags,
+            room + size_of::<Note>(),
+            shared,
+            own_body
+        ),
         0
     );
     if task != 0 {
@@ -45,22 +78,30 @@ extern "C-unwind" fn task_alloc(
             // written nothing.
             unsafe { unwritten::undefine((task + HEADER).min(end), end) };
         }
-        if is_untied {
-            // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
-            unsafe { *((task as usize + room) as *mut u64) = body };
-        }
-        tls::with(|state| {
-            state.has_told_memory = true;
-            let context = state.context();
-            state.event(&Event::Alloc {
-                address: task,
-                bytes: (bytes.next_multiple_of(8) + shared) as u64,
-                code,
-                context,
-            });
-        });
+        let note = Note {
+            bytes: (room + size_of::<Note>() + shared) as u64,
+            code,
+            copy: 0,
+            body,
+        };
+        tell_memory(task, &note);
+        // SAFETY: the task has as many bytes as were asked for, and nobody knows it yet.
+        unsafe { ((task as usize + room) as *mut Note).write(note) };
     }
     task
+}
+
+/// Tells of the memory of a task.
+fn tell_memory(task: u64, note: &Note) {
+    tls::with(|state| {
+        let context = state.context();
+        state.event(&Event::Alloc {
+            address: task,
+            bytes: note.bytes,
+            code: note.code,
+            context,
+        });
+    });
 }
 
 /// The body of a task.
@@ -68,13 +109,11 @@ type Body = unsafe extern "C-unwind" fn(c_int, *mut usize) -> c_int;
 
 /// Executes a part of an untied task. The runtime does not always tell when a thread leaves the last
 /// part: if another one has not quite left the part before, that one tells the task's end.
-///
-/// The task's own body stands before its shared variables, to which its first word points.
 unsafe extern "C-unwind" fn run_untied(thread: c_int, task: *mut usize) -> c_int {
-    // SAFETY: `task_alloc` made room there, and stored a body that the program gave for a task.
+    // SAFETY: `task_alloc` has noted a body that the program gave for the task.
     let body = unsafe {
-        let shared = *task as *const usize;
-        std::mem::transmute::<usize, Option<Body>>(*shared.sub(1))
+        let body = Note::of(task).map_or(0, |note| note.body);
+        std::mem::transmute::<usize, Option<Body>>(body as usize)
     };
     let own = tls::with(|thread| thread.place.task);
     let result = match body {
@@ -84,6 +123,81 @@ unsafe extern "C-unwind" fn run_untied(thread: c_int, task: *mut usize) -> c_int
     };
     tls::with(|thread| thread.leave_part(own));
     result
+}
+
+/// The program's function that copies variables to a task of a taskloop: to, from, whether it is the
+/// last one.
+type Copy = unsafe extern "C-unwind" fn(*mut usize, *const usize, c_int);
+
+/// Called in place of that function for each task of a taskloop. The runtime has made it as a copy of
+/// the task that the program has passed.
+unsafe extern "C-unwind" fn copy_task(to: *mut usize, from: *const usize, is_last: c_int) {
+    // SAFETY: tasks of the runtime, which copied the note as well; it holds a function of this type.
+    unsafe {
+        let Some(note) = Note::of(from) else {
+            return;
+        };
+        tell_memory(to as u64, note);
+        if let Some(copy) = std::mem::transmute::<usize, Option<Copy>>(note.copy as usize) {
+            copy(to, from, is_last);
+        }
+    }
+}
+
+/// Has [`copy_task`] called for each task of a taskloop. Returns the real function. The argument
+/// stands on the stack.
+macro_rules! taskloops {
+    ($($name:ident $note:ident $symbol:literal $argument:literal;)*) => {$(
+        extern "C" fn $note(task: u64, copy: u64) -> usize {
+            static NEXT: Next = Next::new($symbol);
+            extern "C" fn nothing() {}
+            // SAFETY: the program has the task from `task_alloc`, and does not execute it yet.
+            if let Some(note) = unsafe { Note::of(task as *const usize) } {
+                note.copy = copy;
+            }
+            NEXT.address().unwrap_or(nothing as *const () as usize)
+        }
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            // A jump, so that the runtime sees the program's return address and its arguments.
+            naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 56",
+                ".cfi_def_cfa_offset 64",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "mov rdi, rdx",
+                "mov rsi, [rsp + 56 + {argument}]",
+                "call {note}",
+                "mov rdi, [rsp]",
+                "mov rsi, [rsp + 8]",
+                "mov rdx, [rsp + 16]",
+                "mov rcx, [rsp + 24]",
+                "mov r8, [rsp + 32]",
+                "mov r9, [rsp + 40]",
+                "add rsp, 56",
+                ".cfi_def_cfa_offset 8",
+                "lea r11, [rip + {copy}]",
+                "mov [rsp + {argument}], r11",
+                "jmp rax",
+                ".cfi_endproc",
+                note = sym $note,
+                copy = sym copy_task,
+                argument = const $argument,
+            )
+        }
+    )*};
+}
+
+taskloops! {
+    __kmpc_taskloop taskloop c"__kmpc_taskloop" 40;
+    __kmpc_taskloop_5 taskloop_5 c"__kmpc_taskloop_5" 48;
 }
 
 /// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by
@@ -117,52 +231,51 @@ reductions! {
     reduce_nowait c"__kmpc_reduce_nowait";
 }
 
-/// The copies of a construct's task reduction: the first thread of the team makes them, and the last one
-/// combines them.
+/// Functions about the copies of a task reduction, of which each thread has one. The runtime calls the
+/// program's functions in them: to initialise copies, and to combine them where the last thread of a
+/// team has come so far.
 macro_rules! task_reductions {
-    ($($name:ident $symbol:literal;)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        extern "C-unwind" fn $name(
-            place: u64,
-            thread: c_int,
-            is_workshare: c_int,
-            count: c_int,
-            data: u64,
-        ) -> u64 {
+    ($(
+        $name:ident $to:ident $symbol:literal
+            ($($argument:ident: $type:ty),*) -> $result:ty, finds: $finds:literal;
+    )*) => {$(
+        extern "C-unwind" fn $to($($argument: $type),*) -> $result {
+            if $finds {
+                // On another thread the task would have another copy.
+                tls::with(|state| state.asks_thread(0));
+            }
             tls::with(|state| state.set_ignoring(true));
             let result = next!(
                 $symbol,
-                fn(u64, c_int, c_int, c_int, u64) -> u64,
-                (place, thread, is_workshare, count, data),
-                0
+                fn($($type),*) -> $result,
+                ($($argument),*),
+                <$result>::default()
             );
             tls::with(|state| state.set_ignoring(false));
             result
+        }
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!("jmp {to}", to = sym $to)
         }
     )*};
 }
 
 task_reductions! {
-    __kmpc_taskred_modifier_init c"__kmpc_taskred_modifier_init";
-    __kmpc_task_reduction_modifier_init c"__kmpc_task_reduction_modifier_init";
-    __kmpc_task_reduction_modifier_fini c"__kmpc_task_reduction_modifier_fini";
-}
-
-/// A task asks for its copy of a task reduction, of which each thread has one: it depends on the
-/// thread's number.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C-unwind" fn __kmpc_task_reduction_get_th_data(
-    thread: c_int,
-    group: u64,
-    data: u64,
-) -> u64 {
-    tls::with(|state| state.asks_thread(0));
-    next!(
-        c"__kmpc_task_reduction_get_th_data",
-        fn(c_int, u64, u64) -> u64,
-        (thread, group, data),
-        0
-    )
+    __kmpc_task_reduction_init task_reduction_init c"__kmpc_task_reduction_init"
+        (thread: c_int, count: c_int, data: u64) -> u64, finds: false;
+    __kmpc_taskred_init taskred_init c"__kmpc_taskred_init"
+        (thread: c_int, count: c_int, data: u64) -> u64, finds: false;
+    __kmpc_task_reduction_modifier_init modifier_init c"__kmpc_task_reduction_modifier_init"
+        (place: u64, thread: c_int, is_worksharing: c_int, count: c_int, data: u64) -> u64, finds: false;
+    __kmpc_taskred_modifier_init taskred_modifier_init c"__kmpc_taskred_modifier_init"
+        (place: u64, thread: c_int, is_worksharing: c_int, count: c_int, data: u64) -> u64, finds: false;
+    __kmpc_task_reduction_modifier_fini modifier_fini c"__kmpc_task_reduction_modifier_fini"
+        (place: u64, thread: c_int, is_worksharing: c_int) -> (), finds: false;
+    __kmpc_task_reduction_get_th_data own_copy c"__kmpc_task_reduction_get_th_data"
+        (thread: c_int, group: u64, item: u64) -> u64, finds: true;
 }
 
 /// A function whose last argument on the stack is its caller's return address: it calls `$to` with

@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use race_stream::record::{Event, WORK_MASKED};
 
@@ -45,7 +45,6 @@ struct ChunkBounds {
 
 type Function = unsafe extern "C" fn();
 type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
-type TaskMemory = unsafe extern "C" fn(*mut u64, *mut usize, c_int) -> c_int;
 type SetCallback = unsafe extern "C" fn(number: c_int, callback: Function) -> c_int;
 
 /// `ompt_start_tool_result_t`.
@@ -78,10 +77,6 @@ const END: c_int = 2;
 /// The runtime's lookup takes a C string and returns the functions that the specification names.
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
     note_runtime(0, image_of(lookup as usize as u64));
-    // SAFETY: as above.
-    if let Some(found) = unsafe { lookup(c"ompt_get_task_memory".as_ptr()) } {
-        TASK_MEMORY.store(found as usize, Relaxed);
-    }
     // SAFETY: as above; the entry point of this name has this type (19.6.3).
     let set = unsafe {
         let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {
@@ -114,28 +109,6 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         unsafe { set(number, std::mem::transmute::<*const (), Function>(callback)) };
     }
     1
-}
-
-/// The runtime's `ompt_get_task_memory`; 0: it has none.
-static TASK_MEMORY: AtomicUsize = AtomicUsize::new(0);
-
-/// Of the numbers of tasks whose memory is not known when they are created: the runtime makes those of
-/// a taskloop as copies of the one that the program has asked for.
-const COPIED: u64 = 1 << 63;
-
-/// The memory of the current task: its address and size.
-fn task_memory() -> Option<(u64, u64)> {
-    let found = TASK_MEMORY.load(Relaxed);
-    if found == 0 {
-        return None;
-    }
-    let (mut address, mut size) = (0, 0);
-    // SAFETY: the entry point of this name has this type (19.6.10), and writes both.
-    unsafe {
-        let memory = std::mem::transmute::<usize, TaskMemory>(found);
-        memory(&raw mut address, &raw mut size, 0);
-    }
-    (address != 0 && size != 0).then_some((address, size as u64))
 }
 
 unsafe extern "C" fn finalize(_data: *mut Data) {}
@@ -366,13 +339,8 @@ unsafe extern "C" fn work(
     count: u64,
     code: *const c_void,
 ) {
-    /// `ompt_work_taskloop`.
-    const TASKLOOP: u8 = 7;
     let (kind, code) = (kind as u8, code as u64);
     tls::with(|thread| {
-        if kind == TASKLOOP {
-            thread.has_told_memory = false;
-        }
         let context = thread.context();
         match endpoint {
             BEGIN => thread.event(&Event::Work {
@@ -447,8 +415,7 @@ unsafe extern "C" fn task_create(
     // SAFETY: the runtime's own arguments; nobody executes the task yet.
     unsafe {
         let task = tls::with(|thread| {
-            let is_known = std::mem::take(&mut thread.has_told_memory);
-            let task = thread.instance() | if is_known { 0 } else { COPIED };
+            let task = thread.instance();
             thread.create(task, flags as u32, code as u64, entered(frame));
             task
         });
@@ -472,24 +439,6 @@ pub(crate) unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, 
     let (from, to) = unsafe { (word(prior), word(next)) };
     let here = std::ptr::from_ref(&from) as u64 + RUNTIME_FRAME;
     let status_byte = status as u8;
-    let is_begin = !matches!(
-        status,
-        COMPLETE | CANCEL | DETACH | EARLY_FULFILL | LATE_FULFILL | TASKWAIT_COMPLETE
-    );
-    if is_begin
-        && to & COPIED != 0
-        && let Some((address, bytes)) = task_memory()
-    {
-        tls::with(|thread| {
-            let context = thread.context();
-            thread.event(&Event::Alloc {
-                address,
-                bytes,
-                code: 0,
-                context,
-            });
-        });
-    }
     tls::with(|thread| match status {
         EARLY_FULFILL | LATE_FULFILL | TASKWAIT_COMPLETE => thread.event(&Event::Switch {
             from,

@@ -121,8 +121,6 @@ pub(crate) struct Thread {
     pub(crate) critical: u64,
     /// The declared lock of which it has told last that it will release it; 0: none.
     pub(crate) released: u64,
-    /// The memory of the task that LLVM's runtime creates next is known.
-    pub(crate) has_told_memory: bool,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     /// The thread's stack and its block of thread-local memory.
@@ -179,7 +177,6 @@ impl Thread {
             place: Place::default(),
             critical: 0,
             released: 0,
-            has_told_memory: false,
             opened: crate::gomp::Opened::NONE,
             stack: ends.stack.clone(),
             tls: ends.tls.clone(),
