@@ -348,7 +348,7 @@ static void alone(void)
         b[5] += i;
 }
 
-#if defined __clang__ || __GNUC__ > 12
+#if __clang_major__ > 15 || __GNUC__ > 12
 static void all_memory(void)
 {
 #pragma omp parallel
@@ -411,7 +411,7 @@ int main(void)
     task_reductions();
     scan();
     alone();
-#if defined __clang__ || __GNUC__ > 12
+#if __clang_major__ > 15 || __GNUC__ > 12
     all_memory();
 #endif
     threads();

@@ -40,11 +40,13 @@ pub(crate) struct Registers {
     pub(crate) base: u64,
 }
 
-/// A global or static variable.
+/// A global or static variable, or a part of one that the compiler has left in memory.
 #[derive(Clone, Debug)]
 struct Static {
     begin: u64,
     size: u64,
+    /// Of a part of a variable: where it begins in that.
+    offset: u64,
     key: Key,
     /// Namespaces and classes around it, each with its `::`.
     scope: String,
@@ -72,6 +74,16 @@ enum Spot {
     /// An offset to a register's value.
     Register(gimli::Register, i64),
     FrameAddress(i64),
+}
+
+/// A part of a variable.
+#[derive(Debug)]
+struct Part {
+    /// In the variable, in bytes.
+    offset: u64,
+    /// In bytes; `None`: the part is the variable.
+    size: Option<u64>,
+    spot: Spot,
 }
 
 /// One location of a variable: the code for which it is right, and the expression.
@@ -125,7 +137,11 @@ impl Variables {
             .chain(held)
             .find(is_near)
             .unwrap_or(first);
-        let mut named = self.named(found.key, at - found.begin, size)?;
+        let mut named = self.named(
+            found.key,
+            found.offset.saturating_add(at - found.begin),
+            size,
+        )?;
         named.name.insert_str(0, &found.scope);
         named.declaration.function.clone_from(&found.function);
         Some(named)
@@ -227,25 +243,31 @@ impl Variables {
         if die.tag() == DW_TAG_member || die.attr_value(DW_AT_location).is_none() {
             return;
         }
-        let spot = self
-            .locations(key)
-            .into_iter()
-            .find_map(|(_, expression)| self.spot(key.unit, &expression));
-        let (list, begin) = match spot {
-            Some(Spot::Static(begin)) => (globals, begin),
-            Some(Spot::Thread(begin)) => (threads, begin),
-            _ => return,
-        };
         let of = self.debug.type_of(key);
         // Without a size, it is as long as its first byte.
-        let size = of.and_then(|of| self.debug.size_of(of)).unwrap_or(1);
-        list.push(Static {
-            begin,
-            size: size.max(1),
-            key,
-            scope,
-            function: function.unwrap_or_default(),
-        });
+        let size = of.and_then(|of| self.debug.size_of(of)).unwrap_or(1).max(1);
+        let mut is_static = |part: &Part| {
+            let (list, begin) = match part.spot {
+                Spot::Static(begin) => (&mut *globals, begin),
+                Spot::Thread(begin) => (&mut *threads, begin),
+                _ => return false,
+            };
+            list.push(Static {
+                begin,
+                size: part.size.unwrap_or(size),
+                offset: part.offset,
+                key,
+                scope: scope.clone(),
+                function: function.clone().unwrap_or_default(),
+            });
+            true
+        };
+        for (_, expression) in self.locations(key) {
+            let parts = self.parts(key.unit, &expression);
+            if parts.iter().filter(|part| is_static(part)).count() > 0 {
+                return;
+            }
+        }
     }
 
     /// The locations of a variable.
@@ -272,11 +294,42 @@ impl Variables {
         found
     }
 
-    /// Where an expression says that a variable is, if it says no more than an offset to something.
-    fn spot(&self, unit: usize, expression: &Expression<Reader>) -> Option<Spot> {
+    /// Where an expression says that a variable is: in one place, or in several, of which some may be
+    /// unknown.
+    fn parts(&self, unit: usize, expression: &Expression<Reader>) -> Vec<Part> {
+        let Some(encoding) = self.debug.unit(unit).map(|unit| unit.encoding()) else {
+            return Vec::new();
+        };
+        let mut operations = expression.clone().operations(encoding);
+        let (mut parts, mut one, mut offset) = (Vec::new(), Vec::new(), 0_u64);
+        while let Ok(Some(operation)) = operations.next() {
+            let Operation::Piece { size_in_bits, .. } = operation else {
+                one.push(operation);
+                continue;
+            };
+            let size = size_in_bits / 8;
+            let spot = self.spot(unit, std::mem::take(&mut one));
+            parts.extend(spot.map(|spot| Part {
+                offset,
+                size: Some(size),
+                spot,
+            }));
+            offset = offset.saturating_add(size);
+        }
+        let whole = self.spot(unit, one).filter(|_| offset == 0);
+        parts.extend(whole.map(|spot| Part {
+            offset,
+            size: None,
+            spot,
+        }));
+        parts
+    }
+
+    /// Where operations say that something is, if they say no more than an offset to something.
+    fn spot(&self, unit: usize, operations: Vec<Operation<Reader>>) -> Option<Spot> {
         let unit = self.debug.unit(unit)?;
-        let mut operations = expression.clone().operations(unit.encoding());
-        let mut spot = match operations.next().ok()?? {
+        let mut operations = operations.into_iter();
+        let mut spot = match operations.next()? {
             Operation::Address { address } => Spot::Static(address),
             Operation::AddressIndex { index } => Spot::Static(unit.address(index).ok()?),
             Operation::ConstantIndex { index } => Spot::Thread(unit.address(index).ok()?),
@@ -289,7 +342,7 @@ impl Variables {
             _ => return None,
         };
         let mut is_thread = false;
-        while let Some(operation) = operations.next().ok()? {
+        for operation in operations {
             spot = match (operation, spot) {
                 (Operation::TLS, Spot::Thread(at) | Spot::Static(at)) if !is_thread => {
                     is_thread = true;
@@ -336,25 +389,24 @@ impl Variables {
             let Some(bytes) = of.and_then(|of| self.debug.size_of(of)) else {
                 continue;
             };
+            let begin_of = |spot: Spot| match spot {
+                Spot::Frame(offset) => frame_base.map(|base| base.wrapping_add_signed(offset)),
+                Spot::Register(register, offset) => {
+                    let value = registers.value(register);
+                    value.map(|value| value.wrapping_add_signed(offset))
+                }
+                Spot::FrameAddress(offset) => Some(frame_address.wrapping_add_signed(offset)),
+                Spot::Static(_) | Spot::Thread(_) => None,
+            };
             for (code, expression) in self.locations(variable) {
-                let begin = match self.spot(variable.unit, &expression) {
-                    Some(Spot::Frame(offset)) => {
-                        frame_base.map(|base| base.wrapping_add_signed(offset))
+                for part in self.parts(variable.unit, &expression) {
+                    if let Some(begin) = begin_of(part.spot)
+                        && address.wrapping_sub(begin) < part.size.unwrap_or(bytes)
+                    {
+                        let is_here = code.contains(&registers.svma);
+                        let offset = part.offset.saturating_add(address - begin);
+                        found.push((is_here, variable, holder, offset));
                     }
-                    Some(Spot::Register(register, offset)) => {
-                        let value = registers.value(register);
-                        value.map(|value| value.wrapping_add_signed(offset))
-                    }
-                    Some(Spot::FrameAddress(offset)) => {
-                        Some(frame_address.wrapping_add_signed(offset))
-                    }
-                    _ => None,
-                };
-                if let Some(begin) = begin
-                    && address.wrapping_sub(begin) < bytes
-                {
-                    let is_here = code.contains(&registers.svma);
-                    found.push((is_here, variable, holder, address - begin));
                 }
             }
         }

@@ -108,11 +108,15 @@ fn locals_are_found_in_the_frame_of_their_function() {
         .locations(variable("local"))
         .pop()
         .expect("a location");
-    let spot = variables.spot(key.unit, &expression);
+    let parts = variables.parts(key.unit, &expression);
+    let [part] = &parts[..] else {
+        panic!("{parts:?}");
+    };
     assert!(
-        matches!(spot, Some(Spot::Frame(offset)) if offset < 0),
-        "{spot:?}"
+        matches!(part.spot, Spot::Frame(offset) if offset < 0),
+        "{part:?}"
     );
+    assert_eq!((part.offset, part.size), (0, None));
     let names = |svma| -> Vec<_> {
         let all = variables.in_scope(key, svma).into_iter();
         all.filter_map(|(key, _)| variables.debug.name(key))
