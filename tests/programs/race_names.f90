@@ -16,6 +16,23 @@ subroutine work(x, n)
   print *, last
 end subroutine
 
+! No race: after the inner region, gfortran writes the reference `n` back.
+subroutine nested(x, n)
+  integer :: n, i, j
+  real(8) :: x(n, n)
+!$omp parallel num_threads(2)
+!$omp do
+  do i = 1, n
+!$omp parallel shared(n, i) num_threads(2)
+!$omp do
+    do j = 1, n
+      x(j, i) = n
+    end do
+!$omp end parallel
+  end do
+!$omp end parallel
+end subroutine
+
 program main
   use shared
   implicit none
@@ -28,7 +45,7 @@ program main
   real(8), allocatable :: a(:)
   integer :: b(4, 5)
   type(point) :: p
-  real(8) :: dummy(10)
+  real(8) :: dummy(10), square(6, 6)
   allocate(a(100))
 !$omp parallel num_threads(2)
   a(7) = 2
@@ -39,5 +56,6 @@ program main
   common_count = 1
 !$omp end parallel
   call work(dummy, 10)
-  print *, a(7), b(4, 3), total, common_count, dummy(1), p%w(2)
+  call nested(square, 6)
+  print *, a(7), b(4, 3), total, common_count, dummy(1), p%w(2), square(1, 1)
 end program

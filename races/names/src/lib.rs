@@ -51,6 +51,12 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
     let mut numbers: HashMap<Key, usize> = HashMap::new();
     for race in found {
         let named = namer.race(race);
+        // No source assigns to a reference: GCC writes back what it has passed to an inner region.
+        if let Place::Stack(Some(frame)) = &race.place
+            && namer.places.is_reference(&named.variable, frame)
+        {
+            continue;
+        }
         let number = *numbers.entry(key(&named)).or_insert(all.len());
         match all.get_mut(number) {
             None => all.push(named),

@@ -355,6 +355,12 @@ impl Places {
         }
     }
 
+    /// Whether a variable of a function's frame is a reference.
+    pub fn is_reference(&mut self, variable: &Variable, frame: &FramePlace) -> bool {
+        let named = self.find_local(variable, frame);
+        named.is_some_and(|named| named.is_reference)
+    }
+
     fn find_local(&mut self, variable: &Variable, frame: &FramePlace) -> Option<Named> {
         let (address, size) = (variable.address, variable.size);
         for code in frame.calls {

@@ -282,6 +282,24 @@ impl Debug {
         }
     }
 
+    /// Whether a value of this type is a reference, to which no source assigns. GCC tells of an array
+    /// argument of Fortran as a pointer; one of the source has a descriptor.
+    pub(crate) fn is_reference(&self, of: Key) -> bool {
+        let Some((bare, tag)) = self.bare(of) else {
+            return false;
+        };
+        let is_plain_array =
+            |of| matches!(self.bare(of), Some((_, DW_TAG_array_type))) && !self.is_descriptor(of);
+        match tag {
+            DW_TAG_reference_type | DW_TAG_rvalue_reference_type => true,
+            DW_TAG_pointer_type => {
+                self.language(bare.unit) == Language::Fortran
+                    && self.type_of(bare).is_some_and(is_plain_array)
+            }
+            _ => false,
+        }
+    }
+
     /// Behind a reference, the type to which it refers; else the type itself.
     pub(crate) fn behind_reference(&self, of: Key) -> Key {
         match self.bare(of) {

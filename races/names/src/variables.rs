@@ -28,6 +28,8 @@ pub(crate) struct Named {
     pub(crate) whole: u64,
     /// The function as the debug information names it.
     pub(crate) declaration: Declaration,
+    /// The variable is a reference, such as an argument of Fortran, and it itself is meant.
+    pub(crate) is_reference: bool,
 }
 
 /// A frame of a function.
@@ -153,6 +155,7 @@ impl Variables {
         let of = debug.type_of(variable)?;
         let (file, line) = debug.declared(variable);
         Some(Named {
+            is_reference: debug.is_reference(of),
             name: debug.name(variable)? + &debug.path(of, offset, size),
             whole: debug.size_of(of).unwrap_or_default(),
             declaration: Declaration {
