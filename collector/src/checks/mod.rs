@@ -384,6 +384,10 @@ impl Session {
             self.replay.given_up(),
             "pairs of accesses were not compared: their order would take too long to find",
         );
+        lose(
+            self.replay.rounds_left_out(),
+            "times the iterations of one thread were not compared with each other: they were too many",
+        );
         match self.consumer.unmarked() {
             Some(bytes) => lose(
                 bytes,

@@ -154,6 +154,7 @@ pub struct Replay {
     source_numbers: HashMap<Source, u32>,
     /// By source: the worksharing loop that executes it once in each iteration.
     loops: Vec<Option<u64>>,
+    rounds_left_out: u64,
     /// Where objects were signalled and offered.
     signals: HashMap<u64, Signals>,
     mutexes: HashMap<(u8, u64), Mutex>,
@@ -255,6 +256,11 @@ impl Replay {
     /// Threads that recorded.
     pub fn threads(&self) -> u64 {
         self.threads_seen
+    }
+
+    /// How often the iterations of one thread's loops were not compared, for they were too many.
+    pub fn rounds_left_out(&self) -> u64 {
+        self.rounds_left_out
     }
 
     /// Questions about the order of two accesses that were given up.

@@ -84,7 +84,7 @@ impl Rounds {
         *executed = (run.kind & REPEATED == 0).then_some(round + u64::from(run.count));
         let (stride, size) = (i64::from(run.stride), u64::from(run.size));
         let is_overlapping = run.count > 1 && stride.unsigned_abs() < size;
-        if executed.is_none() || is_overlapping || self.parts.len() > MOST {
+        if executed.is_none() || is_overlapping || self.is_full() {
             return;
         }
         // Of few accesses the distance is by chance, as `Piece::parts` has it.
@@ -106,6 +106,11 @@ impl Rounds {
         }
     }
 
+    /// Whether there are so many parts that they are not compared.
+    pub fn is_full(&self) -> bool {
+        self.parts.len() > MOST
+    }
+
     /// Passes on addresses that two rounds access, and begins anew. `kind` says of a source whether it
     /// writes, and whether it is atomic.
     pub fn check(
@@ -114,8 +119,9 @@ impl Rounds {
         kind: impl Fn(u32) -> (bool, bool),
         found: &mut dyn FnMut(Meeting),
     ) {
+        let is_full = self.is_full();
         let mut parts = std::mem::take(&mut self.parts);
-        if parts.len() > MOST {
+        if is_full {
             return;
         }
         // What is at one address in all rounds is often found by the thread's number.

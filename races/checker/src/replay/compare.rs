@@ -36,6 +36,10 @@ impl Replay {
         else {
             return;
         };
+        let has_asked = self.threads.get(&slot).is_none_or(|thread| thread.asked);
+        if rounds.is_full() && !has_asked {
+            self.rounds_left_out += 1;
+        }
         let mut races = std::mem::take(&mut self.races);
         let known = races.all().len();
         let kind = |source: u32| {
@@ -53,7 +57,6 @@ impl Replay {
             };
             let accesses = meeting.sources.map(access);
             let [one, other] = meeting.sources.map(|it| self.sources[it as usize].locks);
-            let has_asked = self.threads.get(&slot).is_none_or(|thread| thread.asked);
             if has_asked
                 || self.locksets.exclude(one, other)
                 || self.is_own(&accesses[0], &accesses[1], meeting.address)
