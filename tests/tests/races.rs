@@ -145,3 +145,18 @@ fn a_killed_collect_leaves_what_was_found() {
     assert!(text.contains("endless.c:11 (main)"), "{text}");
     assert!(text.contains("the recording was cut off"), "{text}");
 }
+
+/// No code of ours runs at its end.
+#[test]
+fn the_races_of_a_program_that_aborts_have_their_names() {
+    let program = build("gcc", "aborts.c");
+    let experiment = PathBuf::from(format!("{}.er", program.display()));
+    for _ in 0..5 {
+        let mut command = Command::new(&tools().collect);
+        command.args(["-r", "race", "-O"]).arg(&experiment);
+        command.arg(&program).env("OMP_NUM_THREADS", "2");
+        assert_eq!(finish(command).status, 128 + 6);
+        let text = tools().print(&experiment, &["-races"]);
+        assert!(text.contains("aborts.c:8 (main)"), "{text}");
+    }
+}

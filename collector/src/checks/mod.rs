@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
+use processes::records::Mapping;
 use race_checker::replay::Replay;
 use race_checker::streams::Streams;
 use race_checker::synchronisation::{Deadlock, Synchronisation};
@@ -73,6 +74,10 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let mut header = header::initial(request, &environment, start);
     let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     let program = request.command[0].to_string_lossy().into_owned();
+    // Before this, there is one thread, which forks.
+    consumer
+        .keep_beating()
+        .map_err(|error| other(format!("cannot start a thread: {error}")))?;
     if let Err(cause) = held.release() {
         return Err(RecordError::Program { program, cause });
     }
@@ -214,9 +219,9 @@ impl Session {
                 sys::send(pid, signal);
                 end = Some((at + GRACE, libc::SIGKILL)).filter(|_| signal == libc::SIGTERM);
             }
-            if self.consumer.is_leaving() {
+            if self.consumer.is_waiting() {
                 self.look(pid);
-                self.consumer.let_leave();
+                self.consumer.let_go_on();
             }
             if taken > 0 {
                 moved = Instant::now();
@@ -226,7 +231,7 @@ impl Session {
                 }
                 continue;
             }
-            if rounds % LOOK_EVERY == 0 && self.consumer.process().is_some() {
+            if rounds % LOOK_EVERY == 0 {
                 self.look(pid);
             }
             rounds += 1;
@@ -275,7 +280,6 @@ impl Session {
 
     /// Reads what there is. Returns how many words.
     fn round(&mut self) -> usize {
-        self.consumer.beat();
         let mut taken = 0;
         for slot in 0..self.consumer.slots() {
             let (state, _) = self.consumer.state(slot);
@@ -310,22 +314,25 @@ impl Session {
         self.store_at = Instant::now() + STORE_EVERY.max(STORE_PAUSE * start.elapsed());
     }
 
-    /// Replays what is in order. What is mapped is known before that: the replay asks about code.
+    /// Replays what is in order.
     fn replay(&mut self) {
-        if self.places.is_empty()
-            && let Some(process) = self.consumer.process()
-        {
-            self.look(process.cast_signed());
-        }
         let (replay, places) = (&mut self.replay, &mut self.places);
         self.streams
             .drain(&mut |slot, record| replay.record(slot, record, places));
     }
 
-    /// Notes what is mapped in the process.
+    /// Notes what is mapped in the process that records: the one that was started as `pid`, or one that
+    /// this has started.
     fn look(&mut self, pid: i32) {
-        let (_, mappings) = proc::mappings(pid);
-        for mapping in mappings {
+        let own = self.consumer.process().map(u32::cast_signed);
+        // In a container of its own, a process has another number for itself.
+        let all = own.into_iter().chain([pid]);
+        let found = all.map(|process| proc::mappings(process).1);
+        let has_library = |mappings: &Vec<Mapping>| {
+            let mut paths = mappings.iter().map(|mapping| &mapping.path);
+            paths.any(|path| String::from_utf8_lossy(path).contains(LIBRARY))
+        };
+        for mapping in found.filter(has_library).take(1).flatten() {
             let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
             if !self.places.is_mapped(mapping.start) {
                 self.places

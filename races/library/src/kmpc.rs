@@ -9,6 +9,12 @@ use race_stream::record::Event;
 use crate::next::{Next, next};
 use crate::{tls, unwritten};
 
+/// The runtime's own part of a task's memory, `kmp_task_t`.
+const HEADER: u64 = 40;
+/// What comes next in a task of a taskloop: bounds, step, and whether it is the last one, which nobody
+/// writes where nobody needs it.
+const LOOP: u64 = 28;
+
 /// What this library notes of a task, behind the program's own part of its memory. The task's shared
 /// variables come next, to which its first word points.
 #[repr(C)]
@@ -71,8 +77,6 @@ extern "C-unwind" fn task_alloc(
     );
     if task != 0 {
         if unwritten::is_on() && unwritten::is_instrumented(code) {
-            /// The runtime's own part of the memory, `kmp_task_t`.
-            const HEADER: u64 = 40;
             let end = task + bytes as u64;
             // SAFETY: the runtime has just given the memory to the program; behind the header it has
             // written nothing.
@@ -138,6 +142,9 @@ unsafe extern "C-unwind" fn copy_task(to: *mut usize, from: *const usize, is_las
             return;
         };
         tell_memory(to as u64, note);
+        if unwritten::is_on() {
+            unwritten::written_range(to as u64 + HEADER, LOOP);
+        }
         if let Some(copy) = std::mem::transmute::<usize, Option<Copy>>(note.copy as usize) {
             copy(to, from, is_last);
         }

@@ -84,7 +84,7 @@ extern "C" fn at_exit() {
         return;
     }
     if let Some(Some(shared)) = SHARED.get() {
-        shared.leave();
+        shared.wait_for_look();
     }
 }
 

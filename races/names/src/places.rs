@@ -114,11 +114,6 @@ impl Places {
         self.locks.get(&lock).cloned()
     }
 
-    /// Whether nothing is mapped.
-    pub fn is_empty(&self) -> bool {
-        self.space.modules().is_empty()
-    }
-
     /// Whether code is mapped at `address`.
     pub fn is_mapped(&self, address: u64) -> bool {
         self.space.locate(address).is_some()

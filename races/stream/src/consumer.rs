@@ -3,18 +3,23 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
 
-use crate::layout::{ENDED, FREE, LIVE, MAGIC, RING_WORDS, SLOTS};
+use crate::layout::{CLOSED, ENDED, FREE, GOES_ON, LIVE, MAGIC, RING_WORDS, SLOTS, WAITS};
 use crate::memory::{self, Memory};
 use crate::record::Checks;
 
 /// The memory, made by `collect`.
 #[derive(Debug)]
 pub struct Consumer {
-    memory: Memory,
+    memory: Arc<Memory>,
     file: File,
 }
+
+/// Time between two signs of life.
+const BEAT: Duration = Duration::from_secs(1);
 
 /// The state of a thread's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +39,7 @@ impl Consumer {
     /// Those of the system.
     pub fn create(checks: Checks) -> io::Result<Consumer> {
         let file = memory::create()?;
-        let memory = Memory::map(&file)?;
+        let memory = Arc::new(Memory::map(&file)?);
         memory.header().checks.store(checks.0.into(), Relaxed);
         memory.header().magic.store(MAGIC, Relaxed);
         Ok(Consumer { memory, file })
@@ -45,9 +50,24 @@ impl Consumer {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Says that somebody reads. To be called more often than once a second.
-    pub fn beat(&self) {
-        self.memory.header().heartbeat.fetch_add(1, Relaxed);
+    /// Has a thread say that somebody reads, while this process lives and the memory is kept: a program
+    /// waits for a reader that has much to do.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn keep_beating(&self) -> io::Result<()> {
+        let memory = Arc::downgrade(&self.memory);
+        let beat = move || {
+            while let Some(memory) = memory.upgrade() {
+                memory.header().heartbeat.fetch_add(1, Relaxed);
+                drop(memory);
+                std::thread::sleep(BEAT);
+            }
+        };
+        std::thread::Builder::new()
+            .name("heartbeat".into())
+            .spawn(beat)?;
+        Ok(())
     }
 
     /// The process that records, by its own number; `None` if no library has come that far.
@@ -58,14 +78,14 @@ impl Consumer {
         }
     }
 
-    /// Whether the process waits, being about to end, until it has been looked at once more.
-    pub fn is_leaving(&self) -> bool {
-        self.memory.header().leaving.load(Acquire) == 1
+    /// Whether the process waits until it has been looked at.
+    pub fn is_waiting(&self) -> bool {
+        self.memory.header().look.load(Acquire) == WAITS
     }
 
     /// It has been looked at.
-    pub fn let_leave(&self) {
-        self.memory.header().leaving.store(2, Release);
+    pub fn let_go_on(&self) {
+        self.memory.header().look.store(GOES_ON, Release);
     }
 
     /// Threads that were not recorded, for there was no slot.
@@ -130,5 +150,11 @@ impl Consumer {
             slot.tail.store(0, Relaxed);
             slot.state.store(FREE, Release);
         }
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.memory.header().look.store(CLOSED, Release);
     }
 }

@@ -21,6 +21,13 @@ pub(crate) const LIVE: u32 = 1;
 /// The state of a slot: its thread has written its last record.
 pub(crate) const ENDED: u32 = 2;
 
+/// The process goes on: see [`Header::look`].
+pub(crate) const GOES_ON: u64 = 0;
+/// It waits.
+pub(crate) const WAITS: u64 = 1;
+/// Nobody will look any more.
+pub(crate) const CLOSED: u64 = 2;
+
 /// The first bytes of the memory.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -40,8 +47,8 @@ pub(crate) struct Header {
     _pad2: [AtomicU64; 7],
     /// Counts up while somebody reads.
     pub(crate) heartbeat: AtomicU64,
-    /// 1: the process is about to end; 2: the reader has looked at it once more.
-    pub(crate) leaving: AtomicU64,
+    /// Whether the process waits for the reader to look at it: [`WAITS`], [`GOES_ON`] or [`CLOSED`].
+    pub(crate) look: AtomicU64,
 }
 
 /// One thread's place.

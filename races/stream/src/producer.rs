@@ -4,13 +4,37 @@ use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{ENDED, FREE, LIVE, MAGIC, RING_WORDS};
+use crate::layout::{ENDED, FREE, GOES_ON, Header, LIVE, MAGIC, RING_WORDS, WAITS};
 use crate::memory::{self, Memory};
 use crate::record::{Checks, Event, Kind, LONGEST, Run};
 
-/// Nanoseconds without a sign of life after which a thread that waits for room takes the reader for
-/// dead.
+/// Nanoseconds without a sign of life after which a thread that waits takes the reader for dead.
 const PATIENCE: u64 = 10_000_000_000;
+
+/// The reader's life, as a thread that waits for it sees it.
+struct Life {
+    beat: u64,
+    since: u64,
+}
+
+impl Life {
+    fn new(header: &Header) -> Life {
+        Life {
+            beat: header.heartbeat.load(Relaxed),
+            since: memory::now(),
+        }
+    }
+
+    /// Whether it has ended.
+    fn is_over(&mut self, header: &Header) -> bool {
+        let now = Life::new(header);
+        if now.beat != self.beat {
+            *self = now;
+            return false;
+        }
+        now.since - self.since > PATIENCE
+    }
+}
 
 /// The shared memory, mapped in the program.
 #[derive(Debug)]
@@ -34,24 +58,33 @@ impl Shared {
         Checks(self.0.header().checks.load(Relaxed) as u8)
     }
 
-    /// Makes this process the one that records. `false` if another one does.
+    /// Makes this process the one that records, and waits for a first look at it. `false` if another one
+    /// does.
     pub fn begin(&self, process: u32) -> bool {
-        self.0
-            .header()
-            .process
+        let known = &self.0.header().process;
+        let is_first = known
             .compare_exchange(0, process.into(), Relaxed, Relaxed)
-            .is_ok()
+            .is_ok();
+        if is_first {
+            self.wait_for_look();
+        }
+        is_first
     }
 
-    /// Waits until the reader has looked at the process once more, which is about to end: what is
-    /// mapped where, only the kernel knows. At most a second.
-    pub fn leave(&self) {
+    /// Waits until the reader has looked at the process: what is mapped where, only the kernel knows, and
+    /// only while the process is there.
+    pub fn wait_for_look(&self) {
         let header = self.0.header();
-        header.leaving.store(1, Release);
-        let begin = memory::now();
+        let look = &header.look;
+        if look
+            .compare_exchange(GOES_ON, WAITS, Release, Relaxed)
+            .is_err()
+        {
+            return;
+        }
+        let mut life = Life::new(header);
         for tries in 0.. {
-            let is_seen = header.leaving.load(Acquire) == 2;
-            if is_seen || memory::now() - begin > 1_000_000_000 {
+            if look.load(Acquire) != WAITS || life.is_over(header) {
                 return;
             }
             memory::pause(tries);
@@ -177,7 +210,7 @@ impl Producer {
             return false;
         };
         let begin = memory::now();
-        let mut alive = (header.heartbeat.load(Relaxed), begin);
+        let mut life = Life::new(header);
         for tries in 0.. {
             self.tail = slot.tail.load(Acquire);
             if self.head + words as u64 <= self.tail + RING_WORDS as u64 {
@@ -187,11 +220,7 @@ impl Producer {
                 return true;
             }
             memory::pause(tries);
-            let beat = header.heartbeat.load(Relaxed);
-            let now = memory::now();
-            if beat != alive.0 {
-                alive = (beat, now);
-            } else if now - alive.1 > PATIENCE {
+            if life.is_over(header) {
                 return false;
             }
         }

@@ -152,10 +152,13 @@ pub(crate) fn record(program: &Path) -> Recording {
 pub(crate) fn record_child(consumer: &Consumer, mut child: Child) -> Recording {
     let out = read_all(child.stdout.take());
     let err = read_all(child.stderr.take());
+    consumer.keep_beating().unwrap();
     let mut open = vec![(0, Vec::new()); consumer.slots()];
     let mut ended = Vec::new();
     let mut take = || {
-        consumer.beat();
+        if consumer.is_waiting() {
+            consumer.let_go_on();
+        }
         for (slot, (thread, words)) in open.iter_mut().enumerate() {
             let (state, id) = consumer.state(slot);
             if state == SlotState::Free {
