@@ -7,12 +7,12 @@ use crate::memory::Zeroed;
 /// Entries of the table; a power of two.
 const SIZE: usize = 2048;
 
-/// The run in progress of an instruction; `count` 0: none.
+/// The run in progress of an instruction; `code` 0: none.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
     code: u64,
-    last: u64,
+    /// The address that the run comes to next; of a single access its own.
     next: u64,
     context: u32,
     kind: u32,
@@ -49,37 +49,40 @@ pub(crate) struct Runs {
 unsafe impl Zeroed for Runs {}
 
 impl Runs {
-    /// Adds an access at `address` by the instruction before `code`. `kind` has the access's kind in
-    /// the low 8 bits and its size in bytes above. Returns the run that it ends, if it ends one.
+    /// Adds an access at `address` by the instruction before `code` to its run. `false` if it does not
+    /// go on with that; then [`begin`](Self::begin) takes it.
     #[inline(always)]
-    pub(crate) fn add(&mut self, address: u64, code: u64, context: u32, kind: u32) -> Option<Run> {
-        let at = place(code, context);
-        let entry = self.entries.get_mut(at)?;
-        if entry.code == code && entry.context == context && entry.count != 0 {
-            if address == entry.last {
-                entry.kind |= u32::from(REPEATED);
-                return None;
-            }
-            if address == entry.next {
-                entry.last = address;
-                entry.next = address.wrapping_add_signed(entry.stride.into());
-                entry.count += 1;
-                return None;
-            }
+    pub(crate) fn extend(&mut self, address: u64, code: u64, context: u32) -> bool {
+        let Some(entry) = self.entries.get_mut(place(code, context)) else {
+            return true;
+        };
+        if entry.code != code || entry.context != context {
+            return false;
         }
-        self.begin(at, address, code, context, kind)
+        let following = address.wrapping_add_signed(entry.stride.into());
+        if following == entry.next {
+            entry.kind |= u32::from(REPEATED);
+            return true;
+        }
+        let is_next = address == entry.next;
+        if is_next {
+            entry.next = following;
+            entry.count += 1;
+        }
+        is_next
     }
 
-    /// The second access of a run decides its distance; another one begins the next run.
-    #[inline(never)]
-    fn begin(
+    /// Adds an access that begins a run, or is the second one of a run and decides its distance. `kind`
+    /// has the access's kind in the low 8 bits and its size in bytes above. Returns the run that it
+    /// ends, if it ends one.
+    pub(crate) fn begin(
         &mut self,
-        at: usize,
         address: u64,
         code: u64,
         context: u32,
         kind: u32,
     ) -> Option<Run> {
+        let at = place(code, context);
         let entry = self.entries.get_mut(at)?;
         let is_same = entry.code == code && entry.context == context;
         if is_same && entry.count == 1 {
@@ -87,15 +90,13 @@ impl Runs {
             if let Ok(stride) = i32::try_from(distance) {
                 entry.stride = stride;
                 entry.count = 2;
-                entry.last = address;
                 entry.next = address.wrapping_add_signed(distance);
                 return None;
             }
         }
-        let ended = (entry.count != 0).then(|| entry.run());
+        let ended = (entry.code != 0).then(|| entry.run());
         *entry = Entry {
             code,
-            last: address,
             next: address,
             context,
             kind,
@@ -125,10 +126,10 @@ impl Runs {
     pub(crate) fn end(&mut self, mut write: impl FnMut(&Run)) {
         for at in self.order.iter().take(self.touched as usize) {
             if let Some(entry) = self.entries.get_mut(usize::from(*at)) {
-                if entry.count != 0 {
+                if entry.code != 0 {
                     write(&entry.run());
                 }
-                entry.count = 0;
+                entry.code = 0;
             }
         }
         self.touched = 0;
@@ -152,11 +153,10 @@ mod tests {
         let mut ended = Vec::new();
         let short = |run: &Run| (run.code, run.first, run.stride, run.count);
         for (address, code, context) in accesses {
-            ended.extend(
-                runs.add(*address, *code, *context, READ8)
-                    .as_ref()
-                    .map(short),
-            );
+            if !runs.extend(*address, *code, *context) {
+                let run = runs.begin(*address, *code, *context, READ8);
+                ended.extend(run.as_ref().map(short));
+            }
         }
         runs.end(|run| ended.push(short(run)));
         runs.end(|run| panic!("{run:?} was ended twice"));

@@ -230,7 +230,15 @@ impl Thread {
     /// An access of `kind >> 8` bytes by the instruction before `code`, which is to be recorded.
     #[inline(always)]
     pub(crate) fn access(&mut self, address: u64, code: u64, kind: u32) {
-        if let Some(run) = self.runs.add(address, code, self.context, kind) {
+        if !self.runs.extend(address, code, self.context) {
+            self.begin_run(address, code, kind);
+        }
+    }
+
+    /// Not inlined, so that most accesses use no stack.
+    #[inline(never)]
+    extern "C" fn begin_run(&mut self, address: u64, code: u64, kind: u32) {
+        if let Some(run) = self.runs.begin(address, code, self.context, kind) {
             self.write(&run);
         }
     }

@@ -11,7 +11,7 @@ use race_stream::record::{Checks, WRITE};
 use crate::thread::{self, Thread};
 use crate::{process, stack, strings, tls, unwritten};
 
-/// An access by the instruction before `code`; `kind` as [`Runs::add`](crate::runs::Runs::add) has it.
+/// An access by the instruction before `code`; `kind` as [`Runs::begin`](crate::runs::Runs::begin) has it.
 #[unsafe(naked)]
 unsafe extern "C" fn access(_address: u64, _code: u64, _kind: u32) {
     naked_asm!(
