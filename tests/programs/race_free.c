@@ -1,9 +1,11 @@
 /* Programs that look as if they raced, and do not. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Not from omp.h, which clang alone need not have. A lock takes a word. */
 int omp_get_thread_num(void);
@@ -21,7 +23,10 @@ static int own;
 static long lock;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long guarded;
-static int payload;
+static int payload, configured, is_announced;
+static long own_sum;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_cond_t announced = PTHREAD_COND_INITIALIZER;
 static atomic_int ready;
 
 static void reductions(void)
@@ -376,6 +381,56 @@ static void *producer(void *argument)
     return argument;
 }
 
+static void configure(void)
+{
+    configured = 7;
+}
+
+/* Whoever comes first configures; the others come after that. */
+static void *configures(void *argument)
+{
+    pthread_once(&once, configure);
+    pthread_mutex_lock(&mutex);
+    guarded += configured;
+    pthread_mutex_unlock(&mutex);
+    return argument;
+}
+
+static void called_once(void)
+{
+    pthread_t all[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&all[i], NULL, configures, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(all[i], NULL);
+    configured = 0;
+}
+
+/* The mutex is free while a thread waits. */
+static void *waits(void *argument)
+{
+    struct timespec until = {.tv_sec = 1L << 40};
+    pthread_mutex_lock(&mutex);
+    while (!is_announced)
+        pthread_cond_clockwait(&announced, &mutex, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&mutex);
+    own_sum += payload;
+    return argument;
+}
+
+static void announce(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, waits, NULL);
+    payload = 42;
+    pthread_mutex_lock(&mutex);
+    is_announced = 1;
+    pthread_cond_signal(&announced);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    own_sum++;
+}
+
 static void threads(void)
 {
     pthread_t thread;
@@ -415,6 +470,8 @@ int main(void)
     all_memory();
 #endif
     threads();
+    called_once();
+    announce();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);
     return 0;

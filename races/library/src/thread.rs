@@ -121,6 +121,8 @@ pub(crate) struct Thread {
     pub(crate) critical: u64,
     /// The declared lock of which it has told last that it will release it; 0: none.
     pub(crate) released: u64,
+    /// What it has called once last.
+    pub(crate) once: crate::threads::Once,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     /// The thread's stack and its block of thread-local memory.
@@ -177,6 +179,7 @@ impl Thread {
             place: Place::default(),
             critical: 0,
             released: 0,
+            once: crate::threads::Once::default(),
             opened: crate::gomp::Opened::NONE,
             stack: ends.stack.clone(),
             tls: ends.tls.clone(),

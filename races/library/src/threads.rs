@@ -196,11 +196,36 @@ extern "C-unwind" fn join(thread: libc::pthread_t, result: *mut *mut c_void, cod
         libc::EINVAL
     );
     if joined == 0 && is_told(code) {
-        tls::with(|state| {
-            state.event(&Event::Await {
-                object: end_object(thread),
-            });
-        });
+        awaits(end_object(thread));
+    }
+    joined
+}
+
+/// `thrd_create` of C11: in the C library, threads are those of POSIX.
+extern "C-unwind" fn c11_create(
+    thread: *mut libc::pthread_t,
+    function: Function,
+    argument: *mut c_void,
+    code: u64,
+) -> c_int {
+    const ERROR: c_int = 2;
+    const NO_MEMORY: c_int = 3;
+    match create(thread, std::ptr::null(), function, argument, code) {
+        0 => 0,
+        libc::EAGAIN => NO_MEMORY,
+        _ => ERROR,
+    }
+}
+
+extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, code: u64) -> c_int {
+    let joined = next!(
+        c"thrd_join",
+        fn(libc::pthread_t, *mut c_int) -> c_int,
+        (thread, result),
+        libc::EINVAL
+    );
+    if joined == 0 && is_told(code) {
+        awaits(end_object(thread));
     }
     joined
 }
@@ -254,16 +279,23 @@ fn awaits(object: u64) {
     tls::with(|thread| thread.event(&Event::Await { object }));
 }
 
+/// The type of an argument, whatever it is.
+macro_rules! word {
+    ($argument:ident) => {
+        u64
+    };
+}
+
 /// A call that takes a lock of this kind, and returns 0 if it has it.
 macro_rules! takes {
-    ($($to:ident $name:literal $kind:expr, waits $waits:literal, $($more:ident: $type:ty)?;)*) => {$(
-        extern "C-unwind" fn $to(lock: u64, $($more: $type,)? code: u64) -> c_int {
+    ($($to:ident $name:literal $kind:expr, waits $waits:literal $(, $more:ident)*;)*) => {$(
+        extern "C-unwind" fn $to(lock: u64, $($more: u64,)* code: u64) -> c_int {
             let is_told = is_told(code);
             if is_told && $waits {
                 want($kind, lock, code);
             }
             let result = next!(
-                $name, fn(u64 $(, $type)?) -> c_int, (lock $(, $more)?), libc::EINVAL
+                $name, fn(u64 $(, word!($more))*) -> c_int, (lock $(, $more)*), libc::EINVAL
             );
             if is_told && result == 0 {
                 acquired($kind, lock, code);
@@ -274,15 +306,23 @@ macro_rules! takes {
 }
 
 takes! {
-    mutex_lock c"pthread_mutex_lock" MUTEX_POSIX, waits true,;
-    mutex_trylock c"pthread_mutex_trylock" MUTEX_POSIX, waits false,;
-    mutex_timedlock c"pthread_mutex_timedlock" MUTEX_POSIX, waits false, until: u64;
-    read_lock c"pthread_rwlock_rdlock" MUTEX_POSIX_SHARED, waits true,;
-    read_trylock c"pthread_rwlock_tryrdlock" MUTEX_POSIX_SHARED, waits false,;
-    write_lock c"pthread_rwlock_wrlock" MUTEX_POSIX, waits true,;
-    write_trylock c"pthread_rwlock_trywrlock" MUTEX_POSIX, waits false,;
-    spin_lock c"pthread_spin_lock" MUTEX_POSIX, waits true,;
-    spin_trylock c"pthread_spin_trylock" MUTEX_POSIX, waits false,;
+    mutex_lock c"pthread_mutex_lock" MUTEX_POSIX, waits true;
+    mutex_trylock c"pthread_mutex_trylock" MUTEX_POSIX, waits false;
+    mutex_timedlock c"pthread_mutex_timedlock" MUTEX_POSIX, waits false, until;
+    mutex_clocklock c"pthread_mutex_clocklock" MUTEX_POSIX, waits false, clock, until;
+    read_lock c"pthread_rwlock_rdlock" MUTEX_POSIX_SHARED, waits true;
+    read_trylock c"pthread_rwlock_tryrdlock" MUTEX_POSIX_SHARED, waits false;
+    read_timedlock c"pthread_rwlock_timedrdlock" MUTEX_POSIX_SHARED, waits false, until;
+    read_clocklock c"pthread_rwlock_clockrdlock" MUTEX_POSIX_SHARED, waits false, clock, until;
+    write_lock c"pthread_rwlock_wrlock" MUTEX_POSIX, waits true;
+    write_trylock c"pthread_rwlock_trywrlock" MUTEX_POSIX, waits false;
+    write_timedlock c"pthread_rwlock_timedwrlock" MUTEX_POSIX, waits false, until;
+    write_clocklock c"pthread_rwlock_clockwrlock" MUTEX_POSIX, waits false, clock, until;
+    spin_lock c"pthread_spin_lock" MUTEX_POSIX, waits true;
+    spin_trylock c"pthread_spin_trylock" MUTEX_POSIX, waits false;
+    c11_lock c"mtx_lock" MUTEX_POSIX, waits true;
+    c11_trylock c"mtx_trylock" MUTEX_POSIX, waits false;
+    c11_timedlock c"mtx_timedlock" MUTEX_POSIX, waits false, until;
 }
 
 macro_rules! releases {
@@ -300,20 +340,21 @@ releases! {
     mutex_unlock c"pthread_mutex_unlock";
     rw_unlock c"pthread_rwlock_unlock";
     spin_unlock c"pthread_spin_unlock";
+    c11_unlock c"mtx_unlock";
 }
 
 /// Waits for a condition, without the mutex meanwhile. That another thread signals first is chance:
 /// the mutex and the program's own test decide.
 macro_rules! conditions {
-    ($($to:ident $name:literal $($until:ident)?;)*) => {$(
-        extern "C-unwind" fn $to(condition: u64, mutex: u64, $($until: u64,)? code: u64) -> c_int {
+    ($($to:ident $name:literal $($more:ident)*;)*) => {$(
+        extern "C-unwind" fn $to(condition: u64, mutex: u64, $($more: u64,)* code: u64) -> c_int {
             let is_told = is_told(code);
             if is_told {
                 released(MUTEX_POSIX, mutex, code);
             }
             let result = next!(
-                $name, fn(u64, u64 $(, conditions!(@type $until))?) -> c_int,
-                (condition, mutex $(, $until)?), libc::EINVAL
+                $name, fn(u64, u64 $(, word!($more))*) -> c_int,
+                (condition, mutex $(, $more)*), libc::EINVAL
             );
             if is_told {
                 acquired(MUTEX_POSIX, mutex, code);
@@ -321,12 +362,14 @@ macro_rules! conditions {
             result
         }
     )*};
-    (@type $until:ident) => { u64 };
 }
 
 conditions! {
     wait c"pthread_cond_wait";
     wait_until c"pthread_cond_timedwait" until;
+    wait_on_clock c"pthread_cond_clockwait" clock until;
+    c11_wait c"cnd_wait";
+    c11_wait_until c"cnd_timedwait" until;
 }
 
 extern "C-unwind" fn barrier(object: u64, code: u64) -> c_int {
@@ -353,20 +396,64 @@ extern "C-unwind" fn post(object: u64, code: u64) -> c_int {
     next!(c"sem_post", fn(u64) -> c_int, (object), -1)
 }
 
-extern "C-unwind" fn down(object: u64, code: u64) -> c_int {
-    let result = next!(c"sem_wait", fn(u64) -> c_int, (object), -1);
-    if result == 0 && is_told(code) {
-        awaits(object);
-    }
-    result
+macro_rules! semaphores {
+    ($($to:ident $name:literal $($more:ident)*;)*) => {$(
+        extern "C-unwind" fn $to(object: u64, $($more: u64,)* code: u64) -> c_int {
+            let result = next!(
+                $name, fn(u64 $(, word!($more))*) -> c_int, (object $(, $more)*), -1
+            );
+            if result == 0 && is_told(code) {
+                awaits(object);
+            }
+            result
+        }
+    )*};
 }
 
-extern "C-unwind" fn try_down(object: u64, code: u64) -> c_int {
-    let result = next!(c"sem_trywait", fn(u64) -> c_int, (object), -1);
-    if result == 0 && is_told(code) {
-        awaits(object);
-    }
-    result
+semaphores! {
+    down c"sem_wait";
+    try_down c"sem_trywait";
+    down_until c"sem_timedwait" until;
+    down_on_clock c"sem_clockwait" clock until;
+}
+
+/// The function that a thread is about to have called once in the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Once {
+    control: u64,
+    function: u64,
+}
+
+/// Calls a function once: what that does comes before all that follows any call.
+macro_rules! onces {
+    ($($to:ident $name:literal;)*) => {$(
+        extern "C-unwind" fn $to(control: u64, function: u64, code: u64) -> c_int {
+            let is_told = is_told(code)
+                && tls::with(|thread| {
+                    thread.once = Once { control, function };
+                    true
+                });
+            let passed = if is_told { run_once as *const () as u64 } else { function };
+            let result = next!($name, fn(u64, u64) -> c_int, (control, passed), libc::EINVAL);
+            if is_told {
+                awaits(control);
+            }
+            result
+        }
+    )*};
+}
+
+onces! {
+    once c"pthread_once";
+    c11_once c"call_once";
+}
+
+extern "C-unwind" fn run_once() {
+    // It may call another such function, or be left by an exception.
+    let Once { control, function } = tls::with(|thread| thread.once);
+    // SAFETY: the program's function, which takes nothing.
+    unsafe { std::mem::transmute::<usize, extern "C-unwind" fn()>(function as usize)() };
+    signal(control);
 }
 
 /// A function's static variable has been initialised; who finds it so reads the guard atomically.
@@ -393,20 +480,38 @@ with_code! {
     "rsi" pthread_mutex_lock mutex_lock;
     "rsi" pthread_mutex_trylock mutex_trylock;
     "rdx" pthread_mutex_timedlock mutex_timedlock;
+    "rcx" pthread_mutex_clocklock mutex_clocklock;
     "rsi" pthread_mutex_unlock mutex_unlock;
     "rsi" pthread_rwlock_rdlock read_lock;
     "rsi" pthread_rwlock_tryrdlock read_trylock;
+    "rdx" pthread_rwlock_timedrdlock read_timedlock;
+    "rcx" pthread_rwlock_clockrdlock read_clocklock;
     "rsi" pthread_rwlock_wrlock write_lock;
     "rsi" pthread_rwlock_trywrlock write_trylock;
+    "rdx" pthread_rwlock_timedwrlock write_timedlock;
+    "rcx" pthread_rwlock_clockwrlock write_clocklock;
     "rsi" pthread_rwlock_unlock rw_unlock;
     "rsi" pthread_spin_lock spin_lock;
     "rsi" pthread_spin_trylock spin_trylock;
     "rsi" pthread_spin_unlock spin_unlock;
     "rdx" pthread_cond_wait wait;
     "rcx" pthread_cond_timedwait wait_until;
+    "r8" pthread_cond_clockwait wait_on_clock;
     "rsi" pthread_barrier_wait barrier;
     "rsi" sem_post post;
     "rsi" sem_wait down;
     "rsi" sem_trywait try_down;
+    "rdx" sem_timedwait down_until;
+    "rcx" sem_clockwait down_on_clock;
+    "rdx" pthread_once once;
     "rsi" __cxa_guard_release guard_release;
+    "rcx" thrd_create c11_create;
+    "rdx" thrd_join c11_join;
+    "rsi" mtx_lock c11_lock;
+    "rsi" mtx_trylock c11_trylock;
+    "rdx" mtx_timedlock c11_timedlock;
+    "rsi" mtx_unlock c11_unlock;
+    "rdx" cnd_wait c11_wait;
+    "rcx" cnd_timedwait c11_wait_until;
+    "rdx" call_once c11_once;
 }
