@@ -136,6 +136,8 @@ pub struct Synchronisation {
     /// Tasks that have asked for another number of threads, and neither forked a region nor asked for that
     /// number since then.
     sets_threads: HashMap<StrandId, (u64, Call)>,
+    /// Calls that have set a number which is of use.
+    uses_threads: HashSet<u64>,
 }
 
 impl Synchronisation {
@@ -195,7 +197,7 @@ impl Synchronisation {
             } => {
                 let mut nested = None;
                 if let Some(task) = program.task(slot) {
-                    self.sets_threads.remove(&task.owner.task);
+                    self.use_threads(task.owner.task);
                     let around = self.teams.get(&task.owner.region);
                     if around.is_some_and(Team::is_active) {
                         nested = Some((program.call(slot, code, context), threads));
@@ -278,9 +280,7 @@ impl Synchronisation {
                 let call = program.call(slot, code, context);
                 self.sets_threads.insert(owner.task, (owner.region, call));
             }
-            Event::AsksThreads {} => {
-                self.sets_threads.remove(&owner.task);
-            }
+            Event::AsksThreads {} => self.use_threads(owner.task),
             Event::Switch { from, .. } if from != 0 && task.explicit == from => {
                 const COMPLETE: u8 = 1;
                 const CANCEL: u8 = 3;
@@ -483,12 +483,19 @@ impl Synchronisation {
         }
     }
 
-    /// The region has ended: a number of threads that one of its tasks has set is of no use.
+    /// The number of threads that the task has set last is of use.
+    fn use_threads(&mut self, task: StrandId) {
+        if let Some((_, call)) = self.sets_threads.remove(&task) {
+            self.uses_threads.insert(call.code);
+        }
+    }
+
+    /// The region has ended: a number of threads that its tasks have set, and none has used, is of no use.
     fn end_calls(&mut self, region: u64) {
         let misuses = &mut self.misuses;
         self.sets_threads.retain(|_, (of, call)| {
             let is_over = *of == region;
-            if is_over {
+            if is_over && !self.uses_threads.contains(&call.code) {
                 misuses.add(Kind::ThreadsInside, None, call.clone(), None);
             }
             !is_over
