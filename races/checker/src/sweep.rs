@@ -1,5 +1,10 @@
 //! Which accesses of an interval touch the same memory.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use hashbrown::HashSet;
+
 use crate::memory::Piece;
 
 /// A piece of memory and how it was accessed.
@@ -27,34 +32,118 @@ pub trait Overlaps {
     fn visit(&self, spans: &[Span], visit: &mut dyn FnMut(usize, usize, u64));
 }
 
-/// Goes through the spans once, and keeps those that reach beyond the current one's begin.
+/// Goes through the spans once by their first addresses, and keeps those that reach beyond the current
+/// one's begin. Series of blocks far apart reach beyond many others that they do not touch: where that
+/// takes more steps, it goes through the blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sweep;
 
 impl Overlaps for Sweep {
     fn visit(&self, spans: &[Span], visit: &mut dyn FnMut(usize, usize, u64)) {
-        // Reads are compared with writes only.
-        let mut open: [Vec<(u64, usize)>; 2] = [Vec::new(), Vec::new()];
-        let mut space = None;
-        for (at, span) in spans.iter().enumerate() {
-            if space.replace(span.piece.space) != Some(span.piece.space) {
-                open.iter_mut().for_each(Vec::clear);
+        let mut first = 0;
+        for spans in spans.chunk_by(|one, other| one.piece.space == other.piece.space) {
+            let mut visit =
+                |one: usize, other: usize, address| visit(first + one, first + other, address);
+            if open_spans(spans) > STEPS * count_blocks(spans) {
+                visit_blocks(spans, &mut visit);
+            } else {
+                visit_spans(spans, &mut visit);
             }
-            for (written, spans_open) in open.iter_mut().enumerate() {
-                spans_open.retain(|(end, _)| *end > span.piece.first);
-                if written == 0 && !span.writes {
-                    continue;
-                }
-                for (_, other) in spans_open.iter() {
-                    let earlier = &spans[*other];
-                    if earlier.conflicts(span)
-                        && let Some(address) = earlier.piece.common(&span.piece)
-                    {
-                        visit(*other, at, address);
-                    }
-                }
+            first += spans.len();
+        }
+    }
+}
+
+/// A block costs as many steps as so many open spans.
+const STEPS: u64 = 8;
+
+fn count_blocks(spans: &[Span]) -> u64 {
+    spans.iter().map(|span| u64::from(span.piece.count)).sum()
+}
+
+/// How many spans are open at the begins of all spans together.
+fn open_spans(spans: &[Span]) -> u64 {
+    let mut ends: Vec<u64> = spans.iter().map(|span| span.piece.end()).collect();
+    ends.sort_unstable();
+    let mut ended = 0;
+    let mut open = 0;
+    for (begun, span) in spans.iter().enumerate() {
+        while ends.get(ended).is_some_and(|end| *end <= span.piece.first) {
+            ended += 1;
+        }
+        open += (begun - ended) as u64;
+    }
+    open
+}
+
+/// The spans that reach beyond an address, with their ends: those that only read, and the others. Reads
+/// are compared with writes only.
+#[derive(Default)]
+struct Open([Vec<(u64, usize)>; 2]);
+
+impl Open {
+    /// Adds what begins at `first`, and passes the spans on with which it can race.
+    fn add(
+        &mut self,
+        spans: &[Span],
+        first: u64,
+        (end, at): (u64, usize),
+        mut found: impl FnMut(usize),
+    ) {
+        let span = &spans[at];
+        for (written, open) in self.0.iter_mut().enumerate() {
+            open.retain(|(end, _)| *end > first);
+            if written == 0 && !span.writes {
+                continue;
             }
-            open[usize::from(span.writes)].push((span.piece.end(), at));
+            let others = open
+                .iter()
+                .filter(|(_, other)| spans[*other].conflicts(span));
+            others.for_each(|(_, other)| found(*other));
+        }
+        self.0[usize::from(span.writes)].push((end, at));
+    }
+}
+
+fn visit_spans(spans: &[Span], visit: &mut dyn FnMut(usize, usize, u64)) {
+    let mut open = Open::default();
+    for (at, span) in spans.iter().enumerate() {
+        let piece = &span.piece;
+        open.add(spans, piece.first, (piece.end(), at), |other| {
+            if let Some(address) = spans[other].piece.common(piece) {
+                visit(other, at, address);
+            }
+        });
+    }
+}
+
+fn visit_blocks(spans: &[Span], visit: &mut dyn FnMut(usize, usize, u64)) {
+    let mut open = Open::default();
+    let mut visited = HashSet::new();
+    // The next block of each span that has begun: its address, the span, and its number.
+    let mut next: BinaryHeap<Reverse<(u64, usize, u32)>> = BinaryHeap::new();
+    let mut begun = 0;
+    loop {
+        while let Some(span) = spans.get(begun)
+            && next
+                .peek()
+                .is_none_or(|Reverse((address, ..))| span.piece.first <= *address)
+        {
+            next.push(Reverse((span.piece.first, begun, 0)));
+            begun += 1;
+        }
+        let Some(Reverse((address, at, number))) = next.pop() else {
+            return;
+        };
+        let piece = &spans[at].piece;
+        open.add(spans, address, (address + piece.width, at), |other| {
+            let pair = (other.min(at), other.max(at));
+            if other != at && visited.insert(pair) {
+                visit(pair.0, pair.1, address);
+            }
+        });
+        if number + 1 < piece.count {
+            next.push(Reverse((address + piece.stride, at, number + 1)));
         }
     }
 }
@@ -89,6 +178,45 @@ mod tests {
             span(1, 12, 4, true),
         ];
         assert_eq!(pairs(&spans), [(0, 2, 12), (0, 3, 50), (1, 2, 12)]);
+    }
+
+    #[test]
+    fn blocks_have_the_pairs_that_spans_have() {
+        let random = &mut fastrand::Rng::with_seed(7);
+        for _ in 0..500 {
+            let mut spans: Vec<Span> = (0..random.usize(..12))
+                .map(|_| {
+                    let (first, width) = (random.u64(..60), random.u64(1..9));
+                    let (stride, count) = (random.i64(1..30), random.u32(1..6));
+                    Span {
+                        piece: Piece::of_run(0, first, width, stride, count),
+                        writes: random.bool(),
+                        is_atomic: random.bool(),
+                    }
+                })
+                .collect();
+            spans.sort_by_key(|span| span.piece);
+            let pairs = |visit: fn(&[Span], &mut dyn FnMut(usize, usize, u64))| {
+                let mut found = Vec::new();
+                visit(&spans, &mut |one, other, at| found.push((one, other, at)));
+                found.sort_unstable();
+                found
+            };
+            assert_eq!(pairs(visit_blocks), pairs(visit_spans), "{spans:?}");
+        }
+    }
+
+    #[test]
+    fn many_series_far_apart_take_time_in_proportion() {
+        // Each reaches over all others, and touches none.
+        let series = |at: u64| {
+            let mut span = span(0, 16 * at, 8, true);
+            span.piece = Piece::of_run(0, 16 * at, 8, 1 << 30, 10);
+            span
+        };
+        let spans: Vec<Span> = (0..200_000).map(series).collect();
+        assert!(open_spans(&spans) > STEPS * count_blocks(&spans));
+        assert_eq!(pairs(&spans), []);
     }
 
     #[test]
