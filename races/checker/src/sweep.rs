@@ -196,7 +196,8 @@ mod tests {
                 })
                 .collect();
             spans.sort_by_key(|span| span.piece);
-            let pairs = |visit: fn(&[Span], &mut dyn FnMut(usize, usize, u64))| {
+            type Visit = fn(&[Span], &mut dyn FnMut(usize, usize, u64));
+            let pairs = |visit: Visit| {
                 let mut found = Vec::new();
                 visit(&spans, &mut |one, other, at| found.push((one, other, at)));
                 found.sort_unstable();
