@@ -275,6 +275,20 @@ static void taskloops(void)
     }
 }
 
+/* Whichever thread executes the single, its tasks have that thread's variable. */
+static void tasks_of_a_private_variable(void)
+{
+#pragma omp parallel
+    {
+        int factor = 4;
+#pragma omp single
+        for (int t = 0; t < 8; t++)
+#pragma omp task shared(factor) firstprivate(t)
+            a[t] += factor;
+        own += factor;
+    }
+}
+
 /* The runtime gives the memory of one loop's tasks to those of the next. Which task is the last one,
  * the thread that creates them writes there. */
 static void taskloops_of_tasks(void)
@@ -463,6 +477,7 @@ int main(void)
     copies();
     taskloops();
     taskloops_of_tasks();
+    tasks_of_a_private_variable();
     task_reductions();
     scan();
     alone();

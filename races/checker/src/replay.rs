@@ -63,6 +63,9 @@ struct Info {
     asked: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
+    /// Of a task that a chunk, a section or a single has created, or another such task: the implicit task
+    /// around that.
+    born: Option<StrandId>,
     /// What it does in iterations of static loops.
     rounds: Option<Box<Rounds>>,
 }

@@ -38,6 +38,10 @@ impl Replay {
             }
             return;
         }
+        let born = self.infos.get(&current).and_then(|creator| {
+            let around = Some(creator.implicit).filter(|around| *around != current);
+            around.or(creator.born)
+        });
         self.infos.insert(
             strand,
             Info {
@@ -47,6 +51,7 @@ impl Replay {
                 base: Some(base),
                 asked: false,
                 implicit: strand,
+                born,
                 rounds: None,
             },
         );

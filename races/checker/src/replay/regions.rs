@@ -49,6 +49,7 @@ impl Replay {
                     base: None,
                     asked: false,
                     implicit: strand,
+                    born: None,
                     rounds: None,
                 },
             );
@@ -127,6 +128,7 @@ impl Replay {
             base: team.base.clone(),
             asked: false,
             implicit: strand,
+            born: None,
             rounds: None,
         };
         self.infos.insert(strand, info);

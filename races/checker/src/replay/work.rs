@@ -85,6 +85,7 @@ impl Replay {
                 base: Some(base),
                 asked,
                 implicit: main,
+                born: None,
                 rounds: None,
             },
         );
