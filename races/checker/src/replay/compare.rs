@@ -95,13 +95,10 @@ impl Replay {
     }
 
     /// Whether an address that a task accessed is in the frames of the implicit task around the single, or
-    /// the like, that created it, and `other` is of that one.
+    /// the like, that created it, and that one itself accessed it, too.
     fn is_creators(&self, task: &Access, other: &Access, address: u64) -> bool {
         let born = self.infos.get(&task.strand).and_then(|info| info.born);
-        let around = self.infos.get(&other.strand).map(|info| info.implicit);
-        born.is_some()
-            && born == around
-            && self.stack_owner(address).map(|(_, owner)| owner) == born
+        born == Some(other.strand) && self.stack_owner(address).map(|(_, owner)| owner) == born
     }
 
     /// Whether an address that one thread accessed in two strands would be another one, had another
