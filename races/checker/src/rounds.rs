@@ -106,7 +106,7 @@ impl Rounds {
         }
     }
 
-    /// Whether there are so many parts that they are not compared.
+    /// The strand has too many parts to compare them.
     pub fn is_full(&self) -> bool {
         self.parts.len() > MOST
     }

@@ -54,7 +54,7 @@ impl Overlaps for Sweep {
     }
 }
 
-/// A block costs as many steps as so many open spans.
+/// To go through one block takes about as long as to look at so many open spans.
 const STEPS: u64 = 8;
 
 fn count_blocks(spans: &[Span]) -> u64 {

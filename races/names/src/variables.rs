@@ -42,7 +42,7 @@ pub(crate) struct Registers {
     pub(crate) base: u64,
 }
 
-/// A global or static variable, or a part of one that the compiler has left in memory.
+/// A global or static variable. Of one that the compiler has divided, a part in memory.
 #[derive(Clone, Debug)]
 struct Static {
     begin: u64,
