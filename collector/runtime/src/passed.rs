@@ -25,6 +25,8 @@ pub(crate) struct Current {
     pub(crate) id: u64,
     /// It is one of a taskloop's tasks.
     pub(crate) in_taskloop: bool,
+    /// It is untied.
+    pub(crate) is_untied: bool,
 }
 
 /// A call that creates the tasks of a taskloop.
@@ -119,6 +121,7 @@ mod tests {
     const PART: Current = Current {
         id: 9,
         in_taskloop: true,
+        is_untied: false,
     };
 
     fn call(code: u64) -> BodyCall {

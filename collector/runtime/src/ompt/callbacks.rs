@@ -4,7 +4,8 @@
 //! programs compiled by flang print a warning if a tool registers them (LLVM issue 112545).
 //!
 //! Contents of the tool's words: `parallel_data` holds the region's instance id, an explicit task's
-//! `task_data` its instance id with [`EXPLICIT`] set, and [`TASKLOOP`] for one of a taskloop's tasks.
+//! `task_data` its instance id with [`EXPLICIT`] set, [`TASKLOOP`] for one of a taskloop's tasks, and
+//! [`UNTIED`] for an untied one.
 //! An implicit task's word stays zero. LLVM's runtime keeps a copy of it in each worker and asserts
 //! that it is zero at a `taskwait` with dependences (`__kmpc_omp_taskwait_deps_51`), so a tool that
 //! writes there crashes such programs.
@@ -17,7 +18,7 @@ use omp_ring::record::InstanceId;
 use super::types::{
     Data, FRAME_APPLICATION, Function, MUTEX_CRITICAL, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END,
     STATUS_SWITCH, STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT,
-    TaskFrame, number,
+    TASK_UNTIED, TaskFrame, number,
 };
 use crate::context::Call;
 use crate::passed::Current;
@@ -28,6 +29,8 @@ use crate::{control, process, tls};
 const EXPLICIT: u64 = 1 << 63;
 /// Marks the word of an explicit task that is one of a taskloop's.
 const TASKLOOP: u64 = 1 << 61;
+/// Marks the word of an explicit task that is untied.
+const UNTIED: u64 = 1 << 60;
 /// The word of what the specification calls a taskwait task. It is no task, but a `taskwait` with
 /// dependences, which the runtime reports only in this way.
 const TASKWAIT: u64 = 1 << 62;
@@ -94,8 +97,25 @@ fn current(word: u64) -> Current {
         return Current::default();
     }
     Current {
-        id: word & !(EXPLICIT | TASKLOOP),
+        id: word & !(EXPLICIT | TASKLOOP | UNTIED),
         in_taskloop: word & TASKLOOP != 0,
+        is_untied: word & UNTIED != 0,
+    }
+}
+
+/// The thread encounters a construct in the task with this word. LLVM's runtime does not tell that a
+/// thread leaves an untied task that another thread continues or has completed, so the thread may be
+/// in another task than the events said.
+#[inline(always)]
+fn encounters(thread: &mut Thread, word: u64) {
+    let said = thread.passed.current;
+    if !said.is_untied || said.in_taskloop {
+        return;
+    }
+    let task = current(word);
+    if task.id != said.id {
+        thread.passed.current = task;
+        thread.task_schedule(InstanceId(task.id), STATUS_SWITCH);
     }
 }
 
@@ -158,9 +178,11 @@ unsafe extern "C" fn parallel_begin(
 ) {
     // SAFETY: the runtime's own pointers; the team that will read the word does not exist yet.
     unsafe {
+        let encountering = word(task);
         let mut call = call(task, frame, code);
         let league = flags & PARALLEL_LEAGUE != 0;
         let region = tls::with(|thread| {
+            encounters(thread, encountering);
             if !thread.has_instances() && is_helpers_root(thread, call.code) {
                 thread.thread_begin(THREAD_OTHER);
             }
@@ -211,12 +233,15 @@ unsafe extern "C" fn sync_region_wait(
     kind: c_uint,
     endpoint: c_int,
     parallel: *mut Data,
-    _task: *mut Data,
+    task: *mut Data,
     code: *const c_void,
 ) {
     if endpoint == SCOPE_END {
         tls::with(|thread| thread.sync_wait_end(kind));
     } else if endpoint == SCOPE_BEGIN {
+        // SAFETY: the runtime's own pointer.
+        let task = unsafe { word(task) };
+        tls::with(|thread| encounters(thread, task));
         // `ompt_sync_region_t`: barrier_implicit, barrier_implicit_parallel, barrier_teams.
         if matches!(kind, 2 | 9 | 10) {
             // SAFETY: the runtime's own pointer.
@@ -286,13 +311,16 @@ unsafe extern "C" fn task_create(
             set_word(new_task, TASKWAIT);
             return tls::with(|thread| thread.sync_wait_begin(SYNC_TASKWAIT, code as u64));
         }
+        let encountering = word(task);
         let call = call(task, frame, code);
         let (id, in_taskloop) = tls::with(|thread| {
+            encounters(thread, encountering);
             let (id, in_taskloop) = thread.task_created(call, flags as u32);
             (id.0, in_taskloop)
         });
-        let mark = if in_taskloop { TASKLOOP } else { 0 };
-        set_word(new_task, id | EXPLICIT | mark);
+        let mark = |is: bool, mark: u64| if is { mark } else { 0 };
+        let marks = mark(in_taskloop, TASKLOOP) | mark(flags & TASK_UNTIED != 0, UNTIED);
+        set_word(new_task, id | EXPLICIT | marks);
     }
 }
 

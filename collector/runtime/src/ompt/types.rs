@@ -58,6 +58,8 @@ pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
 
 /// `ompt_task_taskwait`: stands for a `taskwait` with dependences.
 pub(crate) const TASK_TASKWAIT: c_int = 0x10;
+/// `ompt_task_untied`.
+pub(crate) const TASK_UNTIED: c_int = 0x1000_0000;
 /// `ompt_task_switch` of `ompt_task_status_t`.
 pub(crate) const STATUS_SWITCH: c_uint = 7;
 /// `ompt_taskwait_complete` of `ompt_task_status_t`.
