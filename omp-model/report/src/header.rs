@@ -118,22 +118,16 @@ fn derived(source: &Source<'_>) -> Json {
 /// All parts, an empty line after each.
 fn lines(source: &Source<'_>) -> Vec<Line> {
     let header = &source.analysis.experiment.header;
-    let checks = source.analysis.experiment.findings.is_some();
-    let sampling = if checks && header.sampling.event.is_empty() {
-        vec![Line::plain(
-            "Clock sampling: off, for collect -r checked the run instead",
-        )]
-    } else {
-        sampling(header)
-    };
-    let parts = [
-        state(source),
-        target(&source.analysis.experiment),
-        sampling,
-        openmp(source),
-        lost::lines(header),
-        attribution(source),
-    ];
+    let mut parts = vec![state(source), target(&source.analysis.experiment)];
+    // A checked run is not sampled: what was checked, and what was lost, is told of all sides together.
+    if source.analysis.experiment.findings.is_none() || !header.sampling.event.is_empty() {
+        parts.extend([
+            sampling(header),
+            openmp(source),
+            lost::lines(header),
+            attribution(source),
+        ]);
+    }
     let parts = parts.into_iter();
     parts
         .flat_map(|part| part.into_iter().chain([Line::default()]))
