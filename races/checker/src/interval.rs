@@ -1,10 +1,13 @@
 //! The accesses between two barriers of a team, and the races among them.
 
+use hashbrown::HashMap;
 use race_stream::record::{ATOMIC, WRITE};
 
-use crate::locksets::{LocksetId, Locksets};
-use crate::memory::{self, Piece};
-use crate::strands::{Order, Point, StrandId, Strands};
+use crate::blocks::{self, Block};
+use crate::comparison::{Comparison, Conflict};
+use crate::locksets::LocksetId;
+use crate::memory::Piece;
+use crate::strands::{Point, StrandId};
 use crate::sweep::{Overlaps, Span};
 
 /// How memory was accessed: the instruction in its calling context, with these locks.
@@ -39,70 +42,163 @@ pub struct Access {
     pub last: u32,
 }
 
-/// Two strands that access one address without a certain order.
+/// What the accesses of a group have in common: see [`Access`]. `space` is that of their pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Maker {
+    source: u32,
+    strand: StrandId,
+    space: u32,
+    first: u32,
+    last: u32,
+    thread: u32,
+}
+
+impl Maker {
+    fn of(access: &Access) -> Maker {
+        Maker {
+            source: access.source,
+            strand: access.strand,
+            space: access.piece.space,
+            first: access.first,
+            last: access.last,
+            thread: access.thread,
+        }
+    }
+
+    fn access(&self, piece: Piece) -> Access {
+        Access {
+            piece,
+            source: self.source,
+            strand: self.strand,
+            thread: self.thread,
+            first: self.first,
+            last: self.last,
+        }
+    }
+
+    /// Groups of one source, strand and space.
+    fn whole(&self) -> (u32, StrandId, u32) {
+        (self.source, self.strand, self.space)
+    }
+
+    fn segments(&self) -> (u32, u32) {
+        (self.first, self.last)
+    }
+}
+
+/// Memory of one space: single blocks, and what a block's word has no room for.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    blocks: Vec<Block>,
+    others: Vec<Piece>,
+}
+
+impl Memory {
+    fn add(&mut self, piece: Piece) {
+        match Block::of(&piece) {
+            Some(block) => self.blocks.push(block),
+            None => self.others.push(piece),
+        }
+    }
+}
+
+/// Accesses of one maker: parts of the interval's lists, each up to the next group's.
 #[derive(Clone, Copy, Debug)]
-pub struct Conflict {
-    /// The accesses.
-    pub accesses: [Access; 2],
-    /// An address in both.
-    pub address: u64,
-    /// `None` or `Chance`.
-    pub order: Order,
-    /// How many pairs of strands are like that.
-    pub count: u64,
+struct Group {
+    maker: Maker,
+    blocks: usize,
+    others: usize,
 }
 
 /// All accesses of an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
-    accesses: Vec<Access>,
-    /// Accesses that there were after the last compaction.
+    groups: Vec<Group>,
+    blocks: Vec<Block>,
+    others: Vec<Piece>,
+    /// By source, what its last maker accessed: belongs to no group yet.
+    open: HashMap<u32, (Maker, Memory)>,
+    /// Bytes of all that was added since the last compaction.
+    added: usize,
+    /// Bytes that there were after the last compaction.
     compacted: usize,
 }
 
-/// Accesses that are added before they are made compact: 64 MB.
-const BATCH: usize = 1 << 20;
+/// Bytes of accesses that are added before they are made compact.
+const BATCH: usize = 32 << 20;
 
-/// Strands on one side of a comparison. Of more, as many are taken at even distances.
-const MOST_STRANDS: usize = 64;
+/// Pieces of memory that are compared at once.
+const WINDOW: usize = 1 << 19;
+
+/// A place in memory: the space and the address.
+type Place = (u32, u64);
 
 impl Interval {
     /// Adds an access.
     pub fn add(&mut self, access: Access) {
-        self.accesses.push(access);
+        let maker = Maker::of(&access);
+        let mut open = std::mem::take(&mut self.open);
+        let begin = || (maker, Memory::default());
+        let (known, memory) = open.entry(access.source).or_insert_with(begin);
+        if *known != maker {
+            self.push(*known, memory);
+            self.added += size_of::<Group>();
+            *known = maker;
+        }
+        let others = memory.others.len();
+        memory.add(access.piece);
+        self.added += match memory.others.len() - others {
+            0 => size_of::<Block>(),
+            _ => size_of::<Piece>(),
+        };
+        self.open = open;
     }
 
     /// Whether it is time to make the accesses compact.
     pub fn is_due(&self) -> bool {
-        self.accesses.len() > 2 * self.compacted + BATCH
+        self.added > self.compacted + BATCH
     }
 
     /// Takes out those of memory that nobody can access any more.
     pub fn take(&mut self, is_dead: impl Fn(&Piece) -> bool) -> Interval {
-        let mut taken = Interval::default();
-        self.accesses.retain(|access| {
-            let is_dead = is_dead(&access.piece);
-            if is_dead {
-                taken.accesses.push(*access);
+        self.close_all();
+        let (mut taken, mut kept) = (Interval::default(), Interval::default());
+        for at in 0..self.groups.len() {
+            let (maker, blocks, others) = self.group(at);
+            let (mut dead, mut live) = (Memory::default(), Memory::default());
+            let pieces = blocks.iter().map(|block| block.piece(maker.space));
+            for piece in pieces.chain(others.iter().copied()) {
+                let to = if is_dead(&piece) {
+                    &mut dead
+                } else {
+                    &mut live
+                };
+                to.add(piece);
             }
-            !is_dead
-        });
+            taken.push(maker, &mut dead);
+            kept.push(maker, &mut live);
+        }
+        *self = kept;
         taken
     }
 
-    /// The strands that made them.
+    /// The strands that made them. Some come several times.
     pub fn strands(&self) -> impl Iterator<Item = StrandId> {
-        self.accesses.iter().map(|access| access.strand)
+        let open = self.open.values().map(|(maker, _)| maker.strand);
+        self.groups
+            .iter()
+            .map(|group| group.maker.strand)
+            .chain(open)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.accesses.is_empty()
+        self.groups.is_empty() && self.open.is_empty()
     }
 
     /// The accesses, as if `strand` had made all of them in its current segment.
     pub fn into_accesses_of(self, here: Point) -> impl Iterator<Item = Access> {
-        self.accesses.into_iter().map(move |access| Access {
+        self.into_accesses().map(move |access| Access {
             strand: here.strand,
             first: here.segment,
             last: here.segment,
@@ -110,152 +206,409 @@ impl Interval {
         })
     }
 
-    /// Joins what one strand did by one source.
-    pub fn compact(&mut self) {
-        let order = |access: &Access| (access.source, access.strand, access.first, access.last);
-        self.accesses.sort_unstable_by_key(order);
-        let mut compacted = Vec::with_capacity(self.accesses.len() / 4);
-        let mut pieces = Vec::new();
-        for same in self
-            .accesses
-            .chunk_by(|one, other| order(one) == order(other))
-        {
-            pieces.clear();
-            pieces.extend(same.iter().map(|access| access.piece));
-            memory::compact(&mut pieces);
-            compacted.extend(pieces.iter().map(|piece| Access {
-                piece: *piece,
-                ..same[0]
-            }));
-        }
-        // Memory that is accessed in several segments.
-        compacted.sort_unstable_by_key(|access| (access.source, access.strand, access.piece));
-        compacted.dedup_by(|next, kept| {
-            let is_same =
-                (next.source, next.strand, next.piece) == (kept.source, kept.strand, kept.piece);
-            if is_same {
-                kept.first = kept.first.min(next.first);
-                kept.last = kept.last.max(next.last);
-            }
-            is_same
-        });
-        self.accesses = compacted;
-        self.compacted = self.accesses.len();
+    fn into_accesses(mut self) -> impl Iterator<Item = Access> {
+        self.close_all();
+        (0..self.groups.len()).flat_map(move |at| {
+            let (maker, blocks, others) = self.group(at);
+            let blocks = blocks.iter().map(|block| block.piece(maker.space));
+            let pieces: Vec<Piece> = blocks.chain(others.iter().copied()).collect();
+            pieces.into_iter().map(move |piece| maker.access(piece))
+        })
     }
 
-    /// Finds the conflicts. `is_own` says of two accesses by different strands whether the address
-    /// is another one for another thread, so that they have no conflict.
+    /// All that is open becomes groups.
+    fn close_all(&mut self) {
+        for (maker, mut memory) in std::mem::take(&mut self.open).into_values() {
+            self.push(maker, &mut memory);
+        }
+    }
+
+    /// Adds a group, and empties `memory`.
+    fn push(&mut self, maker: Maker, memory: &mut Memory) {
+        if memory.blocks.is_empty() && memory.others.is_empty() {
+            return;
+        }
+        self.groups.push(Group {
+            maker,
+            blocks: self.blocks.len(),
+            others: self.others.len(),
+        });
+        self.blocks.append(&mut memory.blocks);
+        self.others.append(&mut memory.others);
+    }
+
+    /// A group with its memory.
+    fn group(&self, at: usize) -> (Maker, &[Block], &[Piece]) {
+        let group = &self.groups[at];
+        let next = self.groups.get(at + 1);
+        let ends = next.map_or((self.blocks.len(), self.others.len()), |next| {
+            (next.blocks, next.others)
+        });
+        (
+            group.maker,
+            &self.blocks[group.blocks..ends.0],
+            &self.others[group.others..ends.1],
+        )
+    }
+
+    /// Joins what one strand did by one source.
+    pub fn compact(&mut self) {
+        self.close_all();
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        let key = |at: &usize| {
+            let maker = &self.groups[*at].maker;
+            (maker.whole(), maker.segments())
+        };
+        order.sort_unstable_by_key(key);
+        let mut compacted = Interval::default();
+        for whole in order.chunk_by(|one, other| key(one).0 == key(other).0) {
+            let mut made: Vec<(Maker, Memory)> = whole
+                .chunk_by(|one, other| key(one) == key(other))
+                .map(|same| self.joined(same))
+                .collect();
+            if made.len() > 1 {
+                made = across_segments(made);
+            }
+            for (maker, mut memory) in made {
+                compacted.push(maker, &mut memory);
+            }
+        }
+        compacted.compacted = size_of_val(&compacted.groups[..])
+            + size_of_val(&compacted.blocks[..])
+            + size_of_val(&compacted.others[..]);
+        *self = compacted;
+    }
+
+    /// The memory of groups with one maker.
+    fn joined(&self, groups: &[usize]) -> (Maker, Memory) {
+        let mut memory = Memory::default();
+        for at in groups {
+            let (_, blocks, others) = self.group(*at);
+            memory.blocks.extend_from_slice(blocks);
+            memory.others.extend_from_slice(others);
+        }
+        let maker = self.groups[groups[0]].maker;
+        blocks::compact(maker.space, &mut memory.blocks, &mut memory.others);
+        (maker, memory)
+    }
+
+    /// Finds the conflicts. [`Comparison::is_own`] says of two accesses by different strands whether the
+    /// address is another one for another thread, so that they have no conflict.
     pub fn check(
         &mut self,
         overlaps: &dyn Overlaps,
         context: Comparison<'_>,
         found: &mut dyn FnMut(Conflict),
     ) {
-        self.compact();
-        self.accesses
-            .sort_unstable_by_key(|access| (access.piece, access.source, access.strand));
-        let groups: Vec<&[Access]> = self
-            .accesses
-            .chunk_by(|one, other| (one.piece, one.source) == (other.piece, other.source))
-            .collect();
-        let spans: Vec<Span> = groups
-            .iter()
-            .map(|group| {
-                let kind = context.sources[group[0].source as usize].kind;
-                Span {
-                    piece: group[0].piece,
-                    writes: kind & WRITE != 0,
-                    is_atomic: kind & ATOMIC != 0,
-                }
-            })
-            .collect();
-        for (span, group) in spans.iter().zip(&groups) {
-            if group.len() > 1 && span.conflicts(span) {
-                context.compare(group, None, span.piece.first, found);
-            }
-        }
-        overlaps.visit(&spans, &mut |one, other, address| {
-            context.compare(groups[one], Some(groups[other]), address, found);
-        });
+        self.check_in(WINDOW, overlaps, context, found);
     }
-}
 
-/// What decides whether two accesses of one address conflict.
-#[derive(Clone, Copy)]
-pub struct Comparison<'a> {
-    /// The sources by number.
-    pub sources: &'a [Source],
-    /// The locks.
-    pub locksets: &'a Locksets,
-    /// The order.
-    pub strands: &'a Strands,
-    /// Whether the address is another one for another thread.
-    pub is_own: &'a dyn Fn(&Access, &Access, u64) -> bool,
-}
-
-impl Comparison<'_> {
-    /// Compares each access of `group` with each of `others`, or with each other one of its own.
-    fn compare(
-        self,
-        group: &[Access],
-        others: Option<&[Access]>,
-        address: u64,
+    /// The same, `window` pieces at once.
+    fn check_in(
+        &mut self,
+        window: usize,
+        overlaps: &dyn Overlaps,
+        context: Comparison<'_>,
         found: &mut dyn FnMut(Conflict),
     ) {
-        let second = others.unwrap_or(group);
-        let locks = |access: &Access| self.sources[access.source as usize].locks;
-        if self.locksets.exclude(locks(&group[0]), locks(&second[0])) {
-            return;
-        }
-        let mut worst: Option<Conflict> = None;
-        let mut count = 0;
-        for (at, one) in chosen(group) {
-            for (other_at, other) in chosen(second) {
-                if others.is_none() && other_at <= at {
-                    continue;
+        self.compact();
+        let cuts = self.cuts(window);
+        let begins = [(0, 0)].into_iter().chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([(u32::MAX, u64::MAX)]);
+        for (begin, end) in begins.zip(ends) {
+            let accesses = self.window(begin, end);
+            let mut in_window = |conflict: Conflict| {
+                let place = (conflict.accesses[0].piece.space, conflict.address);
+                if (begin..end).contains(&place) {
+                    found(conflict);
                 }
-                let order = self.order(one, other);
-                if order == Order::Certain || (self.is_own)(one, other, address) {
-                    continue;
-                }
-                count += 1;
-                if worst.is_none_or(|worst| order < worst.order) {
-                    worst = Some(Conflict {
-                        accesses: [*one, *other],
-                        address,
-                        order,
-                        count: 0,
-                    });
-                }
-            }
-        }
-        if let Some(worst) = worst {
-            found(Conflict { count, ..worst });
+            };
+            check(accesses, overlaps, context, &mut in_window);
         }
     }
 
-    /// The weakest order between any two of the segments.
-    fn order(self, one: &Access, other: &Access) -> Order {
-        if one.strand == other.strand {
-            return Order::Certain;
+    /// Places that divide the accesses into parts of about `window` pieces.
+    fn cuts(&self, window: usize) -> Vec<Place> {
+        /// So many places in a window are looked at.
+        const PLACES: usize = 64;
+        let step = (window / PLACES).max(1);
+        let mut places = Vec::new();
+        for at in 0..self.groups.len() {
+            let (maker, blocks, _) = self.group(at);
+            let skipped = (step - self.groups[at].blocks % step) % step;
+            let chosen = blocks.iter().skip(skipped).step_by(step);
+            places.extend(chosen.map(|block| (maker.space, block.first())));
         }
-        let points = |access: &Access| {
-            [access.first, access.last].map(|segment| Point {
-                strand: access.strand,
-                segment,
-            })
-        };
-        points(one)
-            .into_iter()
-            .flat_map(|first| points(other).map(move |second| (first, second)))
-            .map(|(first, second)| self.strands.order(first, second))
-            .min()
-            .unwrap_or(Order::Certain)
+        places.sort_unstable();
+        let mut cuts: Vec<Place> = places.into_iter().step_by(PLACES).skip(1).collect();
+        cuts.dedup();
+        cuts
+    }
+
+    /// The accesses of memory that reaches into `begin..end`; of a series the blocks that do.
+    fn window(&self, begin: Place, end: Place) -> Vec<Access> {
+        let mut accesses = Vec::new();
+        for at in 0..self.groups.len() {
+            let (maker, blocks, others) = self.group(at);
+            if maker.space < begin.0 || maker.space > end.0 {
+                continue;
+            }
+            let low = if maker.space == begin.0 { begin.1 } else { 0 };
+            let high = if maker.space == end.0 {
+                end.1
+            } else {
+                u64::MAX
+            };
+            let before = blocks.partition_point(|block| block.end() <= low);
+            let within = blocks[before..]
+                .iter()
+                .take_while(|block| block.first() < high);
+            let pieces = within.map(|block| block.piece(maker.space));
+            let others = others.iter().filter_map(|piece| piece.within(low, high));
+            accesses.extend(pieces.chain(others).map(|piece| maker.access(piece)));
+        }
+        accesses
     }
 }
 
-/// As many as are compared.
-fn chosen(group: &[Access]) -> impl Iterator<Item = (usize, &Access)> {
-    let step = group.len().div_ceil(MOST_STRANDS).max(1);
-    group.iter().enumerate().step_by(step)
+/// Memory that is accessed in several segments is from then on of one maker, from the first of them to
+/// the last.
+fn across_segments(made: Vec<(Maker, Memory)>) -> Vec<(Maker, Memory)> {
+    let mut parts: Vec<(Piece, Maker)> = Vec::new();
+    for (maker, memory) in made {
+        let blocks = memory.blocks.iter().map(|block| block.piece(maker.space));
+        parts.extend(blocks.chain(memory.others).map(|piece| (piece, maker)));
+    }
+    parts.sort_unstable_by_key(|(piece, maker)| (*piece, maker.segments()));
+    parts.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1.last = kept.1.last.max(next.1.last);
+        }
+        is_same
+    });
+    parts.sort_unstable_by_key(|(piece, maker)| (maker.segments(), *piece));
+    let same = parts.chunk_by(|one, other| one.1.segments() == other.1.segments());
+    same.map(|parts| {
+        let mut memory = Memory::default();
+        parts.iter().for_each(|(piece, _)| memory.add(*piece));
+        (parts[0].1, memory)
+    })
+    .collect()
+}
+
+/// Compares accesses.
+fn check(
+    mut accesses: Vec<Access>,
+    overlaps: &dyn Overlaps,
+    context: Comparison<'_>,
+    found: &mut dyn FnMut(Conflict),
+) {
+    // What each maker did is in order: a stable sort goes through it once for each halving.
+    accesses.sort_by_key(|access| (access.piece, access.source, access.strand));
+    let groups: Vec<&[Access]> = accesses
+        .chunk_by(|one, other| (one.piece, one.source) == (other.piece, other.source))
+        .collect();
+    let spans: Vec<Span> = groups
+        .iter()
+        .map(|group| {
+            let kind = context.sources[group[0].source as usize].kind;
+            Span {
+                piece: group[0].piece,
+                writes: kind & WRITE != 0,
+                is_atomic: kind & ATOMIC != 0,
+            }
+        })
+        .collect();
+    for (span, group) in spans.iter().zip(&groups) {
+        if group.len() > 1 && span.conflicts(span) {
+            context.compare(group, None, span.piece.first, found);
+        }
+    }
+    overlaps.visit(&spans, &mut |one, other, address| {
+        context.compare(groups[one], Some(groups[other]), address, found);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::locksets::Locksets;
+    use crate::strands::Strands;
+    use crate::sweep::Sweep;
+
+    /// Three strands without an order, and three sources: a write, a read, and an atomic write.
+    struct Case {
+        strands: Strands,
+        ids: Vec<StrandId>,
+        sources: Vec<Source>,
+        locksets: Locksets,
+    }
+
+    impl Case {
+        fn new() -> Case {
+            let mut strands = Strands::default();
+            let main = strands.begin(None, 0);
+            let from = strands.here(main);
+            let ids = (1..4).map(|number| strands.begin(Some(from), number));
+            let source = |kind| Source {
+                code: 1,
+                context: 0,
+                kind,
+                size: 1,
+                locks: LocksetId::default(),
+            };
+            Case {
+                ids: ids.collect(),
+                strands,
+                sources: [WRITE, 0, WRITE | ATOMIC].map(source).into(),
+                locksets: Locksets::default(),
+            }
+        }
+
+        fn accesses(&self, number: usize, random: &mut fastrand::Rng) -> Vec<Access> {
+            let access = |random: &mut fastrand::Rng| {
+                let by = random.usize(..3);
+                let (stride, count) = match random.u8(..4) {
+                    0 => (random.i64(-9..30), random.u32(1..12)),
+                    _ => (0, 1),
+                };
+                let first = 1000 + random.u64(..2000);
+                Access {
+                    piece: Piece::of_run(random.u32(..2), first, random.u64(1..5), stride, count),
+                    source: random.u32(..3),
+                    strand: self.ids[by],
+                    thread: by as u32,
+                    first: 0,
+                    last: random.u32(..2),
+                }
+            };
+            (0..number).map(|_| access(random)).collect()
+        }
+
+        /// Every byte that two strands access so that it is a race, with the sources.
+        fn races(&self, accesses: &[Access]) -> BTreeSet<(u32, u32)> {
+            let mut races = BTreeSet::new();
+            for (at, one) in accesses.iter().enumerate() {
+                for other in &accesses[..at] {
+                    let kinds = [one, other].map(|it| self.sources[it.source as usize].kind);
+                    let writes = (kinds[0] | kinds[1]) & WRITE != 0;
+                    let are_atomic = kinds[0] & kinds[1] & ATOMIC != 0;
+                    let is_race = writes && !are_atomic && one.strand != other.strand;
+                    if is_race && one.piece.common(&other.piece).is_some() {
+                        let (low, high) = (one.source, other.source);
+                        races.insert((low.min(high), low.max(high)));
+                    }
+                }
+            }
+            races
+        }
+
+        /// The same by an interval that is compared in windows.
+        fn found(&self, mut interval: Interval, window: usize) -> (BTreeSet<(u32, u32)>, usize) {
+            let comparison = Comparison {
+                sources: &self.sources,
+                locksets: &self.locksets,
+                strands: &self.strands,
+                is_own: &|_, _, _| false,
+            };
+            let (mut races, mut number) = (BTreeSet::new(), 0);
+            interval.check_in(window, &Sweep, comparison, &mut |conflict| {
+                let [one, other] = conflict.accesses.map(|access| access.source);
+                let common = conflict.accesses[0]
+                    .piece
+                    .common(&conflict.accesses[1].piece);
+                assert!(common.is_some(), "{conflict:?}");
+                races.insert((one.min(other), one.max(other)));
+                number += 1;
+            });
+            (races, number)
+        }
+    }
+
+    #[test]
+    fn windows_find_what_every_pair_of_accesses_shows() {
+        let case = Case::new();
+        let random = &mut fastrand::Rng::with_seed(5);
+        for round in 0..400 {
+            let accesses = case.accesses(2 + round % 150, random);
+            let mut interval = Interval::default();
+            for access in &accesses {
+                interval.add(*access);
+                if random.u8(..50) == 0 {
+                    interval.compact();
+                }
+            }
+            let expected = case.races(&accesses);
+            for window in [usize::MAX, 64, 1] {
+                let found = case.found(interval.clone(), window).0;
+                assert_eq!(found, expected, "in windows of {window}: {accesses:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_in_two_windows_is_found_once() {
+        let case = Case::new();
+        let access = |by: usize, first: u64, width: u64| Access {
+            piece: Piece::of_run(0, first, width, 0, 1),
+            source: 0,
+            strand: case.ids[by],
+            thread: by as u32,
+            first: 0,
+            last: 0,
+        };
+        let mut interval = Interval::default();
+        for at in 0..200 {
+            // At growing distances: they are no series.
+            let first = 1000 * at + at * at;
+            interval.add(access(0, first, 900));
+            interval.add(access(1, first + 100, 900));
+        }
+        let all = case.found(interval.clone(), usize::MAX).1;
+        assert_eq!((all, case.found(interval, 1).1), (200, 200));
+    }
+
+    #[test]
+    fn memory_of_many_segments_has_one_maker() {
+        let case = Case::new();
+        let mut interval = Interval::default();
+        for segment in 0..1000 {
+            interval.add(Access {
+                piece: Piece::of_run(0, 8 * u64::from(segment % 3 * 2), 8, 0, 1),
+                source: 0,
+                strand: case.ids[0],
+                thread: 0,
+                first: segment,
+                last: segment,
+            });
+        }
+        interval.compact();
+        let mut makers: Vec<_> = interval
+            .groups
+            .iter()
+            .map(|it| it.maker.segments())
+            .collect();
+        makers.sort_unstable();
+        assert_eq!(makers, [(0, 999), (1, 997), (2, 998)]);
+    }
+
+    #[test]
+    fn what_is_taken_and_what_stays_is_all() {
+        let case = Case::new();
+        let accesses = case.accesses(500, &mut fastrand::Rng::with_seed(9));
+        let mut interval = Interval::default();
+        accesses.iter().for_each(|access| interval.add(*access));
+        let taken = interval.take(|piece| piece.first < 2000);
+        let key = |access: &Access| (access.piece, access.source, access.strand, access.last);
+        let mut all: Vec<Access> = taken.into_accesses().collect();
+        assert!(all.iter().all(|access| access.piece.first < 2000));
+        all.extend(interval.into_accesses());
+        all.sort_unstable_by_key(key);
+        let mut expected = accesses;
+        expected.sort_unstable_by_key(key);
+        assert_eq!(all, expected);
+    }
 }

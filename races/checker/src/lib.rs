@@ -13,7 +13,9 @@
 //! | [`tasks`] | explicit tasks, groups, dependences; pure |
 //! | [`memory`] | pieces of memory and what two have in common; pure |
 //! | [`sweep`] | which pieces of many touch; pure, behind a trait |
-//! | [`interval`] | the accesses between two barriers, compared |
+//! | [`blocks`] | scattered memory, a word for each block; pure |
+//! | [`interval`] | the accesses between two barriers |
+//! | [`comparison`] | which of them race |
 //! | [`heap`] | heap blocks and recycled memory |
 //! | [`contexts`] | calling contexts of all threads |
 //! | [`synchronisation`] | locks, barriers and worksharing: deadlocks and misuse |
@@ -22,6 +24,8 @@
 //! | [`hang`] | which threads wait forever; pure |
 //! | [`races`], [`misuse`], [`uninitialised`], [`site`] | what was found |
 
+pub mod blocks;
+pub mod comparison;
 pub mod contexts;
 pub mod hang;
 pub mod heap;

@@ -104,6 +104,24 @@ impl Piece {
         (first..high.min(self.count.into())).map(move |number| start + number * stride)
     }
 
+    /// The blocks that may reach into `begin..end`, if there are any.
+    pub fn within(&self, begin: u64, end: u64) -> Option<Piece> {
+        if self.count == 1 {
+            let is_within = self.first < end && begin < self.end();
+            return is_within.then_some(*self);
+        }
+        let mut blocks = self.blocks_within(begin, end);
+        let first = blocks.next()?;
+        let count = 1 + blocks.count() as u32;
+        let stride = if count > 1 { self.stride } else { 0 };
+        Some(Piece {
+            first,
+            stride,
+            count,
+            ..*self
+        })
+    }
+
     /// The lowest address in common with `begin..end`.
     fn common_with_block(&self, begin: u64, end: u64) -> Option<u64> {
         if self.count == 1 {

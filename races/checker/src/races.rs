@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::interval::Conflict;
+use crate::comparison::Conflict;
 use crate::site::{Place, Site};
 use crate::strands::Order;
 

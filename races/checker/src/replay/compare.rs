@@ -3,7 +3,8 @@
 use race_stream::record::{ATOMIC, WRITE};
 
 use super::Replay;
-use crate::interval::{Access, Comparison, Conflict, Interval};
+use crate::comparison::{Comparison, Conflict};
+use crate::interval::{Access, Interval};
 use crate::memory::Piece;
 use crate::site::{Site, StrandKind};
 use crate::strands::{Order, StrandId};
