@@ -110,12 +110,62 @@ struct Group {
     others: usize,
 }
 
-/// All accesses of an interval.
+/// Groups, and the memory of all of them.
 #[derive(Clone, Debug, Default)]
-pub struct Interval {
+struct Groups {
     groups: Vec<Group>,
     blocks: Vec<Block>,
     others: Vec<Piece>,
+}
+
+impl Groups {
+    /// Adds a group, and empties `memory`.
+    fn push(&mut self, maker: Maker, memory: &mut Memory) {
+        if memory.blocks.is_empty() && memory.others.is_empty() {
+            return;
+        }
+        self.groups.push(Group {
+            maker,
+            blocks: self.blocks.len(),
+            others: self.others.len(),
+        });
+        self.blocks.append(&mut memory.blocks);
+        self.others.append(&mut memory.others);
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// A group's accesses.
+    fn get(&self, at: usize) -> (Maker, &[Block], &[Piece]) {
+        let group = &self.groups[at];
+        let next = self.groups.get(at + 1);
+        let ends = next.map_or((self.blocks.len(), self.others.len()), |next| {
+            (next.blocks, next.others)
+        });
+        (
+            group.maker,
+            &self.blocks[group.blocks..ends.0],
+            &self.others[group.others..ends.1],
+        )
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Maker, &[Block], &[Piece])> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self.groups[..])
+            + size_of_val(&self.blocks[..])
+            + size_of_val(&self.others[..])
+    }
+}
+
+/// All accesses of an interval.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    closed: Groups,
     /// By source, what its last maker accessed: belongs to no group yet.
     open: HashMap<u32, (Maker, Memory)>,
     /// Bytes of all that was added since the last compaction.
@@ -137,11 +187,10 @@ impl Interval {
     /// Adds an access.
     pub fn add(&mut self, access: Access) {
         let maker = Maker::of(&access);
-        let mut open = std::mem::take(&mut self.open);
         let begin = || (maker, Memory::default());
-        let (known, memory) = open.entry(access.source).or_insert_with(begin);
+        let (known, memory) = self.open.entry(access.source).or_insert_with(begin);
         if *known != maker {
-            self.push(*known, memory);
+            self.closed.push(*known, memory);
             self.added += size_of::<Group>();
             *known = maker;
         }
@@ -151,7 +200,6 @@ impl Interval {
             0 => size_of::<Block>(),
             _ => size_of::<Piece>(),
         };
-        self.open = open;
     }
 
     /// Whether it is time to make the accesses compact.
@@ -162,9 +210,8 @@ impl Interval {
     /// Takes out those of memory that nobody can access any more.
     pub fn take(&mut self, is_dead: impl Fn(&Piece) -> bool) -> Interval {
         self.close_all();
-        let (mut taken, mut kept) = (Interval::default(), Interval::default());
-        for at in 0..self.groups.len() {
-            let (maker, blocks, others) = self.group(at);
+        let (mut taken, mut kept) = (Groups::default(), Groups::default());
+        for (maker, blocks, others) in self.closed.iter() {
             let (mut dead, mut live) = (Memory::default(), Memory::default());
             let pieces = blocks.iter().map(|block| block.piece(maker.space));
             for piece in pieces.chain(others.iter().copied()) {
@@ -178,22 +225,23 @@ impl Interval {
             taken.push(maker, &mut dead);
             kept.push(maker, &mut live);
         }
-        *self = kept;
-        taken
+        self.closed = kept;
+        Interval {
+            closed: taken,
+            ..Interval::default()
+        }
     }
 
     /// The strands that made them. Some come several times.
     pub fn strands(&self) -> impl Iterator<Item = StrandId> {
-        let open = self.open.values().map(|(maker, _)| maker.strand);
-        self.groups
-            .iter()
-            .map(|group| group.maker.strand)
-            .chain(open)
+        let closed = self.closed.groups.iter().map(|group| group.maker);
+        let open = self.open.values().map(|(maker, _)| *maker);
+        closed.chain(open).map(|maker| maker.strand)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.open.is_empty()
+        self.closed.len() == 0 && self.open.is_empty()
     }
 
     /// The accesses, as if `strand` had made all of them in its current segment.
@@ -208,8 +256,8 @@ impl Interval {
 
     fn into_accesses(mut self) -> impl Iterator<Item = Access> {
         self.close_all();
-        (0..self.groups.len()).flat_map(move |at| {
-            let (maker, blocks, others) = self.group(at);
+        (0..self.closed.len()).flat_map(move |at| {
+            let (maker, blocks, others) = self.closed.get(at);
             let blocks = blocks.iter().map(|block| block.piece(maker.space));
             let pieces: Vec<Piece> = blocks.chain(others.iter().copied()).collect();
             pieces.into_iter().map(move |piece| maker.access(piece))
@@ -219,48 +267,20 @@ impl Interval {
     /// All that is open becomes groups.
     fn close_all(&mut self) {
         for (maker, mut memory) in std::mem::take(&mut self.open).into_values() {
-            self.push(maker, &mut memory);
+            self.closed.push(maker, &mut memory);
         }
-    }
-
-    /// Adds a group, and empties `memory`.
-    fn push(&mut self, maker: Maker, memory: &mut Memory) {
-        if memory.blocks.is_empty() && memory.others.is_empty() {
-            return;
-        }
-        self.groups.push(Group {
-            maker,
-            blocks: self.blocks.len(),
-            others: self.others.len(),
-        });
-        self.blocks.append(&mut memory.blocks);
-        self.others.append(&mut memory.others);
-    }
-
-    /// A group with its memory.
-    fn group(&self, at: usize) -> (Maker, &[Block], &[Piece]) {
-        let group = &self.groups[at];
-        let next = self.groups.get(at + 1);
-        let ends = next.map_or((self.blocks.len(), self.others.len()), |next| {
-            (next.blocks, next.others)
-        });
-        (
-            group.maker,
-            &self.blocks[group.blocks..ends.0],
-            &self.others[group.others..ends.1],
-        )
     }
 
     /// Joins what one strand did by one source.
     pub fn compact(&mut self) {
         self.close_all();
-        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        let mut order: Vec<usize> = (0..self.closed.len()).collect();
         let key = |at: &usize| {
-            let maker = &self.groups[*at].maker;
+            let maker = &self.closed.groups[*at].maker;
             (maker.whole(), maker.segments())
         };
         order.sort_unstable_by_key(key);
-        let mut compacted = Interval::default();
+        let mut compacted = Groups::default();
         for whole in order.chunk_by(|one, other| key(one).0 == key(other).0) {
             let mut made: Vec<(Maker, Memory)> = whole
                 .chunk_by(|one, other| key(one) == key(other))
@@ -273,21 +293,19 @@ impl Interval {
                 compacted.push(maker, &mut memory);
             }
         }
-        compacted.compacted = size_of_val(&compacted.groups[..])
-            + size_of_val(&compacted.blocks[..])
-            + size_of_val(&compacted.others[..]);
-        *self = compacted;
+        self.closed = compacted;
+        (self.added, self.compacted) = (0, self.closed.bytes());
     }
 
     /// The memory of groups with one maker.
     fn joined(&self, groups: &[usize]) -> (Maker, Memory) {
         let mut memory = Memory::default();
         for at in groups {
-            let (_, blocks, others) = self.group(*at);
+            let (_, blocks, others) = self.closed.get(*at);
             memory.blocks.extend_from_slice(blocks);
             memory.others.extend_from_slice(others);
         }
-        let maker = self.groups[groups[0]].maker;
+        let maker = self.closed.groups[groups[0]].maker;
         blocks::compact(maker.space, &mut memory.blocks, &mut memory.others);
         (maker, memory)
     }
@@ -333,9 +351,10 @@ impl Interval {
         const PLACES: usize = 64;
         let step = (window / PLACES).max(1);
         let mut places = Vec::new();
-        for at in 0..self.groups.len() {
-            let (maker, blocks, _) = self.group(at);
-            let skipped = (step - self.groups[at].blocks % step) % step;
+        let mut before = 0;
+        for (maker, blocks, _) in self.closed.iter() {
+            let skipped = (step - before % step) % step;
+            before += blocks.len();
             let chosen = blocks.iter().skip(skipped).step_by(step);
             places.extend(chosen.map(|block| (maker.space, block.first())));
         }
@@ -348,8 +367,7 @@ impl Interval {
     /// The accesses of memory that reaches into `begin..end`; of a series the blocks that do.
     fn window(&self, begin: Place, end: Place) -> Vec<Access> {
         let mut accesses = Vec::new();
-        for at in 0..self.groups.len() {
-            let (maker, blocks, others) = self.group(at);
+        for (maker, blocks, others) in self.closed.iter() {
             if maker.space < begin.0 || maker.space > end.0 {
                 continue;
             }
@@ -587,6 +605,7 @@ mod tests {
         }
         interval.compact();
         let mut makers: Vec<_> = interval
+            .closed
             .groups
             .iter()
             .map(|it| it.maker.segments())
