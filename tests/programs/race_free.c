@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Not from omp.h, which clang alone need not have. A lock takes a word. */
 int omp_get_thread_num(void);
@@ -13,6 +14,7 @@ void omp_init_lock(void *);
 void omp_destroy_lock(void *);
 void omp_set_lock(void *);
 void omp_unset_lock(void *);
+void omp_set_max_active_levels(int);
 
 enum { N = 1000 };
 
@@ -83,6 +85,48 @@ static void recycled_memory(void)
         b[i] = block[3];
         free(block);
     }
+}
+
+/* A thread's own block, used in chunks of a loop and then given back: its memory becomes another thread's
+   block before the loop's accesses are compared. */
+static void given_away(void)
+{
+#pragma omp parallel num_threads(2)
+    {
+        volatile char *block = malloc(4 << 20);
+        int is_first = 0;
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int i = 0; i < 8; i++) {
+            block[5000] = i;
+            usleep(1000);
+        }
+#pragma omp single nowait
+        is_first = 1;
+        if (is_first) {
+            usleep(30000);
+            volatile char *other = malloc(8 << 20);
+            other[1] = 1;
+            free((void *)other);
+        }
+        free((void *)block);
+    }
+}
+
+/* A region ends while the region around it goes on: what was recycled stays another memory. */
+static void nested_memory(void)
+{
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    for (int round = 0; round < 100; round++) {
+#pragma omp parallel num_threads(2)
+        {
+            volatile int *block = malloc(1000);
+            for (int i = 0; i < 2000; i++)
+                block[i % 10] = i;
+            free((void *)block);
+        }
+    }
+    omp_set_max_active_levels(1);
 }
 
 static int *scratch;
@@ -273,6 +317,23 @@ static void taskloops(void)
 #pragma omp task shared(first, last)
         b[2] = first + last;
     }
+}
+
+/* So many tasks that gcc's runtime executes them where they are created. Each has its own copy of `own`. */
+static void many_tasks(void)
+{
+    static long many[40000];
+    long own = 1;
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(1) firstprivate(own)
+    for (int i = 0; i < 40000; i++) {
+        own += i;
+        many[i] = own;
+    }
+    for (int i = 0; i < 40000; i++)
+        if (many[i] != 1 + i)
+            abort();
 }
 
 /* Whichever thread executes the single, its tasks have that thread's variable. */
@@ -468,6 +529,8 @@ int main(void)
     protected_by();
     own_memory();
     recycled_memory();
+    given_away();
+    nested_memory();
     tasks();
     in_order();
     barriers();
@@ -476,6 +539,7 @@ int main(void)
     deep_tasks();
     copies();
     taskloops();
+    many_tasks();
     taskloops_of_tasks();
     tasks_of_a_private_variable();
     task_reductions();

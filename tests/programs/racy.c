@@ -14,7 +14,7 @@ enum { N = 1000 };
 static int a[N + 1], b[N];
 static long sum, hits, total;
 static int tmp, j, shared_by_tasks, produced, consumed;
-static long one, other;
+static long one, other, crowd;
 
 static void missing_reduction(void)
 {
@@ -155,6 +155,16 @@ static void copies(void)
     }
 }
 
+/* More tasks than gcc's runtime lets wait. */
+static void many_tasks(void)
+{
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(1) /* crowd */
+    for (int i = 0; i < 4000; i++)
+        crowd += i; /* crowd */
+}
+
 int main(void)
 {
     omp_init_lock(&one);
@@ -170,6 +180,7 @@ int main(void)
     missing_taskwait();
     two_locks();
     copies();
+    many_tasks();
     omp_destroy_lock(&one);
     omp_destroy_lock(&other);
     printf("%ld %ld %ld %d %d\n", sum, hits, total, shared_by_tasks, consumed);

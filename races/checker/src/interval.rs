@@ -40,6 +40,8 @@ pub struct Access {
     pub first: u32,
     /// See `first`.
     pub last: u32,
+    /// The memory is a block that the thread itself has allocated in a region.
+    pub is_own: bool,
 }
 
 /// What the accesses of a group have in common: see [`Access`]. `space` is that of their pieces.
@@ -51,6 +53,7 @@ struct Maker {
     first: u32,
     last: u32,
     thread: u32,
+    is_own: bool,
 }
 
 impl Maker {
@@ -62,6 +65,7 @@ impl Maker {
             first: access.first,
             last: access.last,
             thread: access.thread,
+            is_own: access.is_own,
         }
     }
 
@@ -73,12 +77,13 @@ impl Maker {
             thread: self.thread,
             first: self.first,
             last: self.last,
+            is_own: self.is_own,
         }
     }
 
     /// Groups of one source, strand and space.
-    fn whole(&self) -> (u32, StrandId, u32) {
-        (self.source, self.strand, self.space)
+    fn whole(&self) -> (u32, StrandId, u32, bool) {
+        (self.source, self.strand, self.space, self.is_own)
     }
 
     fn segments(&self) -> (u32, u32) {
@@ -501,6 +506,7 @@ mod tests {
                     thread: by as u32,
                     first: 0,
                     last: random.u32(..2),
+                    is_own: false,
                 }
             };
             (0..number).map(|_| access(random)).collect()
@@ -577,6 +583,7 @@ mod tests {
             thread: by as u32,
             first: 0,
             last: 0,
+            is_own: false,
         };
         let mut interval = Interval::default();
         for at in 0..200 {
@@ -601,6 +608,7 @@ mod tests {
                 thread: 0,
                 first: segment,
                 last: segment,
+                is_own: false,
             });
         }
         interval.compact();

@@ -76,17 +76,18 @@ pub struct Meeting {
 }
 
 impl Rounds {
-    /// The strand, in this segment, executes a source of the loop at `head`; `space` is that of the
-    /// memory.
-    pub fn add(&mut self, source: u32, head: u64, segment: u32, space: u32, run: &Run) {
+    /// The strand, in this segment, executes a source of the loop at `head`. `space` is that of the
+    /// memory; `None`: the thread has allocated that itself, and another one would have another.
+    pub fn add(&mut self, source: u32, head: u64, segment: u32, space: Option<u32>, run: &Run) {
         let executed = self.executed.entry(source).or_insert(Some(0));
         let Some(round) = *executed else { return };
         *executed = (run.kind & REPEATED == 0).then_some(round + u64::from(run.count));
         let (stride, size) = (i64::from(run.stride), u64::from(run.size));
         let is_overlapping = run.count > 1 && stride.unsigned_abs() < size;
-        if executed.is_none() || is_overlapping || self.is_full() {
+        let is_known = executed.is_some() && !is_overlapping && !self.is_full();
+        let Some(space) = space.filter(|_| is_known) else {
             return;
-        }
+        };
         // Of few accesses the distance is by chance, as `Piece::parts` has it.
         let (parts, count) = match run.count {
             2..=SHORT => (run.count, 1),
@@ -191,8 +192,8 @@ mod tests {
     #[test]
     fn an_iteration_that_reads_what_the_next_writes_races() {
         let mut rounds = Rounds::default();
-        rounds.add(0, 1, 0, 0, &run(108, 8, 50));
-        rounds.add(1, 1, 0, 0, &run(100, 8, 50));
+        rounds.add(0, 1, 0, Some(0), &run(108, 8, 50));
+        rounds.add(1, 1, 0, Some(0), &run(100, 8, 50));
         let found = meetings(&mut rounds);
         assert_eq!(found.len(), 1);
         let Meeting {
@@ -207,8 +208,8 @@ mod tests {
     fn what_one_iteration_does_is_in_order() {
         for stride in [8, -8, 24, -24] {
             let mut rounds = Rounds::default();
-            rounds.add(0, 1, 0, 0, &run(1000, stride, 20));
-            rounds.add(1, 1, 0, 0, &run(1000, stride, 20));
+            rounds.add(0, 1, 0, Some(0), &run(1000, stride, 20));
+            rounds.add(1, 1, 0, Some(0), &run(1000, stride, 20));
             assert_eq!(meetings(&mut rounds), []);
         }
     }
@@ -218,9 +219,9 @@ mod tests {
         let scatter = |segments: [u32; 2], heads: [u64; 2]| {
             let mut rounds = Rounds::default();
             for (number, address) in [100, 300, 180].into_iter().enumerate() {
-                rounds.add(1, heads[0], segments[0], 0, &run(address, 0, 1));
+                rounds.add(1, heads[0], segments[0], Some(0), &run(address, 0, 1));
                 let other = [200, 100, 180][number];
-                rounds.add(2, heads[1], segments[1], 0, &run(other, 0, 1));
+                rounds.add(2, heads[1], segments[1], Some(0), &run(other, 0, 1));
             }
             meetings(&mut rounds)
         };
@@ -235,16 +236,16 @@ mod tests {
     fn one_address_in_all_rounds_and_uncounted_accesses_are_left_out() {
         let mut rounds = Rounds::default();
         for _ in 0..3 {
-            rounds.add(1, 1, 0, 0, &run(100, 0, 1));
+            rounds.add(1, 1, 0, Some(0), &run(100, 0, 1));
         }
         assert_eq!(meetings(&mut rounds), []);
         let repeated = Run {
             kind: REPEATED,
             ..run(100, 8, 4)
         };
-        rounds.add(2, 1, 0, 0, &repeated);
-        rounds.add(2, 1, 0, 0, &run(100, 8, 4));
-        rounds.add(3, 1, 0, 0, &run(108, 8, 4));
+        rounds.add(2, 1, 0, Some(0), &repeated);
+        rounds.add(2, 1, 0, Some(0), &run(100, 8, 4));
+        rounds.add(3, 1, 0, Some(0), &run(108, 8, 4));
         assert_eq!(meetings(&mut rounds), []);
     }
 }

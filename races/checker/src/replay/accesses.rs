@@ -52,12 +52,17 @@ impl Replay {
         if let Some(team) = self.teams.get_mut(&region)
             && team.is_concurrent
         {
+            // Of one thread's accesses, those of other strands than its implicit task's may be another
+            // thread's as well, and so may the iterations of a loop.
+            let is_round =
+                is_implicit && self.loops.get(source as usize).is_some_and(Option::is_some);
+            let is_own = (is_round || !is_implicit) && self.heap.is_of(run.first, slot);
             if is_implicit
                 && let Some(head) = self.loops.get(source as usize).copied().flatten()
                 && let Some(info) = self.infos.get_mut(&strand)
             {
                 let rounds = info.rounds.get_or_insert_default();
-                rounds.add(source, head, segment, space, run);
+                rounds.add(source, head, segment, (!is_own).then_some(space), run);
             }
             for piece in piece.parts() {
                 team.interval.add(Access {
@@ -67,6 +72,7 @@ impl Replay {
                     thread: slot,
                     first: segment,
                     last: segment,
+                    is_own,
                 });
             }
             if team.interval.is_due() {
@@ -140,6 +146,7 @@ impl Replay {
             thread: slot,
             first: segment,
             last: segment,
+            is_own: false,
         };
         let place = self.place(&access, run.first);
         let mut unwritten = std::mem::take(&mut self.unwritten);

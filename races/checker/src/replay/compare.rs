@@ -55,6 +55,7 @@ impl Replay {
                 thread: slot,
                 first: 0,
                 last: 0,
+                is_own: false,
             };
             let accesses = meeting.sources.map(access);
             let [one, other] = meeting.sources.map(|it| self.sources[it as usize].locks);
@@ -130,6 +131,6 @@ impl Replay {
             return true;
         }
         let is_own_frame = self.stack_owner(address) == Some((one.thread, first.implicit));
-        is_own_frame || self.heap.is_of(address, one.thread)
+        is_own_frame || one.is_own || other.is_own
     }
 }

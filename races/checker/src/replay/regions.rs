@@ -150,13 +150,10 @@ impl Replay {
         }
         self.leave_ended_regions(slot);
         self.strands.divide(current);
-        if !self.is_root_concurrent() {
+        // Accesses of a region around this one wait to be compared.
+        if !self.teams.values().any(|team| team.is_concurrent) {
             self.heap.end_interval();
         }
-    }
-
-    pub(super) fn is_root_concurrent(&self) -> bool {
-        self.teams.get(&ROOT).is_some_and(|team| team.is_concurrent)
     }
 
     /// The first thread to leave a barrier ends the interval: all have come to it.

@@ -68,12 +68,29 @@ struct Header {
     offset: usize,
     shared: usize,
     has_event: bool,
-    /// It is executed where it is created, with the program's data itself.
-    is_in_place: bool,
+    copying: Copying,
     /// The task's number; 0: not created yet, or not recorded.
     task: u64,
     origin: Origin,
 }
+
+/// When a task gets a copy of the program's data.
+#[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq)]
+enum Copying {
+    /// When libgomp creates it, by [`copy`].
+    WhenCreated,
+    /// When libgomp executes it, where it has created it.
+    WhenRun,
+    /// Never: libgomp executes it where it creates it, with the data itself.
+    Never,
+}
+
+/// Most bytes of data that [`run`] copies.
+const MOST_BY_RUN: usize = 1024;
+
+/// Room for a task's data.
+#[repr(align(64))]
+struct Room([std::mem::MaybeUninit<u8>; MOST_BY_RUN]);
 
 /// Where a task is created.
 #[derive(Clone, std::marker::Copy, Debug)]
@@ -162,11 +179,15 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
     let Some(body) = header.body else {
         return;
     };
-    let (data, task) = match header.is_in_place {
-        true => (header.data, header.origin.create()),
+    let (data, task) = match header.copying {
+        Copying::Never => (header.data, header.origin.create()),
+        // SAFETY: as above.
+        Copying::WhenRun => return unsafe { run_with_copy(header) },
         // SAFETY: `copy` has put the data there.
-        false if header.offset != 0 => (unsafe { block.byte_add(header.offset) }, header.task),
-        false => (ptr::null_mut(), header.task),
+        Copying::WhenCreated if header.offset != 0 => {
+            (unsafe { block.byte_add(header.offset) }, header.task)
+        }
+        Copying::WhenCreated => (ptr::null_mut(), header.task),
     };
     if !data.is_null() {
         // SAFETY: libgomp would have written these words there itself.
@@ -183,6 +204,27 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
     let event = header.has_event.then_some(header.words[0]);
     // SAFETY: the program's function and its data.
     execute(task, event, frame, || unsafe { body(data) });
+}
+
+/// Executes a task where it is created, with a copy of the program's data: another task of the same
+/// taskloop gets the same data.
+///
+/// # Safety
+/// The header is what libgomp passed; its data is there while the tasks are created.
+#[inline(never)]
+unsafe fn run_with_copy(header: Header) {
+    let mut room = Room([std::mem::MaybeUninit::uninit(); MOST_BY_RUN]);
+    let mut own = Header {
+        copying: Copying::Never,
+        ..header
+    };
+    if header.offset != 0 && header.size <= MOST_BY_RUN {
+        own.data = room.0.as_mut_ptr().cast();
+        // SAFETY: the caller's promise; the room has as many bytes.
+        unsafe { ptr::copy_nonoverlapping(header.data.cast(), own.data, header.size) };
+    }
+    // SAFETY: a header, which stays until the task has ended.
+    unsafe { run((&raw mut own).cast()) };
 }
 
 /// Calls `body` as a task, whose frames lie below `frame`. `event`: the handle of its event, if it
@@ -244,7 +286,7 @@ struct Passed {
 }
 
 /// The header of a task whose first arguments are these. `None` for what no compiler makes.
-fn header(saved: &Saved, origin: Origin, is_in_place: bool) -> Option<(Header, Passed)> {
+fn header(saved: &Saved, origin: Origin, copying: Copying) -> Option<(Header, Passed)> {
     let [body, data, copy_by, size, align, _] = saved.registers;
     let align = align.max(align_of::<Header>());
     if !align.is_power_of_two() || size > isize::MAX as usize / 2 {
@@ -261,7 +303,13 @@ fn header(saved: &Saved, origin: Origin, is_in_place: bool) -> Option<(Header, P
             std::mem::transmute::<usize, Option<Copy>>(copy_by),
         )
     };
-    let is_in_place = is_in_place && copy_by.is_none();
+    // The program's copy function does more than to copy bytes.
+    let copying = match copying {
+        Copying::WhenRun if size > MOST_BY_RUN => Copying::WhenCreated,
+        copying if copy_by.is_none() => copying,
+        _ => Copying::WhenCreated,
+    };
+    let is_copied = copying == Copying::WhenCreated;
     let header = Header {
         words: [0; 3],
         body: Some(body?),
@@ -271,17 +319,21 @@ fn header(saved: &Saved, origin: Origin, is_in_place: bool) -> Option<(Header, P
         offset,
         shared: 0,
         has_event: false,
-        is_in_place,
+        copying,
         task: 0,
         origin,
     };
     let passed = Passed {
-        copy: if is_in_place {
-            0
-        } else {
+        copy: if is_copied {
             copy as *const () as usize
+        } else {
+            0
         },
-        size: offset.max(size_of::<Header>()) + size,
+        size: if is_copied {
+            offset.max(size_of::<Header>()) + size
+        } else {
+            size_of::<Header>()
+        },
         align,
     };
     Some((header, passed))
@@ -327,7 +379,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
         },
     };
     let has_event = flags & GOMP_DETACH != 0;
-    let Some((mut header, passed)) = header(saved, origin, false) else {
+    let Some((mut header, passed)) = header(saved, origin, Copying::WhenCreated) else {
         // SAFETY: the entry point's own.
         return unsafe { forward(saved, what) };
     };
@@ -352,8 +404,12 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
     0
 }
 
-/// Most bytes of the copies of a taskloop's data, if libgomp puts all of them on the stack at once.
+/// Most bytes of a taskloop's tasks, if libgomp puts all of them on the stack at once.
 const ROOM: u64 = 1 << 18;
+/// At least the bytes of libgomp's `struct gomp_task`.
+const TASK: usize = 256;
+/// Most tasks that libgomp lets wait, for each thread of a team.
+const MOST_FOR_A_THREAD: u64 = 64;
 
 /// GOMP_taskloop and its unsigned kind. Arguments: as a task's, but flags in place of whether it may
 /// be deferred; on the stack number of tasks or iterations, priority, begin, end, step.
@@ -378,15 +434,29 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
             thread.event(&Event::GroupBegin { code: saved.code });
         }
     });
+    let (least, most) = match flags & GOMP_GRAINSIZE {
+        0 => (work.total(end).min(tasks as u64), tasks as u64),
+        _ => {
+            let tasks = work.total(end) / (tasks as u64).max(1);
+            (tasks, tasks + 1)
+        }
+    };
+    // libgomp executes tasks at once if there would be too many. With a copy function it puts all of
+    // them on the stack then.
+    let is_crowded = least > MOST_FOR_A_THREAD * u64::from(query(Function::omp_get_num_threads));
+    let copying = if is_undeferred {
+        Copying::Never
+    } else if is_crowded {
+        Copying::WhenRun
+    } else {
+        Copying::WhenCreated
+    };
     // Outside parallel regions libgomp may have no team; then it executes tasks at once, too. A taskloop
     // of very many tasks is there not recorded as tasks.
-    let at_once = is_undeferred || executes_at_once();
-    let most = match flags & GOMP_GRAINSIZE {
-        0 => tasks as u64,
-        _ => work.total(end) / (tasks as u64).max(1) + 1,
-    };
-    let made = header(saved, origin, is_undeferred).filter(|(_, passed)| {
-        !at_once || passed.copy == 0 || most.saturating_mul(passed.size as u64) <= ROOM
+    let at_once = is_undeferred || is_crowded || executes_at_once();
+    let made = header(saved, origin, copying).filter(|(header, passed)| {
+        let bytes = most.saturating_mul((passed.size + TASK) as u64);
+        !at_once || header.copying != Copying::WhenCreated || bytes <= ROOM
     });
     match made {
         // SAFETY: the entry point's own.
