@@ -279,14 +279,13 @@ impl Interval {
     /// Joins what one strand did by one source.
     pub fn compact(&mut self) {
         self.close_all();
-        let mut order: Vec<usize> = (0..self.closed.len()).collect();
-        let key = |at: &usize| {
-            let maker = &self.closed.groups[*at].maker;
-            (maker.whole(), maker.segments())
-        };
-        order.sort_unstable_by_key(key);
+        let makers = self.closed.groups.iter().map(|group| group.maker);
+        let mut order: Vec<(Maker, usize)> = makers.zip(0..).collect();
+        let key = |(maker, _): &(Maker, usize)| (maker.whole(), maker.segments());
+        // Those of the last compaction are in order, which a stable sort makes use of.
+        order.sort_by_key(key);
         let mut compacted = Groups::default();
-        for whole in order.chunk_by(|one, other| key(one).0 == key(other).0) {
+        for whole in order.chunk_by(|one, other| one.0.whole() == other.0.whole()) {
             let mut made: Vec<(Maker, Memory)> = whole
                 .chunk_by(|one, other| key(one) == key(other))
                 .map(|same| self.joined(same))
@@ -303,14 +302,14 @@ impl Interval {
     }
 
     /// The memory of groups with one maker.
-    fn joined(&self, groups: &[usize]) -> (Maker, Memory) {
+    fn joined(&self, groups: &[(Maker, usize)]) -> (Maker, Memory) {
         let mut memory = Memory::default();
-        for at in groups {
+        for (_, at) in groups {
             let (_, blocks, others) = self.closed.get(*at);
             memory.blocks.extend_from_slice(blocks);
             memory.others.extend_from_slice(others);
         }
-        let maker = self.closed.groups[groups[0]].maker;
+        let maker = groups[0].0;
         blocks::compact(maker.space, &mut memory.blocks, &mut memory.others);
         (maker, memory)
     }

@@ -138,7 +138,9 @@ fn visit_blocks(spans: &[Span], visit: &mut dyn FnMut(usize, usize, u64)) {
         let piece = &spans[at].piece;
         open.add(spans, address, (address + piece.width, at), |other| {
             let pair = (other.min(at), other.max(at));
-            if other != at && visited.insert(pair) {
+            // Two single blocks meet once.
+            let are_series = piece.count > 1 || spans[other].piece.count > 1;
+            if other != at && (!are_series || visited.insert(pair)) {
                 visit(pair.0, pair.1, address);
             }
         });
