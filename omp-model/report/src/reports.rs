@@ -1,6 +1,6 @@
 //! The table of reports. `er_print` makes its commands of it, and `analyzer` its list of reports.
 
-use findings::{Deadlock, Misuse, Race, Uninitialised};
+use findings::{Deadlock, Race, Uninitialised};
 
 use crate::calltree::calltree;
 use crate::disasm::disasm;
@@ -188,7 +188,7 @@ pub static REPORTS: &[Report] = &[
     report(Findings, "deadlocks", "list deadlocks that happened or may", IfRecorded(races::list::<Deadlock>)),
     report(Findings, "ddetail", "show deadlocks in detail: all, or the one with a number", Numbered(races::details::<Deadlock>)),
     report(Findings, "dsummary", "count deadlocks by function and lock, and tell what was checked", IfRecorded(races::summary::<Deadlock>)).uncompared(),
-    report(Findings, "misuse", "list what the OpenMP specification forbids", IfRecorded(races::list::<Misuse>)),
+    report(Findings, "misuse", "list what the OpenMP specification forbids", IfRecorded(races::misuse)),
     report(Findings, "uninit", "list reads of memory that nothing has written", IfRecorded(races::list::<Uninitialised>)),
     report(Findings, "udetail", "show such reads in detail: all, or the one with a number", Numbered(races::details::<Uninitialised>)),
 

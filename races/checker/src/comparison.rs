@@ -17,6 +17,26 @@ pub struct Conflict {
     pub count: u64,
 }
 
+impl Conflict {
+    /// What is worse, and then what is easier to understand, is less.
+    pub fn rank(&self) -> Rank {
+        let [one, other] = self.accesses.map(|access| access.thread);
+        Rank {
+            order: self.order,
+            is_one_thread: one == other,
+        }
+    }
+}
+
+/// How clear a race is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// The order of its strands.
+    pub order: Order,
+    /// One thread executed both.
+    pub is_one_thread: bool,
+}
+
 /// Strands on one side of a comparison. Of more, as many are taken at even distances.
 const MOST_STRANDS: usize = 64;
 
@@ -59,13 +79,14 @@ impl Comparison<'_> {
                     continue;
                 }
                 count += 1;
-                if worst.is_none_or(|worst| order < worst.order) {
-                    worst = Some(Conflict {
-                        accesses: [*one, *other],
-                        address,
-                        order,
-                        count: 0,
-                    });
+                let conflict = Conflict {
+                    accesses: [*one, *other],
+                    address,
+                    order,
+                    count: 0,
+                };
+                if worst.is_none_or(|worst| conflict.rank() < worst.rank()) {
+                    worst = Some(conflict);
                 }
             }
         }

@@ -2,22 +2,22 @@
 
 use hashbrown::HashMap;
 
-use crate::comparison::Conflict;
+use crate::comparison::{Conflict, Rank};
 use crate::site::{Place, Site};
 use crate::strands::Order;
 
 /// A race.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// No order at all, in some instance.
-    pub is_certain: bool,
-    /// An address of the first instance.
+    /// Of the clearest instance.
+    pub rank: Rank,
+    /// An address of it.
     pub address: u64,
     /// What memory it is.
     pub place: Place,
     /// How many pairs of strands.
     pub count: u64,
-    /// The two sides of one instance.
+    /// Its two sides.
     pub sites: [Site; 2],
 }
 
@@ -32,6 +32,13 @@ pub struct Races {
 
 /// Objects that are told apart for one pair of instructions.
 const MOST_OBJECTS: u32 = 32;
+
+impl Race {
+    /// No order at all, in some instance.
+    pub fn is_certain(&self) -> bool {
+        self.rank.order == Order::None
+    }
+}
 
 impl Races {
     /// Adds an instance. Its sides are asked for if they are needed.
@@ -52,7 +59,7 @@ impl Races {
             Place::Heap(block) => block.address,
             _ => conflict.address,
         };
-        let is_certain = conflict.order == Order::None;
+        let rank = conflict.rank();
         let number = self.numbers.get(&(key, object)).copied();
         let number = number.or_else(|| {
             let (objects, last) = self.objects.entry(key).or_default();
@@ -69,14 +76,14 @@ impl Races {
             Some(number) => {
                 let race = &mut self.races[number];
                 race.count += conflict.count;
-                if is_certain && !race.is_certain {
-                    race.is_certain = true;
+                if rank < race.rank {
+                    race.rank = rank;
                     race.address = conflict.address;
                     race.sites = sites();
                 }
             }
             None => self.races.push(Race {
-                is_certain,
+                rank,
                 address: conflict.address,
                 place,
                 count: conflict.count,

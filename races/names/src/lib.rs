@@ -144,7 +144,7 @@ impl<'a> Namer<'a> {
         };
         accesses.sort_by_key(order);
         Race {
-            class: if race.is_certain && !self.flags.contains(&race.address) {
+            class: if race.is_certain() && !self.flags.contains(&race.address) {
                 Class::Race
             } else {
                 Class::OrderByChance

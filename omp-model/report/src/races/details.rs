@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use unicode_width::UnicodeWidthChar;
 
 use super::finding::{Finding, FindingKind, at, line_of, origin_words, stack_in};
-use super::list::fields_of;
+use super::list::{fields_of, list};
 use super::rows::{Row, found, sources};
 use crate::document::{Block, Document, Finding as Detail, Line};
 use crate::error::Error;
@@ -444,6 +444,20 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
         notices,
         ..query.document_without_time(view)
     })
+}
+
+/// The list of misuse, and each with its stack.
+///
+/// # Errors
+/// [`Error`] if there are no data on it.
+pub fn misuse(query: &Query<'_>) -> Result<Document, Error> {
+    let mut document = list::<Misuse>(query)?;
+    if found::<Misuse>(query)?.shown().next().is_some() {
+        document
+            .blocks
+            .extend(details::<Misuse>(query, None)?.blocks);
+    }
+    Ok(document)
 }
 
 fn no_such(kind: FindingKind, number: usize, count: usize) -> Error {

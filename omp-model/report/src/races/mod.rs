@@ -11,7 +11,7 @@ mod summary;
 mod suppressions;
 mod view;
 
-pub use details::details;
+pub use details::{details, misuse};
 pub use finding::{Finding, FindingKind, place_of as place};
 pub use list::list;
 pub use rows::{Found, Row, found, has_findings};
