@@ -16,7 +16,7 @@ use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::is_runtime;
 use crate::pointers::Reached;
-use crate::source::{Sources, Word, words};
+use crate::source::{Sources, Word, words, writes};
 use crate::variables::{Named, Registers, Variables};
 
 /// Whether a function is the body of a construct.
@@ -458,6 +458,10 @@ impl Places {
     ) -> Option<Vec<(ModuleIdx, Reached)>> {
         let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
         let line = self.sources.line(&frame.file, frame.line)?;
+        if is_write && !writes(&words(&line)) {
+            // A compiler that joins stores of several lines gives them the line of one, or of none.
+            return None;
+        }
         let (module, svma) = self.user_call(code)?;
         let (_, variables) = self.variables(module)?;
         let reached = variables.reached(svma, &line)?;

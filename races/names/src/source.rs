@@ -189,6 +189,28 @@ pub(crate) fn assignment(words: &[Word<'_>]) -> Option<Assignment> {
     found.filter(|_| ends <= 1)
 }
 
+/// Whether a line may write memory: by an assignment, `++` or `--` outside of parentheses, or by a call.
+pub(crate) fn writes(words: &[Word<'_>]) -> bool {
+    const NO_FUNCTIONS: [&str; 6] = ["for", "while", "if", "switch", "return", "sizeof"];
+    let mut depth = 0_i32;
+    for (at, word) in words.iter().enumerate() {
+        let after = words.get(at + 1);
+        match word {
+            Word::Mark('(' | '[') => depth += 1,
+            Word::Mark(')' | ']') => depth -= 1,
+            Word::Mark('=') if depth == 0 => return true,
+            Word::Mark(mark @ ('+' | '-')) if depth == 0 && after == Some(&Word::Mark(*mark)) => {
+                return true;
+            }
+            Word::Name(name) if after == Some(&Word::Mark('(')) && !NO_FUNCTIONS.contains(name) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +220,17 @@ mod tests {
         assert_eq!(without_comments("a = b; // c = d"), "a = b; ");
         assert_eq!(without_comments(r#"f("x\"y", 'c');"#), "f(      ,    );");
         assert_eq!(without_comments("a /* b */ = c;"), "a         = c;");
+    }
+
+    #[test]
+    fn a_header_of_a_loop_writes_nothing_else() {
+        let of = |line| writes(&words(line));
+        assert!(!of("for (j = s[i]; j < s[i + 1]; j++)"));
+        assert!(!of("while (s[i] > sizeof(int)) {"));
+        assert!(of("for (i = 0; i < n; i++) a[i] = 0;"));
+        assert!(of("if (b) (*p)++;"));
+        assert!(of("fill(p, n);"));
+        assert!(of("*p = 1;"));
     }
 
     #[test]
