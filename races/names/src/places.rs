@@ -244,6 +244,7 @@ impl Places {
         });
         let frames = self.machine_frames(code).into_iter();
         frames
+            .filter(|frame| !is_flangs(&frame.function))
             .map(|frame| {
                 let (function, body) = match outlined(&frame.function) {
                     None => {
@@ -527,6 +528,11 @@ fn outlined(name: &str) -> Option<Option<&str>> {
     } else {
         parent_of(name).map(Some)
     }
+}
+
+/// Whether a function is of flang's runtime, which is a part of the program.
+fn is_flangs(function: &str) -> bool {
+    function.starts_with("Fortran::runtime::") || function.starts_with("_FortranA")
 }
 
 /// Whether a line assigns a new value to a variable.
