@@ -72,6 +72,16 @@ fn numa_nodes() -> Vec<(u32, Vec<u32>)> {
     if nodes.len() > 1 { nodes } else { Vec::new() }
 }
 
+/// Bytes of the machine's memory (`/proc/meminfo`), if the system tells.
+pub(crate) fn memory() -> Option<usize> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let all = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: usize = all.split_whitespace().next()?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
 fn cpu_model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines()

@@ -100,6 +100,9 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     if checks.has(Checks::DEADLOCK) {
         session.replay.watch(Synchronisation::new(can_cancel()));
     }
+    if let Some(bytes) = crate::header::memory() {
+        session.replay.limit(bytes / 8);
+    }
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
     header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
@@ -394,6 +397,11 @@ impl Session {
         lose(
             self.replay.rounds_left_out(),
             "times the iterations of one thread were not compared with each other: they were too many",
+        );
+        lose(
+            self.replay.accesses_left_out(),
+            "accesses were not compared: those between two barriers took more than an eighth of the \
+             machine's memory",
         );
         match self.consumer.unmarked() {
             Some(bytes) => lose(

@@ -212,6 +212,11 @@ impl Interval {
         self.added > self.compacted + BATCH
     }
 
+    /// Whether what the last compaction left takes more than so many bytes.
+    pub fn is_full(&self, bytes: usize) -> bool {
+        self.compacted > bytes
+    }
+
     /// Takes out those of memory that nobody can access any more.
     pub fn take(&mut self, is_dead: impl Fn(&Piece) -> bool) -> Interval {
         self.close_all();
@@ -619,6 +624,26 @@ mod tests {
             .collect();
         makers.sort_unstable();
         assert_eq!(makers, [(0, 999), (1, 997), (2, 998)]);
+    }
+
+    #[test]
+    fn an_interval_is_full_by_what_is_left_after_compaction() {
+        let case = Case::new();
+        let mut interval = Interval::default();
+        for at in 0..1000 {
+            interval.add(Access {
+                piece: Piece::of_run(0, at * at, 1, 0, 1),
+                source: 0,
+                strand: case.ids[0],
+                thread: 0,
+                first: 0,
+                last: 0,
+                is_own: false,
+            });
+        }
+        assert!(!interval.is_full(0));
+        interval.compact();
+        assert!(interval.is_full(7000) && !interval.is_full(9000));
     }
 
     #[test]

@@ -158,6 +158,9 @@ pub struct Replay {
     /// By source: the worksharing loop that executes it once in each iteration.
     loops: Vec<Option<u64>>,
     rounds_left_out: u64,
+    /// Bytes that the accesses of one interval may take.
+    most_bytes: Option<usize>,
+    accesses_left_out: u64,
     /// Where objects were signalled and offered.
     signals: HashMap<u64, Signals>,
     mutexes: HashMap<(u8, u64), Mutex>,
@@ -174,6 +177,11 @@ impl Replay {
     /// Looks for deadlocks and misuse, too.
     pub fn watch(&mut self, synchronisation: Synchronisation) {
         self.synchronisation = Some(Box::new(synchronisation));
+    }
+
+    /// The accesses of one interval, made compact, may take so many bytes. Of more, none is compared.
+    pub fn limit(&mut self, bytes: usize) {
+        self.most_bytes = Some(bytes);
     }
 
     /// What is known of deadlocks and misuse, if they are looked for.
@@ -264,6 +272,11 @@ impl Replay {
     /// How often the iterations of one thread's loops were not compared, for they were too many.
     pub fn rounds_left_out(&self) -> u64 {
         self.rounds_left_out
+    }
+
+    /// Accesses that were not compared, for those of their interval took too much memory.
+    pub fn accesses_left_out(&self) -> u64 {
+        self.accesses_left_out
     }
 
     /// Questions about the order of two accesses that were given up.

@@ -52,6 +52,13 @@ impl Replay {
         if let Some(team) = self.teams.get_mut(&region)
             && team.is_concurrent
         {
+            if self
+                .most_bytes
+                .is_some_and(|most| team.interval.is_full(most))
+            {
+                self.accesses_left_out += u64::from(run.count);
+                return;
+            }
             // Of one thread's accesses, those of other strands than its implicit task's may be another
             // thread's as well, and so may the iterations of a loop.
             let is_round =
