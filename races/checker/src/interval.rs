@@ -212,7 +212,7 @@ impl Interval {
         self.added > self.compacted + BATCH
     }
 
-    /// Whether what the last compaction left takes more than so many bytes.
+    /// Whether the accesses took more than so many bytes after the last compaction.
     pub fn is_full(&self, bytes: usize) -> bool {
         self.compacted > bytes
     }
@@ -495,6 +495,19 @@ mod tests {
             }
         }
 
+        /// A write to one block.
+        fn write(&self, by: usize, first: u64, width: u64, segment: u32) -> Access {
+            Access {
+                piece: Piece::of_run(0, first, width, 0, 1),
+                source: 0,
+                strand: self.ids[by],
+                thread: by as u32,
+                first: segment,
+                last: segment,
+                is_own: false,
+            }
+        }
+
         fn accesses(&self, number: usize, random: &mut fastrand::Rng) -> Vec<Access> {
             let access = |random: &mut fastrand::Rng| {
                 let by = random.usize(..3);
@@ -580,21 +593,12 @@ mod tests {
     #[test]
     fn a_block_in_two_windows_is_found_once() {
         let case = Case::new();
-        let access = |by: usize, first: u64, width: u64| Access {
-            piece: Piece::of_run(0, first, width, 0, 1),
-            source: 0,
-            strand: case.ids[by],
-            thread: by as u32,
-            first: 0,
-            last: 0,
-            is_own: false,
-        };
         let mut interval = Interval::default();
         for at in 0..200 {
             // At growing distances: they are no series.
             let first = 1000 * at + at * at;
-            interval.add(access(0, first, 900));
-            interval.add(access(1, first + 100, 900));
+            interval.add(case.write(0, first, 900, 0));
+            interval.add(case.write(1, first + 100, 900, 0));
         }
         let all = case.found(interval.clone(), usize::MAX).1;
         assert_eq!((all, case.found(interval, 1).1), (200, 200));
@@ -605,15 +609,7 @@ mod tests {
         let case = Case::new();
         let mut interval = Interval::default();
         for segment in 0..1000 {
-            interval.add(Access {
-                piece: Piece::of_run(0, 8 * u64::from(segment % 3 * 2), 8, 0, 1),
-                source: 0,
-                strand: case.ids[0],
-                thread: 0,
-                first: segment,
-                last: segment,
-                is_own: false,
-            });
+            interval.add(case.write(0, 16 * u64::from(segment % 3), 8, segment));
         }
         interval.compact();
         let mut makers: Vec<_> = interval
@@ -631,15 +627,7 @@ mod tests {
         let case = Case::new();
         let mut interval = Interval::default();
         for at in 0..1000 {
-            interval.add(Access {
-                piece: Piece::of_run(0, at * at, 1, 0, 1),
-                source: 0,
-                strand: case.ids[0],
-                thread: 0,
-                first: 0,
-                last: 0,
-                is_own: false,
-            });
+            interval.add(case.write(0, at * at, 1, 0));
         }
         assert!(!interval.is_full(0));
         interval.compact();

@@ -179,7 +179,8 @@ impl Replay {
         self.synchronisation = Some(Box::new(synchronisation));
     }
 
-    /// The accesses of one interval, made compact, may take so many bytes. Of more, none is compared.
+    /// Sets a limit to the memory of one interval's accesses: once they take so many bytes after a
+    /// compaction, those that follow in the interval are counted, and not compared.
     pub fn limit(&mut self, bytes: usize) {
         self.most_bytes = Some(bytes);
     }

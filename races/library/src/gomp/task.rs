@@ -85,12 +85,9 @@ enum Copying {
     Never,
 }
 
-/// Most bytes of data that [`run`] copies.
-const MOST_BY_RUN: usize = 1024;
-
-/// Room for a task's data.
+/// Room for the data of a task that is copied when it is run.
 #[repr(align(64))]
-struct Room([std::mem::MaybeUninit<u8>; MOST_BY_RUN]);
+struct Room([std::mem::MaybeUninit<u8>; 1024]);
 
 /// Where a task is created.
 #[derive(Clone, std::marker::Copy, Debug)]
@@ -213,14 +210,14 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
 /// The header is what libgomp passed; its data is there while the tasks are created.
 #[inline(never)]
 unsafe fn run_with_copy(header: Header) {
-    let mut room = Room([std::mem::MaybeUninit::uninit(); MOST_BY_RUN]);
+    let mut room = Room([std::mem::MaybeUninit::uninit(); size_of::<Room>()]);
     let mut own = Header {
         copying: Copying::Never,
         ..header
     };
-    if header.offset != 0 && header.size <= MOST_BY_RUN {
+    if header.offset != 0 && header.size <= size_of::<Room>() {
         own.data = room.0.as_mut_ptr().cast();
-        // SAFETY: the caller's promise; the room has as many bytes.
+        // SAFETY: the caller's promise; the room has as many bytes, and the data no stricter alignment.
         unsafe { ptr::copy_nonoverlapping(header.data.cast(), own.data, header.size) };
     }
     // SAFETY: a header, which stays until the task has ended.
@@ -304,9 +301,10 @@ fn header(saved: &Saved, origin: Origin, copying: Copying) -> Option<(Header, Pa
         )
     };
     // The program's copy function does more than to copy bytes.
+    let has_room = size <= size_of::<Room>() && align <= align_of::<Room>();
     let copying = match copying {
-        Copying::WhenRun if size > MOST_BY_RUN => Copying::WhenCreated,
-        copying if copy_by.is_none() => copying,
+        Copying::Never if copy_by.is_none() => Copying::Never,
+        Copying::WhenRun if copy_by.is_none() && has_room => Copying::WhenRun,
         _ => Copying::WhenCreated,
     };
     let is_copied = copying == Copying::WhenCreated;
