@@ -357,8 +357,8 @@ pub(crate) fn function_ends(run: &Run) -> Result<(), String> {
     let experiment = run.record().experiment;
     let mut faults = Faults::default();
     let region = |name: &str, line: u32| format!("{name} -- OMP parallel region from line {line}");
-    let (a, inner) = (region("run_a", 14), region("inner", 19));
-    let (odd, even) = (region("two", 27), region("two", 30));
+    let (a, inner) = (region("run_a", 15), region("inner", 20));
+    let (odd, even) = (region("two", 28), region("two", 31));
     let regions = constructs(&experiment, REGIONS);
     let expected: [(&str, u64); 4] = [(&a, 40), (&inner, 40), (&odd, 20), (&even, 20)];
     faults.note(just(&regions, &expected));
