@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use race_stream::record::{Checks, Event};
 
 use crate::next::Next;
-use crate::{process, stack, tls, unwritten};
+use crate::{objects, process, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");
 static CALLOC: Next = Next::new(c"calloc");
@@ -140,7 +140,7 @@ fn usable(block: *mut c_void) -> u64 {
 /// instrumentation are written by it, unseen.
 #[inline]
 fn undefined(block: *mut c_void, kept: u64, bytes: usize, code: u64) -> *mut c_void {
-    if unwritten::is_on() && unwritten::is_instrumented(code) {
+    if unwritten::is_on() && objects::is_instrumented(code) {
         let bytes = usable(block).max(bytes as u64);
         // SAFETY: the allocator has just given the block to the program.
         unsafe { unwritten::allocated(block as u64, kept, bytes) };

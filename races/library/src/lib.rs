@@ -30,6 +30,7 @@
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
 //! | `process` | the shared memory, and fork |
 //! | `next` | the functions that ours hide |
+//! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
 //! | `tls`, `memory` | the thread's state and its memory |
 
 #![cfg_attr(
@@ -49,6 +50,7 @@ mod gomp;
 mod kmpc;
 mod memory;
 mod next;
+mod objects;
 mod ompt;
 mod process;
 mod runs;

@@ -7,11 +7,11 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 
 use race_stream::record::{Event, WORK_MASKED};
 
+use crate::objects::{self, Runtime};
 use crate::{process, tls};
 
 /// `ompt_data_t`.
@@ -76,7 +76,7 @@ const END: c_int = 2;
 /// # Safety
 /// The runtime's lookup takes a C string and returns the functions that the specification names.
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
-    note_runtime(0, image_of(lookup as usize as u64));
+    objects::note_runtime(Runtime::Ompt, objects::library_of(lookup as usize as u64));
     // SAFETY: as above; the entry point of this name has this type (19.6.3).
     let set = unsafe {
         let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {
@@ -112,81 +112,6 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 }
 
 unsafe extern "C" fn finalize(_data: *mut Data) {}
-
-/// The bounds of the runtimes' objects: LLVM's or a like one, and libgomp.
-static RUNTIMES: [[AtomicU64; 2]; 2] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 2];
-
-/// The object of runtime `index` has these bounds.
-pub(crate) fn note_runtime(index: usize, image: Range<u64>) {
-    if let Some([start, end]) = RUNTIMES.get(index) {
-        start.store(image.start, Relaxed);
-        end.store(image.end, Relaxed);
-    }
-}
-
-/// Whether `code` is in an OpenMP runtime.
-pub(crate) fn is_runtime(code: u64) -> bool {
-    RUNTIMES
-        .iter()
-        .any(|[start, end]| (start.load(Relaxed)..end.load(Relaxed)).contains(&code))
-}
-
-/// The bounds of the shared object with `address`; empty for the executable.
-pub(crate) fn image_of(address: u64) -> Range<u64> {
-    let (image, is_executable) = search(address);
-    if is_executable { 0..0 } else { image }
-}
-
-/// The bounds of the object with `address`.
-pub(crate) fn object_of(address: u64) -> Range<u64> {
-    search(address).0
-}
-
-/// The bounds of the object with `address`, and whether it is the executable.
-fn search(address: u64) -> (Range<u64>, bool) {
-    let mut search = Search {
-        address,
-        image: 0..0,
-        is_executable: false,
-    };
-    // SAFETY: the loader passes the pointer to the callback, and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    (search.image, search.is_executable)
-}
-
-struct Search {
-    address: u64,
-    image: Range<u64>,
-    is_executable: bool,
-}
-
-unsafe extern "C" fn visit(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader's description; `search` passes the search; the loader's name is NULL or a
-    // C string, and its table of segments has that length.
-    unsafe {
-        let (info, search) = (&*info, &mut *search.cast::<Search>());
-        let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-        let range = segments
-            .iter()
-            .filter(|segment| segment.p_type == libc::PT_LOAD)
-            .map(|segment| {
-                let begin = info.dlpi_addr + segment.p_vaddr;
-                begin..begin + segment.p_memsz
-            })
-            .reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
-            .unwrap_or_default();
-        if !range.contains(&search.address) {
-            return 0;
-        }
-        search.image = range;
-        search.is_executable = info.dlpi_name.is_null() || *info.dlpi_name == 0;
-        1
-    }
-}
 
 /// The tool's word in `data`; 0 for NULL.
 ///

@@ -9,45 +9,12 @@
 
 use std::arch::{asm, naked_asm};
 use std::ffi::{c_char, c_int, c_void};
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use race_stream::record::WRITE;
 
 use crate::next::Next;
-use crate::{ompt, stack, tls, unwritten};
-
-/// Most instrumented objects that are known. Copies in others are not seen.
-const OBJECTS: usize = 64;
-
-/// The bounds of objects that call the sanitizer.
-static INSTRUMENTED: [[AtomicU64; 2]; OBJECTS] =
-    [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OBJECTS];
-static KNOWN: AtomicUsize = AtomicUsize::new(0);
-
-/// The object with `code` is instrumented.
-pub(crate) fn note_object(code: u64) {
-    if is_instrumented(code) {
-        return;
-    }
-    let Range { start, end } = ompt::object_of(code);
-    // Objects are loaded one at a time.
-    let known = KNOWN.load(Relaxed);
-    if let Some([first, last]) = INSTRUMENTED.get(known) {
-        first.store(start, Relaxed);
-        last.store(end, Relaxed);
-        KNOWN.store(known + 1, Relaxed);
-    }
-}
-
-/// Whether `code` is in an object that calls the sanitizer.
-#[inline]
-fn is_instrumented(code: u64) -> bool {
-    let known = INSTRUMENTED.iter().take(KNOWN.load(Relaxed));
-    known
-        .into_iter()
-        .any(|[start, end]| (start.load(Relaxed)..end.load(Relaxed)).contains(&code))
-}
+use crate::objects::is_instrumented;
+use crate::{stack, tls, unwritten};
 
 /// The call before `code`, of an instrumented object, writes `size` bytes at `to`: copies of those at
 /// `from`, or other values if it is 0.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
 
 use crate::next::next;
+use crate::objects::{self, Segment};
 use crate::{process, tls};
 
 /// A thread's own memory.
@@ -36,44 +37,29 @@ pub(crate) fn own_memory() -> OwnMemory {
             libc::pthread_attr_destroy(&raw mut attributes);
         }
     }
-    let mut tls: Range<u64> = 0..0;
-    // SAFETY: the loader passes the pointer to the callback, which casts it back; `tls` outlives the
-    // call.
-    unsafe { libc::dl_iterate_phdr(Some(add_tls), (&raw mut tls).cast()) };
     OwnMemory {
         // SAFETY: takes nothing, and cannot fail.
         thread: unsafe { libc::syscall(libc::SYS_gettid) } as u32,
         stack,
-        tls,
+        tls: thread_local(),
     }
 }
 
-/// Widens the range at `tls` by the thread's block of one object.
-unsafe extern "C" fn add_tls(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    tls: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader's description of an object; `own_memory` passes the range.
-    let (info, tls) = unsafe { (&*info, &mut *tls.cast::<Range<u64>>()) };
-    let block = info.dlpi_tls_data as u64;
-    // SAFETY: the loader's table of segments.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let segment = headers.iter().find(|header| header.p_type == libc::PT_TLS);
-    if let Some(segment) = segment
-        && block != 0
-    {
-        let end = block + segment.p_memsz;
-        // Blocks of libraries that were opened late lie elsewhere, and are left out.
-        if tls.is_empty() || block.abs_diff(tls.start) < 1 << 20 {
-            *tls = if tls.is_empty() {
-                block..end
-            } else {
-                tls.start.min(block)..tls.end.max(end)
-            };
+/// The calling thread's blocks of thread-local memory. Those of libraries that were opened late lie
+/// elsewhere, and are left out.
+fn thread_local() -> Range<u64> {
+    let mut all: Range<u64> = 0..0;
+    objects::each(|object| {
+        let Some(Segment { filled, zero }) = object.thread_local() else {
+            return;
+        };
+        if all.is_empty() {
+            all = filled.start..zero.end;
+        } else if filled.start.abs_diff(all.start) < 1 << 20 {
+            all = all.start.min(filled.start)..all.end.max(zero.end);
         }
-    }
-    0
+    });
+    all
 }
 
 /// What a new thread needs, in a mapping of its own.
@@ -96,7 +82,7 @@ extern "C-unwind" fn create(
     argument: *mut c_void,
     code: u64,
 ) -> c_int {
-    let is_told = process::checks() != Checks::default() && !crate::ompt::is_runtime(code);
+    let is_told = process::checks() != Checks::default() && !objects::is_runtime(code);
     let start = if is_told {
         crate::memory::map::<std::mem::MaybeUninit<Start>>()
     } else {
@@ -232,7 +218,7 @@ extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, code:
 
 /// Whether a call that returns to `code` is told of.
 fn is_told(code: u64) -> bool {
-    process::checks() != Checks::default() && !crate::ompt::is_runtime(code)
+    process::checks() != Checks::default() && !objects::is_runtime(code)
 }
 
 fn want(kind: u8, lock: u64, code: u64) {

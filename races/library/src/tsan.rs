@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use race_stream::record::{Checks, WRITE};
 
 use crate::thread::{self, Thread};
-use crate::{process, stack, strings, tls, unwritten};
+use crate::{objects, process, stack, tls, unwritten};
 
 /// An access by the instruction before `code`; `kind` as [`Runs::begin`](crate::runs::Runs::begin) has it.
 #[unsafe(naked)]
@@ -338,8 +338,9 @@ unsafe extern "C" fn __tsan_init() {
 }
 
 extern "C" fn init(code: u64) {
-    strings::note_object(code);
-    unwritten::object(code);
+    if objects::note_instrumented(code) {
+        unwritten::add_object(code);
+    }
     tls::attach(0);
 }
 

@@ -9,10 +9,11 @@
 //! byte is told of once.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use race_stream::producer::Shared;
+
+use crate::objects::{self, Ranges, Segment};
 
 /// What undefined memory holds, by an address's last three bits. Its bytes occur in no UTF-8 text; as a
 /// pointer it is no address, and as a number it is great.
@@ -64,12 +65,7 @@ pub(crate) fn start(shared: &Shared) {
     };
     MOST_FILLED.store(memory / 2, Relaxed);
     MARKS.store(base as usize, Relaxed);
-    for code in &CALLERS {
-        let code = code.load(Relaxed);
-        if code != 0 {
-            add_object(code);
-        }
-    }
+    objects::instrumented().for_each(add_object);
 }
 
 /// Nothing is checked any more.
@@ -355,7 +351,7 @@ pub(crate) unsafe fn read(address: u64, size: u64, tls_end: u64, is_tls: bool) -
                 (true, false) => return Unwritten::No,
                 (false, _) => Unwritten::No,
             }
-        } else if is_static(address) && holds(address, size, 0) {
+        } else if ZEROED.contains(address) && holds(address, size, 0) {
             Unwritten::Yes
         } else {
             Unwritten::No
@@ -365,103 +361,22 @@ pub(crate) unsafe fn read(address: u64, size: u64, tls_end: u64, is_tls: bool) -
     found
 }
 
-/// Segments of instrumented objects that are known, and calls that tell of such objects.
-const OBJECTS: usize = 64;
-
-type Ranges = [[AtomicU64; 2]; OBJECTS];
-
-/// Addresses in instrumented objects, as they say so: before it is known what is looked for.
-static CALLERS: [AtomicU64; OBJECTS] = [const { AtomicU64::new(0) }; OBJECTS];
-/// The instrumented objects.
-static IMAGES: Ranges = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OBJECTS];
-/// Their memory that is zero at first.
-static ZEROED: Ranges = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OBJECTS];
+/// The memory of instrumented objects that is zero at first.
+static ZEROED: Ranges = Ranges::new();
 /// The end of the initial thread's thread-local memory.
 static INITIAL_TLS_END: AtomicU64 = AtomicU64::new(0);
 
-fn add(ranges: &Ranges, begin: u64, end: u64) {
-    let is_free = |range: &&[AtomicU64; 2]| {
-        range[0]
-            .compare_exchange(0, begin, Relaxed, Relaxed)
-            .is_ok()
-    };
-    if let Some([_, last]) = ranges.iter().find(is_free) {
-        last.store(end, Relaxed);
-    }
-}
-
-fn is_in(ranges: &Ranges, address: u64) -> bool {
-    let ranges = ranges
-        .iter()
-        .map(|[begin, end]| begin.load(Relaxed)..end.load(Relaxed));
-    ranges
-        .take_while(|range| range.start != 0)
-        .any(|range| range.contains(&address))
-}
-
-fn is_static(address: u64) -> bool {
-    is_in(&ZEROED, address)
-}
-
-/// Whether `code` is instrumented.
-pub(crate) fn is_instrumented(code: u64) -> bool {
-    is_in(&IMAGES, code)
-}
-
-/// The object with `code` is instrumented, and begins.
-pub(crate) fn object(code: u64) {
-    if is_on() {
-        add_object(code);
+/// The object with `code` is instrumented.
+pub(crate) fn add_object(code: u64) {
+    if !is_on() {
         return;
     }
-    for caller in &CALLERS {
-        if caller.load(Relaxed) == code
-            || caller.compare_exchange(0, code, Relaxed, Relaxed).is_ok()
-        {
-            return;
+    objects::with(code, |object| {
+        for Segment { zero, .. } in object.segments().filter(|it| !it.zero.is_empty()) {
+            mark(zero.start, zero.end);
+            ZEROED.add(zero);
         }
-    }
-}
-
-fn add_object(code: u64) {
-    if is_instrumented(code) {
-        return;
-    }
-    let mut code = code;
-    // SAFETY: the loader passes the pointer to the callback, and `code` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut code).cast()) };
-}
-
-unsafe extern "C" fn visit_object(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    code: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader's description with its table of segments; `add_object` passes the code.
-    let (info, code, segments) = unsafe {
-        let info = &*info;
-        let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-        (info, *code.cast::<u64>(), segments)
-    };
-    let loads = || segments.iter().filter(|it| it.p_type == libc::PT_LOAD);
-    let place = |it: &libc::Elf64_Phdr| {
-        let begin = info.dlpi_addr + it.p_vaddr;
-        (begin, begin + it.p_filesz, begin + it.p_memsz)
-    };
-    if !loads()
-        .map(place)
-        .any(|(begin, _, end)| (begin..end).contains(&code))
-    {
-        return 0;
-    }
-    for (begin, filled, end) in loads().map(place) {
-        add(&IMAGES, begin, end);
-        if filled < end {
-            add(&ZEROED, filled, end);
-            mark(filled, end);
-        }
-    }
-    1
+    });
 }
 
 /// A thread begins: its thread-local memory that is zero at first is marked.
@@ -472,31 +387,12 @@ pub(crate) fn begin_thread(tls_end: u64, is_initial: bool) {
     if is_initial {
         INITIAL_TLS_END.store(tls_end, Relaxed);
     }
-    // SAFETY: the callback takes no pointer.
-    unsafe { libc::dl_iterate_phdr(Some(visit_tls), std::ptr::null_mut()) };
-}
-
-unsafe extern "C" fn visit_tls(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    _: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader's description with its table of segments.
-    let (info, segments) = unsafe {
-        let info = &*info;
-        let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-        (info, segments)
-    };
-    let block = info.dlpi_tls_data as u64;
-    let tls = segments.iter().find(|it| it.p_type == libc::PT_TLS);
-    let first = segments.iter().find(|it| it.p_type == libc::PT_LOAD);
-    if let (Some(tls), Some(first)) = (tls, first)
-        && block != 0
-        && is_instrumented(info.dlpi_addr + first.p_vaddr)
-    {
-        mark(block + tls.p_filesz, block + tls.p_memsz);
-    }
-    0
+    objects::each(|object| {
+        let is_instrumented = objects::is_instrumented(object.bounds().start);
+        if let (true, Some(Segment { zero, .. })) = (is_instrumented, object.thread_local()) {
+            mark(zero.start, zero.end);
+        }
+    });
 }
 
 /// Blocks of as many bytes are filled only while that leaves the machine half of its memory: a program may
@@ -505,7 +401,7 @@ const BIG: u64 = 1 << 20;
 static MOST_FILLED: AtomicU64 = AtomicU64::new(0);
 static FILLED: AtomicU64 = AtomicU64::new(0);
 /// The big blocks that are filled: address and bytes.
-static BIG_BLOCKS: Ranges = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OBJECTS];
+static BIG_BLOCKS: [[AtomicU64; 2]; 64] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 64];
 
 /// Whether the block at `address` may be filled. One that may not is counted.
 fn may_fill(address: u64, bytes: u64) -> bool {

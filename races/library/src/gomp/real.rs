@@ -4,7 +4,8 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::entry::{Function, NAMES, Saved, What};
-use crate::{ompt, process};
+use crate::objects::{self, Runtime};
+use crate::process;
 
 /// The addresses of the functions by number, 0: not looked up yet. [`RECORDED`] is set in those whose
 /// calls are recorded here.
@@ -13,9 +14,6 @@ pub(super) static ADDRESSES: [AtomicUsize; NAMES.len()] =
 
 /// The highest bit, which no address of a program has.
 const RECORDED: usize = 1 << 63;
-
-/// The number of libgomp among [`ompt::note_runtime`]'s.
-const LIBGOMP: usize = 1;
 
 /// A function that every runtime with LLVM's interface has. Such a runtime has OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
@@ -52,9 +50,9 @@ pub(super) extern "C" fn resolve(function: u32) -> usize {
     let mut word = nothing as *const () as usize;
     if address != 0 {
         word = address;
-        let image = ompt::image_of(address as u64);
-        if process::shared().is_some() && !image.contains(&llvm) {
-            ompt::note_runtime(LIBGOMP, image);
+        let library = objects::library_of(address as u64);
+        if process::shared().is_some() && !library.contains(&llvm) {
+            objects::note_runtime(Runtime::Gomp, library);
             word |= RECORDED;
         }
     }
