@@ -79,6 +79,7 @@ fn access(kind: Kind, line: u32, thread: u32, strand: &str, locks: &[&str]) -> A
         thread,
         strand: strand.to_owned(),
         locks: locks.iter().map(|&lock| lock.to_owned()).collect(),
+        is_line_inferred: false,
     }
 }
 

@@ -70,6 +70,16 @@ pub fn without_clone(name: &str) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
+/// Whether an outlined function of that linkage name is the inner one of the two that clang makes of a body
+/// with debug information. The outer one calls it, or it is inlined there.
+pub fn is_inner_body(linkage: &str) -> bool {
+    let part = linkage.rsplit_once(DEBUG).map(|(_, number)| number);
+    part.is_some_and(|number| {
+        let digits = number.strip_prefix('.').unwrap_or(number).bytes();
+        digits.into_iter().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 /// Whether a linkage name is that of an outlined function.
 pub fn is_outlined(linkage: &str) -> bool {
     outlining_compiler(linkage).is_some()

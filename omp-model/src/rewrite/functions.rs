@@ -2,7 +2,7 @@
 //! it is a part of.
 
 use experiment::ids::ModuleId;
-use experiment::linkage::{STUB, cold_part_of};
+use experiment::linkage::{self, STUB, cold_part_of};
 use experiment::symbols::{Construct, Function, FunctionId};
 use rustc_hash::FxHashMap;
 
@@ -114,7 +114,7 @@ impl FunctionFacts {
             callback: construct.is_none() && is_callback(linkage),
             entry: is_entry(linkage),
             leads_to_entry: target.is_some_and(is_entry),
-            debug_part: is_debug_part(linkage),
+            debug_part: linkage::is_inner_body(linkage),
             clang: linkage.contains(".omp_outlined") || linkage.contains(TASK_ENTRY),
             target: construct == Some(Construct::Target) && !linkage.contains(TASK_ENTRY),
             task_entry: linkage.contains(TASK_ENTRY),
@@ -136,17 +136,6 @@ fn debug_part_of(linkage: &str) -> Option<String> {
     }
     let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
     Some(format!("{head}.{}", number + 1))
-}
-
-/// Whether the part of a name after the last outlining is `_debug__`, numbered or not.
-fn is_debug_part(linkage: &str) -> bool {
-    linkage.rfind("_debug__").is_some_and(|at| {
-        let tail = &linkage[at + "_debug__".len()..];
-        tail.strip_prefix('.')
-            .unwrap_or(tail)
-            .bytes()
-            .all(|b| b.is_ascii_digit())
-    })
 }
 
 /// Whether a function is compiler-generated code that the runtime calls, other than a construct's

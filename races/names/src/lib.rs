@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
+use experiment::symbols::Workshare;
 use findings::{
     Access, Class, Construct, Frame, Kind, Origin, Race, Source, Uninitialised, Variable,
 };
@@ -171,10 +172,11 @@ impl<'a> Namer<'a> {
                 .iter()
                 .flat_map(|code| self.places.machine_frames(*code))
                 .collect(),
-            constructs: self.constructs(site.base.as_ref()),
+            constructs: self.constructs(&own, site.base.as_ref()),
             thread: site.thread,
             strand: strand(site),
             locks: site.locks.iter().map(|held| self.lock(held.lock)).collect(),
+            is_line_inferred: self.places.is_line_inferred(site.code),
         }
     }
 
@@ -234,14 +236,28 @@ impl<'a> Namer<'a> {
         }
     }
 
-    fn constructs(&mut self, base: Option<&Rc<Base>>) -> Vec<Construct> {
+    /// The constructs around some code of a strand, with the return addresses `own` of its calls,
+    /// innermost first.
+    fn constructs(&mut self, own: &[u64], base: Option<&Rc<Base>>) -> Vec<Construct> {
         let mut constructs = Vec::new();
+        if base.is_some_and(|base| base.kind == ConstructKind::Parallel) {
+            // No call of the program's tells which static loop it is in.
+            let found = own.iter().find_map(|code| self.places.static_loop(*code));
+            constructs.extend(found.map(|(file, line)| Construct {
+                name: construct(ConstructKind::Loop).to_owned(),
+                file,
+                line,
+            }));
+        }
         let mut next = base;
         while let Some(base) = next {
             let frame = self.places.user_frames(base.code).into_iter().next();
             let frame = frame.map(|found| found.frame).unwrap_or_default();
-            // GCC gives the call no line of its own.
-            let line = self.places.line_of_body(base.body);
+            // GCC gives the calls no lines of their own.
+            let line = match workshare(base.kind) {
+                Some(construct) => self.places.line_of_directive(base.code, Some(construct)),
+                None => self.places.line_of_body(base.body),
+            };
             constructs.push(Construct {
                 name: construct(base.kind).to_owned(),
                 file: frame.file,
@@ -341,6 +357,16 @@ fn is_strand(kind: ConstructKind) -> bool {
             | ConstructKind::Task
             | ConstructKind::Thread
     )
+}
+
+/// The worksharing construct that this is.
+fn workshare(kind: ConstructKind) -> Option<Workshare> {
+    match kind {
+        ConstructKind::Loop => Some(Workshare::Loop),
+        ConstructKind::Sections => Some(Workshare::Sections),
+        ConstructKind::Single => Some(Workshare::Single),
+        _ => None,
+    }
 }
 
 fn construct(kind: ConstructKind) -> &'static str {

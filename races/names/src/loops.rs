@@ -1,5 +1,6 @@
-//! The loops of the program, for the checker while the program runs.
+//! The loops and worksharing constructs of the program, by its code and sources.
 
+use experiment::symbols::Workshare;
 use race_checker::rounds::Loops;
 use symbolize::{Symbols, iterations};
 
@@ -31,6 +32,28 @@ impl Loops for Places {
 }
 
 impl Places {
+    /// The file and line of the directive of the worksharing loop around the call that returns to
+    /// `code`, in the function of that call.
+    pub(crate) fn static_loop(&mut self, code: u64) -> Option<(String, u32)> {
+        let ask = |symbols: &Symbols, svma, sources: &mut Sources| {
+            iterations::loop_directive(symbols, svma, |file| sources.text(file))
+        };
+        self.ask(code, ask)?.1
+    }
+
+    /// The line of the directive of the worksharing construct that the call begins which returns to
+    /// `code`; `construct`: which one, if that is known.
+    pub(crate) fn line_of_directive(
+        &mut self,
+        code: u64,
+        construct: Option<Workshare>,
+    ) -> Option<u32> {
+        let ask = |symbols: &Symbols, svma, sources: &mut Sources| {
+            iterations::directive_of_call(symbols, svma, construct, |file| sources.text(file))
+        };
+        self.ask(code, ask)?.1
+    }
+
     /// Whether the access that the call reports which returns to `code` waits for a flag.
     pub(crate) fn is_in_wait(&mut self, code: u64) -> bool {
         let ask = |symbols: &Symbols, svma, _: &mut Sources| iterations::is_in_wait(symbols, svma);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use experiment::linkage::parent_of;
+use experiment::linkage::{parent_of, without_clone};
 use findings::{Declaration, Frame, Origin, Variable};
 use hashbrown::HashMap;
 use race_checker::lock_order::Lock;
@@ -48,13 +48,10 @@ pub struct Places {
     /// By return address: whether the call is of a directive.
     pub(crate) directives: HashMap<u64, bool>,
     /// The return addresses of calls that report accesses, sorted.
-    accesses: Vec<u64>,
+    accesses: Arc<[u64]>,
     /// What memory the locks of findings are.
     locks: HashMap<Lock, Place>,
 }
-
-/// Accesses behind one without a line among which one with a line is looked for.
-const NEAR: usize = 8;
 
 /// The C library and what belongs to it.
 const BASIC: [&str; 8] = [
@@ -82,9 +79,6 @@ fn is_instrumented(path: &Path) -> bool {
     })
 }
 
-/// Bytes of code before such an access in which one is looked for next.
-const BEFORE: u64 = 64;
-
 impl Places {
     /// Nothing mapped.
     pub fn new() -> Places {
@@ -101,7 +95,7 @@ impl Places {
     pub fn set_accesses(&mut self, mut codes: Vec<u64>) {
         codes.sort_unstable();
         codes.dedup();
-        self.accesses = codes;
+        self.accesses = codes.into();
     }
 
     /// What memory locks are, if it is not known by their addresses alone.
@@ -165,31 +159,15 @@ impl Places {
         };
         let object = self.path(module).unwrap_or_default();
         let bias = code.saturating_sub(1) - svma;
-        let behind = self.accesses.partition_point(|access| *access <= code);
-        let behind: Vec<u64> = self.accesses[behind..].iter().take(NEAR).copied().collect();
+        let accesses = Arc::clone(&self.accesses);
         let Some(symbols) = self.symbols(module) else {
             return vec![in_object(&object, svma)];
         };
         let function = symbols.function(svma).map(|function| function.name);
         let mut locations = symbols.locations(svma);
         if !locations.is_empty() && !has_line(&locations) {
-            // The compiler moved the access out of a loop, or made it of several: the next access of the
-            // function is most likely of the same statement.
-            let end = symbols
-                .function(svma)
-                .map_or(svma, |function| function.start + function.size);
-            let next = behind.iter().map(|code| (code - 1).wrapping_sub(bias));
-            let next = next.take_while(|next| *next < end);
-            let mut next = next.map(|next| symbols.locations(next));
-            let begin = symbols
-                .function(svma)
-                .map_or(svma, |function| function.start);
-            let before = (begin.max(svma.saturating_sub(BEFORE))..svma).rev();
-            let mut before = before.map(|svma| symbols.locations(svma));
-            locations = next
-                .find(|next| has_line(next))
-                .or_else(|| before.find(|before| has_line(before)))
-                .unwrap_or(locations);
+            let is_access = |end: u64| accesses.binary_search(&(end.wrapping_add(bias))).is_ok();
+            locations = locations_near(symbols, svma, is_access).unwrap_or(locations);
         }
         if locations.is_empty() {
             return vec![match function {
@@ -220,6 +198,18 @@ impl Places {
             .collect()
     }
 
+    /// Whether the compiler has given no line to the access that the call reports which returns to `code`,
+    /// though it knows the function: it moved the access out of a loop, or made it of several.
+    pub(crate) fn is_line_inferred(&mut self, code: u64) -> bool {
+        let Some((module, svma)) = self.locate_call(code) else {
+            return false;
+        };
+        self.symbols(module).is_some_and(|symbols| {
+            let locations = symbols.locations(svma);
+            !locations.is_empty() && !has_line(&locations)
+        })
+    }
+
     /// The same as the program's author knows them: without runtimes, and the body of a construct
     /// under the name of the function that holds it.
     pub(crate) fn user_frames(&mut self, code: u64) -> Vec<UserFrame> {
@@ -247,16 +237,14 @@ impl Places {
             .filter(|frame| !is_flangs(&frame.function))
             .map(|frame| {
                 let (function, body) = match outlined(&frame.function) {
-                    None => {
-                        return UserFrame {
-                            frame,
-                            body: Body::None,
-                        };
+                    None => (frame.function.clone(), Body::None),
+                    Some(Some(own)) => (names::short(own), Body::Named),
+                    Some(None) => {
+                        let parent = parent.as_deref().unwrap_or_default();
+                        (names::short(parent), Body::Guessed)
                     }
-                    Some(Some(own)) => (own.to_owned(), Body::Named),
-                    Some(None) => (parent.clone().unwrap_or_default(), Body::Guessed),
                 };
-                let function = names::short(&function);
+                let function = without_clone(&function).to_owned();
                 UserFrame {
                     frame: Frame { function, ..frame },
                     body,
@@ -548,6 +536,22 @@ fn critical_name(variable: &str) -> Option<&str> {
     let name = name.strip_suffix(".var").unwrap_or(name);
     let name = name.strip_suffix(".AS0").unwrap_or(name);
     (!name.is_empty()).then_some(name)
+}
+
+/// The place that stands for the access with its call at `svma`, which has no line: that of the next access
+/// in the construct, which is most likely of the same statement, or else of the next instruction.
+/// `is_access`: whether a call that ends at an address reports an access.
+fn locations_near(
+    symbols: &Symbols,
+    svma: u64,
+    is_access: impl Fn(u64) -> bool,
+) -> Option<Vec<Location>> {
+    let following = symbolize::following(symbols, svma);
+    let accesses = following.iter().filter(|range| is_access(range.end));
+    accesses
+        .chain(&following)
+        .map(|range| symbols.locations(range.end - 1))
+        .find(|locations| has_line(locations))
 }
 
 fn has_line(locations: &[Location]) -> bool {

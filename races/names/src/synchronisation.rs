@@ -1,5 +1,6 @@
 //! Deadlocks and misuse in the program's own words.
 
+use experiment::symbols::Workshare;
 use findings::{Deadlock, Edge, Frame, Misuse};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
@@ -187,12 +188,30 @@ impl Namer<'_> {
         }
     }
 
+    /// The user's frames of a call of a misuse, innermost first; a worksharing construct stands at its
+    /// directive.
+    fn misuse_stack(&mut self, kind: Kind, call: &Call) -> Vec<Frame> {
+        let mut stack = self.stack(call);
+        let line = match kind {
+            Kind::WorkInside(_) | Kind::DifferentWork => {
+                self.places.line_of_directive(call.code, None)
+            }
+            Kind::NothingOrdered => {
+                let construct = Some(Workshare::Loop);
+                self.places.line_of_directive(call.code, construct)
+            }
+            _ => None,
+        };
+        if let (Some(first), Some(line)) = (stack.first_mut(), line) {
+            first.line = line;
+        }
+        stack
+    }
+
     fn misuse(&mut self, misuse: &misuse::Misuse) -> Option<Misuse> {
-        let stack = self.stack(&misuse.call);
-        let other = misuse
-            .other
-            .as_ref()
-            .map(|call| (self.stack(call), call.thread));
+        let stack = self.misuse_stack(misuse.kind, &misuse.call);
+        let other = misuse.other.as_ref();
+        let other = other.map(|call| (self.misuse_stack(misuse.kind, call), call.thread));
         let lock = misuse
             .lock
             .map(|lock| self.lock_name(lock))

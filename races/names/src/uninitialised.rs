@@ -77,7 +77,7 @@ impl Namer<'_> {
             class,
             variable,
             stack: self.user_stack(&own, site.base.as_ref()),
-            constructs: self.constructs(site.base.as_ref()),
+            constructs: self.constructs(&own, site.base.as_ref()),
             count: read.count,
         })
     }

@@ -1,5 +1,5 @@
-//! Loops of the program, by machine code and source text: iterations of worksharing loops, and loops
-//! that wait.
+//! Loops of the program, by machine code and source text: worksharing loops and their iterations, and
+//! loops that wait.
 //!
 //! A compiler may divide a loop with a static schedule in the program's own code, and no runtime tells
 //! of its iterations. But an instruction that each round of the loop executes once has a number: how
@@ -10,12 +10,14 @@
 //! worksharing loop: the instruction's line lies in the statement of such a directive, which stands in
 //! the instruction's own function, the body of a construct. Debug information and the source are needed.
 
-use experiment::linkage::is_outlined;
+use experiment::linkage::{is_inner_body, is_outlined};
 use experiment::symbols::Workshare;
 
 use crate::code::{SpinLoops, loop_of};
+use crate::debuginfo::Location;
 use crate::directives::{
     Directive, directive_at, first_line, is_fortran, loop_around, worksharing_above,
+    worksharing_near,
 };
 use crate::symbols::Symbols;
 
@@ -27,8 +29,20 @@ pub fn worksharing_loop(
     svma: u64,
     source: impl FnOnce(&str) -> Option<String>,
 ) -> Option<u64> {
-    let function = symbols.code(svma).filter(|it| is_outlined(&it.name))?;
     let head = loop_of(symbols, svma)?;
+    loop_directive(symbols, svma, source).map(|_| head)
+}
+
+/// The directive of the worksharing loop in whose statement an instruction lies: its file and line. The
+/// directive stands in the function of the instruction that contains `svma`, the body of a construct,
+/// and has no `ordered` clause.
+#[must_use]
+pub fn loop_directive(
+    symbols: &Symbols,
+    svma: u64,
+    source: impl FnOnce(&str) -> Option<String>,
+) -> Option<(String, u32)> {
+    let function = symbols.code(svma).filter(|it| is_outlined(&it.name))?;
     let (file, line) = line_of(symbols, svma)?;
     let (own_file, first) = line_of(symbols, function.start)?;
     if file != own_file {
@@ -40,7 +54,27 @@ pub fn worksharing_loop(
     } else {
         first
     };
-    loop_around(&text, first, line).map(|_| head)
+    let found = loop_around(&text, first, line)?;
+    Some((file, found.line))
+}
+
+/// The line of the directive of the worksharing construct that a call begins: the call's own, or one
+/// beside it, for gcc gives such calls other lines. The call's last byte is at `svma`; `construct`: what
+/// it begins, if that is known.
+#[must_use]
+pub fn directive_of_call(
+    symbols: &Symbols,
+    svma: u64,
+    construct: Option<Workshare>,
+    source: impl FnOnce(&str) -> Option<String>,
+) -> Option<u32> {
+    let (file, line) = innermost(symbols, svma)?;
+    let text = source(&file)?;
+    let found = match construct {
+        Some(construct) => worksharing_near(&text, line, construct),
+        None => worksharing_above(&text, line),
+    };
+    found.map(|found| found.line)
 }
 
 /// Whether a directive has the line of the instruction that contains `svma`, or the beginning of its
@@ -52,8 +86,7 @@ pub fn is_of_directive(
     source: impl FnOnce(&str) -> Option<String>,
 ) -> bool {
     // clang inlines the body of a construct into a function that has the directive's line.
-    let place = symbols.locations(svma).into_iter().next();
-    let place = place.and_then(|location| Some((location.file?, location.line?)));
+    let place = innermost(symbols, svma);
     let Some((text, line)) = place.and_then(|(file, line)| Some((source(&file)?, line))) else {
         return false;
     };
@@ -90,8 +123,21 @@ pub fn is_in_wait(symbols: &Symbols, svma: u64) -> bool {
         .any(|range| range.clone().any(of_line))
 }
 
-/// The line in the function that the symbol table has, into which others may be inlined.
-fn line_of(symbols: &Symbols, svma: u64) -> Option<(String, u32)> {
-    let location = symbols.locations(svma).into_iter().next_back()?;
+/// The line of an instruction.
+fn innermost(symbols: &Symbols, svma: u64) -> Option<(String, u32)> {
+    let location = symbols.locations(svma).into_iter().next()?;
     Some((location.file?, location.line?))
+}
+
+/// The line in the function that the symbol table has, into which others may be inlined. What clang
+/// makes the inner function of a body is a part of that function.
+fn line_of(symbols: &Symbols, svma: u64) -> Option<(String, u32)> {
+    let locations = symbols.locations(svma);
+    let is_inner = |location: &Location| location.function.as_deref().is_some_and(is_inner_body);
+    let own = match &locations[..] {
+        [.., inner, _] if is_inner(inner) => inner,
+        [.., outermost] => outermost,
+        [] => return None,
+    };
+    Some((own.file.clone()?, own.line?))
 }

@@ -11,7 +11,7 @@ use omp_model::views::names::base_name;
 use serde_json::{Map, Value as Json};
 use unicode_width::UnicodeWidthChar;
 
-use super::finding::{Finding, FindingKind, at, line_of, origin_words, stack_in};
+use super::finding::{Finding, FindingKind, NO_LINE, at, line_of, origin_words, stack_in};
 use super::list::{fields_of, list};
 use super::rows::{Row, found, sources};
 use crate::document::{Block, Document, Finding as Detail, Line};
@@ -268,6 +268,7 @@ fn told(access: &Access, mode: ViewMode) -> (String, Vec<String>) {
         locks => format!("holds {}", locks.join(", ")),
     };
     let facts = [
+        access.is_line_inferred.then(|| NO_LINE.to_owned()),
         Some(who.join(", ")),
         within(&access.constructs),
         Some(locks),

@@ -88,6 +88,10 @@ impl FindingKind {
     }
 }
 
+/// What is said of an access whose line the compiler did not give.
+pub(super) const NO_LINE: &str =
+    "the compiler has given no line: that of the code it leads to stands there";
+
 /// A finding of some kind.
 pub trait Finding: Clone {
     /// Its kind.
@@ -123,6 +127,11 @@ pub trait Finding: Clone {
     /// Whether it is an error, and not what may be one: budgets count no others.
     fn is_certain(&self) -> bool {
         true
+    }
+
+    /// Whether a line in it is one that the compiler did not give.
+    fn is_inferred(&self) -> bool {
+        false
     }
 
     /// Its fields in JSON, without the number.
@@ -178,6 +187,10 @@ impl Finding for Race {
         self.class == Class::Race
     }
 
+    fn is_inferred(&self) -> bool {
+        self.accesses.iter().any(|access| access.is_line_inferred)
+    }
+
     fn json(&self, mode: ViewMode) -> Map<String, Json> {
         let access = |access: &Access| {
             let stack = stack_in(access, mode);
@@ -190,6 +203,9 @@ impl Finding for Race {
                 ("strand", json!(access.strand)),
                 ("locks", json!(access.locks)),
             ]));
+            if access.is_line_inferred {
+                object.insert("inferred".to_owned(), json!(true));
+            }
             object
         };
         let mut object = fields([

@@ -5,7 +5,7 @@ use omp_model::metrics::Quantity;
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use super::finding::{Finding, FindingKind, at, stack_in};
+use super::finding::{Finding, FindingKind, NO_LINE, at, stack_in};
 use super::rows::{Found, Row as Numbered, found};
 use super::summary::notices_of;
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, TablePart, Value};
@@ -37,7 +37,8 @@ impl Listed for Race {
     fn cells(&self, mode: ViewMode) -> Vec<(&'static str, String)> {
         let words = |access: &Access| {
             let place = at(stack_in(access, mode).first());
-            format!("{} {place}", access.kind.words())
+            let mark = if access.is_line_inferred { " ~" } else { "" };
+            format!("{} {place}{mark}", access.kind.words())
         };
         let [first, second] = &self.accesses;
         vec![("first", words(first)), ("second", words(second))]
@@ -182,6 +183,9 @@ pub fn list<T: Listed>(query: &Query<'_>) -> Result<Document, Error> {
     };
     let base = query.document_without_time(T::KIND.view());
     let mut notices = notices_of(query, T::KIND);
+    if rows[..shown].iter().any(|row| row.finding.is_inferred()) {
+        notices.push(format!("of an access with ~, {NO_LINE}"));
+    }
     notices.append(&mut found.notices);
     notices.extend(notice);
     Ok(Document {

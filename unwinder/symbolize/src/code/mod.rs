@@ -5,6 +5,7 @@
 mod arguments;
 mod bodies;
 mod combines;
+mod flow;
 mod frames;
 mod instructions;
 mod rounds;
@@ -19,6 +20,7 @@ use crate::symbols::Symbols;
 
 pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies, folded_into};
+pub use flow::following;
 pub(crate) use frames::UserFrames;
 use instructions::reached;
 pub(crate) use instructions::{LARGEST, calls_ending_at, decode};

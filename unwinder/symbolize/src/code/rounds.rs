@@ -1,7 +1,8 @@
 //! Loops in each round of which an instruction is executed once, whatever the branches decide.
 
-use iced_x86::{FlowControl, Instruction};
+use iced_x86::Instruction;
 
+use super::flow::{Flow, reach};
 use super::instructions::{LARGEST, decode, is_call};
 use crate::symbols::Symbols;
 
@@ -16,51 +17,7 @@ pub(crate) fn loop_of(symbols: &Symbols, svma: u64) -> Option<u64> {
     flow.loop_around(at, &code).map(|head| code[head].ip())
 }
 
-/// Which instructions can follow which, by index.
-struct Flow {
-    next: Vec<Vec<usize>>,
-    before: Vec<Vec<usize>>,
-    /// Those that also lead out of the function, other than by a call.
-    leaves: Vec<bool>,
-}
-
 impl Flow {
-    /// `None`: a jump has targets that are not known.
-    fn of(code: &[Instruction]) -> Option<Flow> {
-        let mut flow = Flow {
-            next: vec![Vec::new(); code.len()],
-            before: vec![Vec::new(); code.len()],
-            leaves: vec![false; code.len()],
-        };
-        for (at, instruction) in code.iter().enumerate() {
-            let (falls, jumps) = match instruction.flow_control() {
-                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => (true, false),
-                FlowControl::ConditionalBranch => (true, true),
-                FlowControl::UnconditionalBranch => (false, true),
-                FlowControl::Return | FlowControl::Interrupt | FlowControl::Exception => {
-                    (false, false)
-                }
-                _ => return None,
-            };
-            if falls && at + 1 < code.len() {
-                flow.connect(at, at + 1);
-            }
-            if jumps {
-                let target = instruction.near_branch_target();
-                match code.binary_search_by_key(&target, Instruction::ip) {
-                    Ok(target) => flow.connect(at, target),
-                    Err(_) => flow.leaves[at] = true,
-                }
-            }
-        }
-        Some(flow)
-    }
-
-    fn connect(&mut self, from: usize, to: usize) {
-        self.next[from].push(to);
-        self.before[to].push(from);
-    }
-
     /// The first instruction of the outermost loop around `at`, if [`loop_of`] can name it.
     fn loop_around(&self, at: usize, code: &[Instruction]) -> Option<usize> {
         self.next.get(at)?;
@@ -97,20 +54,6 @@ impl Flow {
             .any(|it| leaves(*it) && Some(*it) != condition);
         (!beside[head] && !passes_by).then_some(head)
     }
-}
-
-/// What can be reached from `start` by at least one step, through instructions that `allow` names.
-fn reach(steps: &[Vec<usize>], start: usize, allow: impl Fn(usize) -> bool) -> Vec<bool> {
-    let mut reached = vec![false; steps.len()];
-    let mut open = vec![start];
-    while let Some(at) = open.pop() {
-        for next in steps[at].iter().copied().filter(|next| allow(*next)) {
-            if !std::mem::replace(&mut reached[next], true) {
-                open.push(next);
-            }
-        }
-    }
-    reached
 }
 
 #[cfg(test)]
