@@ -179,6 +179,66 @@ fn variables_of_c_by_clang_have_their_names() {
     }
 }
 
+/// Each construct stands at its directive, and accesses are in the innermost one around them.
+fn check_constructs(compiler: &str, options: &[&str]) {
+    let found = Found::of(compiler, options, "race_constructs.c");
+    let text = include_str!("../programs/race_constructs.c");
+    let line = |of: &str| {
+        let at = text.lines().position(|line| line.contains(of));
+        1 + at.unwrap_or_else(|| panic!("no line with {of}")) as u64
+    };
+    let accesses: Vec<&Value> = found
+        .0
+        .iter()
+        .flat_map(|race| race["accesses"].as_array().unwrap())
+        .collect();
+    for (statement, name, directive) in [
+        ("last[i % 3] += i;", "for", "// static"),
+        ("value[i] = value[i - 1] + 1;", "for", "// dynamic"),
+        ("last[0] = part + 2;", "sections", "// sections"),
+        ("value[i] += i;", "single", "// single"),
+    ] {
+        let of_it = accesses
+            .iter()
+            .filter(|access| access["stack"][0]["line"] == line(statement));
+        let constructs: Vec<_> = of_it.map(|access| &access["constructs"]).collect();
+        assert!(!constructs.is_empty(), "{compiler}: {statement}");
+        for all in constructs {
+            let expected = [
+                (name.into(), line(directive).into()),
+                ("parallel".into(), line("// parallel").into()),
+            ];
+            let found = all.as_array().unwrap().iter();
+            let found: Vec<(Value, Value)> = found
+                .map(|it| (it["name"].clone(), it["line"].clone()))
+                .collect();
+            assert_eq!(found, expected, "{compiler}: {statement}");
+        }
+    }
+    // At -O1 gcc moves these accesses out of the loop.
+    if options.contains(&"-O0") {
+        found.advises(
+            "greatest",
+            "let each thread have a part of the result: reduction(max:greatest)",
+        );
+    }
+}
+
+#[test]
+fn constructs_of_gcc_stand_at_their_directives() {
+    for level in ["-O0", "-O1"] {
+        check_constructs("gcc", &[level]);
+    }
+}
+
+#[test]
+#[ignore = "needs clang 22 and its shared sanitizer runtime"]
+fn constructs_of_clang_stand_at_their_directives() {
+    for level in ["-O0", "-O1"] {
+        check_constructs("clang-22", &[level, "-shared-libsan"]);
+    }
+}
+
 const OF_CPP: [&str; 8] = [
     "numbers[5]",
     "array[2]",

@@ -1,8 +1,11 @@
 //! What to do about a race, where the accesses and the lines of source prove it. Else nothing.
 
+use std::ops::RangeInclusive;
+
 use findings::{Access, Frame, Kind, Origin, Race};
 
 use crate::source::{Sources, Word, assignment, is_fortran, words};
+use crate::updates::Update;
 
 /// One sentence, or nothing. `all`: every race of the program.
 pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
@@ -117,42 +120,70 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
     None
 }
 
-/// A line that computes a new value from the old one.
+/// A statement that computes a new value from the old one.
 fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     let [one, other] = &race.accesses;
     let frame = one.stack.first()?;
-    if other.stack.first() != Some(frame) || !is_plain(one) || !have_same_constructs(race) {
+    let read = other.stack.first()?;
+    let is_same = (&read.file, &read.function) == (&frame.file, &frame.function);
+    if !is_same || !is_plain(one) || !have_same_constructs(race) {
         return None;
     }
     let line = line_of(one, sources)?;
     let name = base_name(race)?;
-    let operator = updated(&words(&line), name)?;
+    let (update, first) = match Update::of(&words(&line), name) {
+        Some(update) => (update, frame.line),
+        None => {
+            // The condition may stand in the line before.
+            let first = frame.line.checked_sub(1)?;
+            let whole = sources.line(&frame.file, first)? + " " + &line;
+            let update = Update::of(&words(&whole), name);
+            (update.filter(|update| update.is_extreme())?, first)
+        }
+    };
     let in_loop = is_loop(one, sources);
     let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
+    let lines = first..=frame.line;
+    if !lines.contains(&read.line) {
+        return None;
+    }
     match scalar(race) {
         // Whoever reads a sum while it grows does not want a reduction.
-        Some(scalar) if in_loop && !is_task && is_used_elsewhere(race, scalar, all, sources) => {
+        Some(scalar)
+            if in_loop && !is_task && is_used_elsewhere(race, &lines, scalar, all, sources) =>
+        {
             None
         }
-        Some(scalar) if in_loop && !is_task => {
-            let operator = if operator == '-' { '+' } else { operator };
-            Some(format!(
-                "let each thread have a part of the result: reduction({operator}:{scalar})"
-            ))
+        Some(scalar) if in_loop && !is_task => Some(format!(
+            "let each thread have a part of the result: reduction({}:{scalar})",
+            update.reduction()
+        )),
+        Some(_) if update.is_extreme() => {
+            Some("put the comparison and the assignment into one critical construct".to_owned())
         }
         Some(_) => Some("make the update atomic".to_owned()),
         None => None,
     }
 }
 
-/// Whether the variable of an update also races on another line that names it.
-fn is_used_elsewhere(race: &Race, name: &str, all: &[Race], sources: &mut Sources) -> bool {
+/// Whether the variable of an update, which has these lines, also races on another one that names it.
+fn is_used_elsewhere(
+    race: &Race,
+    lines: &RangeInclusive<u32>,
+    name: &str,
+    all: &[Race],
+    sources: &mut Sources,
+) -> bool {
     let own = race.accesses[0].stack.first();
+    let is_own = |frame: &Frame| {
+        own.is_some_and(|own| (&own.file, &own.function) == (&frame.file, &frame.function))
+            && lines.contains(&frame.line)
+    };
     let is_same = |other: &&Race| {
         other.variable.name == race.variable.name && other.variable.origin == race.variable.origin
     };
     let accesses = all.iter().filter(is_same).flat_map(|other| &other.accesses);
-    let mut elsewhere = accesses.filter(|access| access.stack.first() != own);
+    let mut elsewhere = accesses.filter(|access| !access.stack.first().is_some_and(is_own));
     // A compiler may move an access to a line that does not name the variable.
     elsewhere.any(|access| {
         let line = line_of(access, sources);
@@ -160,72 +191,12 @@ fn is_used_elsewhere(race: &Race, name: &str, all: &[Race], sources: &mut Source
     })
 }
 
-/// The operator by which the only statement of a line computes the variable from its old value.
-fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
-    let own = Word::Name(name);
-    let others = |words: &[Word<'_>]| words.iter().filter(|word| **word == own).count();
-    let Some(found) = assignment(words) else {
-        // x++, and nothing else.
-        let is_step = |three: &[Word<'_>]| {
-            let (mark, plus, minus) = (three, Word::Mark('+'), Word::Mark('-'));
-            mark == [own, plus, plus]
-                || mark == [plus, plus, own]
-                || mark == [own, minus, minus]
-                || mark == [minus, minus, own]
-        };
-        let ends = words
-            .iter()
-            .filter(|word| **word == Word::Mark(';'))
-            .count();
-        let is_only = others(words) == 1 && ends == 1 && words.windows(3).any(is_step);
-        return is_only.then_some('+');
-    };
-    let left = found.at - usize::from(found.operator.is_some());
-    let (target, value) = (words.get(..left)?, words.get(found.at + 1..)?);
-    if target.last() != Some(&own) {
-        return None;
-    }
-    match found.operator {
-        Some(operator @ ('+' | '-' | '*' | '&' | '|' | '^')) => {
-            (others(value) == 0).then_some(operator)
-        }
-        Some(_) => None,
-        // x = x + ...: no operator of another rank follows at the same level.
-        None => {
-            let [
-                first,
-                Word::Mark(operator @ ('+' | '*' | '&' | '|' | '^')),
-                rest @ ..,
-            ] = value
-            else {
-                return None;
-            };
-            let mut depth = 0;
-            let is_alone = rest.iter().all(|word| {
-                match word {
-                    Word::Mark('(' | '[') => depth += 1,
-                    Word::Mark(')' | ']') => depth -= 1,
-                    Word::Mark('+' | '*' | '/') if *operator == '+' => {}
-                    Word::Mark('+' | '-' | '/' | '<' | '>' | '&' | '|' | '^' | '?' | '=')
-                        if depth == 0 =>
-                    {
-                        return false;
-                    }
-                    _ => {}
-                }
-                true
-            });
-            (*first == own && others(rest) == 0 && is_alone).then_some(*operator)
-        }
-    }
-}
-
 /// Whether the innermost construct of an access is a worksharing loop, as its directive says.
 fn is_loop(access: &Access, sources: &mut Sources) -> bool {
     let Some(construct) = access.constructs.first() else {
         return false;
     };
-    if construct.name == "for" {
+    if matches!(construct.name.as_str(), "for" | "do") {
         return true;
     }
     // GCC compiles static schedules without a call.
@@ -244,7 +215,10 @@ fn nowait(race: &Race, sources: &mut Sources) -> Option<String> {
         let construct = first.constructs.first()?;
         let is_within = second.constructs.first() == Some(construct);
         if is_within
-            || !matches!(construct.name.as_str(), "single" | "for" | "sections")
+            || !matches!(
+                construct.name.as_str(),
+                "single" | "for" | "do" | "sections"
+            )
             || second.constructs.last() != first.constructs.last()
             || second.constructs.iter().any(|it| it.name == "task")
         {
@@ -405,36 +379,6 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_statements_that_combine_the_old_value_with_another_one_are_updates() {
-        let of = |line| updated(&words(line), "x");
-        assert_eq!(of("x += a[i];"), Some('+'));
-        assert_eq!(of("x -= 2;"), Some('-'));
-        assert_eq!(of("for (i = 0; i < n; i++) x *= a[i];"), Some('*'));
-        assert_eq!(of("x++;"), Some('+'));
-        assert_eq!(of("--x;"), Some('+'));
-        assert_eq!(of("x = x + f(a - b);"), Some('+'));
-        assert_eq!(of("x = x + a * b;"), Some('+'));
-        for line in [
-            "x = 1;",
-            "x = a + x;",
-            "x = x + a - b;",
-            "x = x - a;",
-            "x = x * a + b;",
-            "x = x + x;",
-            "x += x;",
-            "x /= 2;",
-            "y += x;",
-            "a[x] += 1;",
-            "x += 1; y = x;",
-            "y = x++;",
-            "f(x++, x);",
-            "if (x == 1) y = 2;",
-        ] {
-            assert_eq!(of(line), None, "{line}");
-        }
-    }
 
     fn body(text: &str, directive: u32) -> Option<Body> {
         let folder = tempfile::tempdir().expect("a folder");

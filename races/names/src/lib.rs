@@ -13,6 +13,7 @@ mod source;
 mod synchronisation;
 mod types;
 mod uninitialised;
+mod updates;
 mod variables;
 
 use std::collections::BTreeSet;
@@ -244,7 +245,7 @@ impl<'a> Namer<'a> {
             // No call of the program's tells which static loop it is in.
             let found = own.iter().find_map(|code| self.places.static_loop(*code));
             constructs.extend(found.map(|(file, line)| Construct {
-                name: construct(ConstructKind::Loop).to_owned(),
+                name: construct(ConstructKind::Loop, &file).to_owned(),
                 file,
                 line,
             }));
@@ -259,7 +260,7 @@ impl<'a> Namer<'a> {
                 None => self.places.line_of_body(base.body),
             };
             constructs.push(Construct {
-                name: construct(base.kind).to_owned(),
+                name: construct(base.kind, &frame.file).to_owned(),
                 file: frame.file,
                 line: line.unwrap_or(frame.line),
             });
@@ -369,8 +370,10 @@ fn workshare(kind: ConstructKind) -> Option<Workshare> {
     }
 }
 
-fn construct(kind: ConstructKind) -> &'static str {
+/// The name of a construct in the language of its source.
+fn construct(kind: ConstructKind, file: &str) -> &'static str {
     match kind {
+        ConstructKind::Loop if source::is_fortran(file) => "do",
         ConstructKind::Parallel => "parallel",
         ConstructKind::Teams => "teams",
         ConstructKind::Task => "task",

@@ -13,7 +13,7 @@
 use experiment::linkage::{is_inner_body, is_outlined};
 use experiment::symbols::Workshare;
 
-use crate::code::{SpinLoops, loop_of};
+use crate::code::{SpinLoops, call_before, loop_of};
 use crate::debuginfo::Location;
 use crate::directives::{
     Directive, directive_at, first_line, is_fortran, loop_around, worksharing_above,
@@ -77,8 +77,9 @@ pub fn directive_of_call(
     found.map(|found| found.line)
 }
 
-/// Whether a directive has the line of the instruction that contains `svma`, or the beginning of its
-/// loop: gcc gives its own calls either. The loop must not ask for the thread's number itself.
+/// Whether the call of `omp_get_thread_num` with its last byte at `svma` is the compiler's own, for a
+/// directive: gcc gives it the line of the directive, that of its loop, or that of a statement before. The
+/// line must not ask for the thread's number itself.
 #[must_use]
 pub fn is_of_directive(
     symbols: &Symbols,
@@ -94,7 +95,11 @@ pub fn is_of_directive(
     let asks = own.is_some_and(|own| own.to_ascii_lowercase().contains("omp_get_thread_num"));
     let is_of_loop = || {
         let above = worksharing_above(&text, line);
-        above.is_some_and(|it| it.construct == Workshare::Loop)
+        let is_above = above.is_some_and(|it| it.construct == Workshare::Loop);
+        // gcc divides a loop right after it has asked for the number of threads.
+        let asks_both = || call_before(symbols, svma).as_deref() == Some("omp_get_num_threads");
+        let is_near = || worksharing_near(&text, line, Workshare::Loop).is_some();
+        is_above || !own.is_some_and(has_macro) && asks_both() && is_near()
     };
     !asks
         && match directive_at(&text, line) {
@@ -121,6 +126,15 @@ pub fn is_in_wait(symbols: &Symbols, svma: u64) -> bool {
         .around(symbols, svma)
         .iter()
         .any(|range| range.clone().any(of_line))
+}
+
+/// Whether a line has a name that may stand for something else: one in capitals.
+fn has_macro(line: &str) -> bool {
+    let mut names = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    names.any(|name| {
+        let letters = || name.chars().filter(|letter| letter.is_alphabetic());
+        letters().count() > 1 && letters().all(char::is_uppercase)
+    })
 }
 
 /// The line of an instruction.

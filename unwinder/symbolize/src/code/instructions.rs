@@ -21,6 +21,17 @@ pub(crate) fn calls_ending_at(symbols: &Symbols, last: u64) -> impl Iterator<Ite
     })
 }
 
+/// The function that is called last before the call with its last byte at `last`, with no jump between the
+/// two, by name.
+pub(crate) fn call_before(symbols: &Symbols, last: u64) -> Option<String> {
+    let function = symbols.code(last).filter(|it| it.size <= LARGEST)?;
+    let code = decode(symbols.bytes(&function), function.start);
+    let at = code.partition_point(|it| it.next_ip() <= last);
+    let before = code.get(..at)?.iter().rev();
+    let mut branches = before.filter(|it| it.flow_control() != FlowControl::Next);
+    reached(symbols, branches.next().filter(|it| is_call(it))?)
+}
+
 /// The function that a call or jump leads to, by name.
 pub(super) fn reached(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
     let name = target(symbols, instruction)?;

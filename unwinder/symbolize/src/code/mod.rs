@@ -23,7 +23,7 @@ pub(crate) use bodies::{Body, bodies, folded_into};
 pub use flow::following;
 pub(crate) use frames::UserFrames;
 use instructions::reached;
-pub(crate) use instructions::{LARGEST, calls_ending_at, decode};
+pub(crate) use instructions::{LARGEST, call_before, calls_ending_at, decode};
 pub(crate) use rounds::loop_of;
 pub(crate) use spins::SpinLoops;
 
