@@ -48,6 +48,8 @@ fn one_lock(race: &Race) -> Option<String> {
     };
     match held.as_str() {
         "ordered" | "mutexinoutset" | "atomic" => None,
+        // No variable of the program: the library's, which prints or allocates.
+        unnamed if unnamed.contains(" 0x") => None,
         critical if is_critical(critical) => Some(format!(
             "put both accesses into {critical}: only one of them is in it"
         )),
@@ -131,7 +133,12 @@ fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
     match scalar(race) {
         // Whoever reads a sum while it grows does not want a reduction.
-        Some(scalar) if in_loop && !is_task && is_used_elsewhere(race, scalar, all, sources) => {
+        Some(scalar)
+            if in_loop
+                && !is_task
+                && (is_used_elsewhere(race, scalar, all, sources)
+                    || is_named_around(one, scalar, sources)) =>
+        {
             None
         }
         Some(scalar) if in_loop && !is_task => {
@@ -158,6 +165,52 @@ fn is_used_elsewhere(race: &Race, name: &str, all: &[Race], sources: &mut Source
         let line = line_of(access, sources);
         line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
     })
+}
+
+/// Whether the loop around an access names the variable on a line before that of the access, or
+/// behind it, as far as the loop's end is known.
+fn is_named_around(access: &Access, name: &str, sources: &mut Sources) -> bool {
+    let (Some(frame), Some(construct)) = (access.stack.first(), access.constructs.first()) else {
+        return false;
+    };
+    if frame.file != construct.file || frame.line <= construct.line {
+        return false;
+    }
+    let end = match Body::read(&construct.file, construct.line, sources) {
+        Some(body) if !is_fortran(&construct.file) => *body.lines.end(),
+        _ => end_of_do(&construct.file, construct.line, sources).unwrap_or(frame.line),
+    };
+    let mut others = (construct.line + 1..=end).filter(|line| *line != frame.line);
+    others.any(|line| {
+        let line = sources.line(&construct.file, line);
+        line.is_some_and(|line| words(&line).contains(&Word::Name(name)))
+    })
+}
+
+/// The line at which the loop of Fortran below a directive ends.
+fn end_of_do(file: &str, directive: u32, sources: &mut Sources) -> Option<u32> {
+    /// Lines of the longest loop that is looked at.
+    const MOST: u32 = 2000;
+    if !is_fortran(file) {
+        return None;
+    }
+    let mut depth = 0;
+    for number in directive + 1..directive.saturating_add(MOST) {
+        let line = sources.line(file, number)?;
+        match &words(&line)[..] {
+            [Word::Name("end"), Word::Name("do"), ..] | [Word::Name("enddo"), ..] => {
+                depth -= 1;
+                if depth <= 0 {
+                    return Some(number);
+                }
+            }
+            [Word::Name("do"), ..] | [Word::Name(_), Word::Mark(':'), Word::Name("do"), ..] => {
+                depth += 1;
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The operator by which the only statement of a line computes the variable from its old value.

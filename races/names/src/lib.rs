@@ -57,6 +57,11 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
         {
             continue;
         }
+        // Nor does a statement stand where Fortran declares a variable: flang copies a threadprivate one
+        // to all threads there for `copyin`, also to itself.
+        if race.place == Place::Static && namer.is_declared(&named) {
+            continue;
+        }
         let number = *numbers.entry(key(&named)).or_insert(all.len());
         match all.get_mut(number) {
             None => all.push(named),
@@ -156,9 +161,25 @@ impl<'a> Namer<'a> {
         }
     }
 
+    /// Whether both accesses stand in one declaration of Fortran.
+    fn is_declared(&mut self, race: &Race) -> bool {
+        let [one, other] = race.accesses.each_ref().map(|it| it.stack.first());
+        let sources = &mut self.places.sources;
+        one == other && one.is_some_and(|one| sources.is_declaration(&one.file, one.line))
+    }
+
     fn access(&mut self, site: &Site) -> Access {
         let codes = self.contexts.codes(site.context);
         let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        let mut stack = self.user_stack(&own, site.base.as_ref());
+        // GCC and flang give it the line of the directive.
+        if site.kind & ATOMIC != 0
+            && let Some(first) = stack.first_mut()
+            && let sources = &mut self.places.sources
+            && let Some(line) = sources.atomic_statement(&first.file, first.line)
+        {
+            first.line = line;
+        }
         Access {
             kind: match (site.kind & WRITE != 0, site.kind & ATOMIC != 0) {
                 (false, false) => Kind::Read,
@@ -166,7 +187,7 @@ impl<'a> Namer<'a> {
                 (false, true) => Kind::AtomicRead,
                 (true, true) => Kind::AtomicWrite,
             },
-            stack: self.user_stack(&own, site.base.as_ref()),
+            stack,
             machine_stack: own
                 .iter()
                 .flat_map(|code| self.places.machine_frames(*code))
@@ -241,7 +262,7 @@ impl<'a> Namer<'a> {
             let frame = self.places.user_frames(base.code).into_iter().next();
             let frame = frame.map(|found| found.frame).unwrap_or_default();
             // GCC gives the call no line of its own.
-            let line = self.places.line_of_body(base.body);
+            let line = self.places.line_of_construct(base.code, base.body);
             constructs.push(Construct {
                 name: construct(base.kind).to_owned(),
                 file: frame.file,
@@ -280,13 +301,20 @@ impl<'a> Namer<'a> {
                 self.places
                     .name_thread_local(&mut variable, *before_end, &codes);
             }
-            Place::Stack(frame) => self.places.name_local(&mut variable, frame.as_ref()),
+            Place::Stack(frame) => {
+                self.places.name_local(&mut variable, frame.as_ref());
+                if variable.name.is_none() {
+                    let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
+                    self.places.name_assigned(&mut variable, accesses);
+                }
+            }
         }
         variable
     }
 
     fn lock(&mut self, lock: Lock) -> String {
         let own = match self.places.lock_place(lock) {
+            Some(Place::Heap(block)) if self.places.is_flangs(block.code) => None,
             Some(Place::Heap(block)) => Some(self.lock_in_block(lock.1, &block)),
             Some(Place::Stack(frame)) => {
                 let mut variable = Variable {
