@@ -1,4 +1,4 @@
-! Planted races. Each stands between the lines that have the variable's name behind `!=`.
+! Planted races. Behind each of their lines is the name of the variable.
 module planted
   implicit none
   integer :: calls = 0
@@ -90,8 +90,8 @@ program racy
 
   !$omp parallel do
   do i = 1, 400
-    output(step) = i                        !=step
-    step = mod(i, 400) + 1                  !=step
+    output(i) = step                        !=step
+    step = i                                !=step
   end do
   !$omp end parallel do
 
@@ -121,5 +121,5 @@ program racy
   !$omp end parallel
 
   call explicit(matrix, 200)
-  print *, total, last, taken, argument, seen, matrix(7, 2), line(9), g%cells(1)%w(2)
+  print *, total, last, taken, argument, seen, output(5), matrix(7, 2), line(9), g%cells(1)%w(2)
 end program

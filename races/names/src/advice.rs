@@ -6,7 +6,8 @@ use crate::source::{Sources, Word, assignment, is_fortran, words};
 
 /// One sentence, or nothing. `all`: every race of the program.
 pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
-    half_atomic(race)
+    reduced(race, sources)
+        .or_else(|| half_atomic(race))
         .or_else(|| criticals(race))
         .or_else(|| one_lock(race))
         .or_else(|| loop_index(race, sources))
@@ -18,6 +19,26 @@ pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<Str
 
 fn is_plain(access: &Access) -> bool {
     matches!(access.kind, Kind::Read | Kind::Write)
+}
+
+/// The combination of a reduction, which is atomic and has the line of the directive, and an access that
+/// does not wait for it.
+fn reduced(race: &Race, sources: &mut Sources) -> Option<String> {
+    let [one, other] = &race.accesses;
+    let (reduction, other) = match (is_plain(one), is_plain(other)) {
+        (false, true) => (one, other),
+        (true, false) => (other, one),
+        _ => return None,
+    };
+    let (place, other) = (reduction.stack.first()?, other.stack.first()?);
+    let text = sources.directive(&place.file, place.line)?;
+    let is_reduction = words(&text).contains(&Word::Name("reduction"));
+    (is_reduction && other.file == place.file && other.line > place.line).then(|| {
+        format!(
+            "put a barrier before line {}: the reduction at line {} has its result behind the next one",
+            other.line, place.line
+        )
+    })
 }
 
 fn half_atomic(race: &Race) -> Option<String> {

@@ -59,7 +59,7 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
         }
         // Nor does a statement stand where Fortran declares a variable: flang copies a threadprivate one
         // to all threads there for `copyin`, also to itself.
-        if race.place == Place::Static && namer.is_declared(&named) {
+        if matches!(race.place, Place::Static | Place::Heap(_)) && namer.is_declared(&named) {
             continue;
         }
         let number = *numbers.entry(key(&named)).or_insert(all.len());
@@ -350,7 +350,12 @@ impl<'a> Namer<'a> {
     /// The user's stack at which a block was allocated.
     fn allocation(&mut self, block: &Block) -> Vec<Frame> {
         let calls = self.contexts.codes(block.context);
-        let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
+        // flang's runtime tells of no function, so that its caller is in no context.
+        let code = match block.caller {
+            caller @ 1.. if self.places.is_flangs(block.code) => caller,
+            _ => block.code,
+        };
+        let own: Vec<u64> = std::iter::once(code).chain(calls).collect();
         let mut stack = self.user_stack(&own, block.base.as_ref());
         // Whoever allocates by way of the C++ library is asked where.
         let is_user = |frame: &Frame| !is_library_source(&frame.file);

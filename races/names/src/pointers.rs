@@ -260,7 +260,9 @@ impl Scope<'_> {
                 let (bare, tag) = debug.bare(target.unwrap_or(of))?;
                 let is_array = tag == DW_TAG_array_type;
                 let element = if is_array { debug.type_of(bare)? } else { bare };
-                if target.is_some() || debug.is_descriptor(bare) {
+                // An argument is elsewhere, too.
+                let is_variable = is_array && place == at + 1;
+                if target.is_some() || debug.is_descriptor(bare) || is_variable {
                     through = Some((own_name.take(), element, false));
                     fields.clear();
                 }

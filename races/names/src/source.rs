@@ -327,6 +327,20 @@ mod tests {
     }
 
     #[test]
+    fn the_statement_of_an_atomic_directive_is_below_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.f90");
+        let text = "!$omp atomic &\n!$omp& update\nx = x + 1\n!$omp atomic capture\nv = x\n!$omp barrier\n";
+        std::fs::write(&file, text).expect("a file");
+        let file = file.to_string_lossy();
+        let mut sources = Sources::default();
+        let of = [1, 3, 4, 6].map(|line| sources.atomic_statement(&file, line));
+        assert_eq!(of, [Some(3), None, None, None]);
+        let of = [2, 3, 5, 7].map(|line| sources.directive_from(&file, line));
+        assert_eq!(of, [Some(2), Some(4), Some(6), None]);
+    }
+
+    #[test]
     fn an_assignment_is_found_where_it_is_the_only_statement() {
         let of = |line| assignment(&words(line)).map(|it| (it.at, it.operator));
         assert_eq!(of("x = 1;"), Some((1, None)));
