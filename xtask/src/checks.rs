@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 /// the runtime that the newest of them links to and the older ones run on, the client of the
 /// Python package index, which has more runtimes, browsers with what drives them, and readers of exported
 /// profiles.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 12] = [
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 14] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
     ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
@@ -33,6 +33,8 @@ const PROGRAMS_OF_ALL: [(&str, &str, &str); 12] = [
     ),
     ("ld.lld-22", "lld-22", LONG),
     ("flang-22", "flang-22", LONG),
+    ("opt-22", "llvm-22", LONG),
+    ("llc-22", "llvm-22", LONG),
     ("pip3", "python3-pip", LONG),
     ("chromium", "chromium", LONG),
     ("firefox-esr", "firefox-esr", LONG),

@@ -133,6 +133,7 @@ mod tests {
             address,
             bytes,
             code: 0,
+            caller: 0,
             context: 0,
             base: None,
         }

@@ -336,6 +336,7 @@ impl Replay {
                 address,
                 bytes,
                 code,
+                caller,
                 context,
             } => {
                 let context = self.contexts.of_thread(slot, context);
@@ -345,6 +346,7 @@ impl Replay {
                     address,
                     bytes,
                     code,
+                    caller,
                     context,
                     base,
                 };

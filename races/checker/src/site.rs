@@ -103,6 +103,8 @@ pub struct Block {
     pub bytes: u64,
     /// The return address of the call that allocated it.
     pub code: u64,
+    /// That of the call in the innermost function that told of its begin; 0 if unknown.
+    pub caller: u64,
     /// The calling context of that call.
     pub context: u32,
     /// What is around it.

@@ -85,11 +85,12 @@ fn allocated(block: *mut c_void, bytes: usize, code: u64) -> *mut c_void {
         let thread = unsafe { tls::existing() };
         thread.map(|thread| {
             thread.enter(|thread| {
-                let context = thread.context();
+                let (context, caller) = (thread.context(), thread.running_call());
                 thread.unordered_event(&Event::Alloc {
                     address: block as u64,
                     bytes: bytes as u64,
                     code,
+                    caller,
                     context,
                 });
             })

@@ -22,6 +22,7 @@
 //! | `ompt` | the OMPT tool |
 //! | `gomp` | GCC's libgomp, interposed |
 //! | `kmpc` | functions of LLVM's runtime of which OMPT does not tell enough |
+//! | `fortran` | functions of libgfortran that print and read variables |
 //! | `strings` | functions of the C library that copy and fill memory |
 //! | `declared` | synchronisation that the program declares |
 //! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
@@ -46,6 +47,7 @@ mod allocation;
 mod atomics;
 mod contexts;
 mod declared;
+mod fortran;
 mod gomp;
 mod kmpc;
 mod memory;

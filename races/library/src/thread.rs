@@ -442,6 +442,18 @@ impl Thread {
         self.context
     }
 
+    /// Where the innermost function that told of its begin has called what runs now: it calls all from one
+    /// place of its stack, as it told of its begin. 0 if it is not known.
+    #[allow(unsafe_code)]
+    pub(crate) fn running_call(&self) -> u64 {
+        let last = self.depth.checked_sub(1).and_then(|at| self.calls.get(at));
+        let is_own =
+            |call: &&Call| self.stack.contains(&call.stack) && call.stack.is_multiple_of(8);
+        // SAFETY: a word of this thread's stack, which that function has written.
+        last.filter(is_own)
+            .map_or(0, |call| unsafe { (call.stack as *const u64).read() })
+    }
+
     /// A number for a region or a task, never 0.
     pub(crate) fn instance(&mut self) -> u64 {
         self.instances += 1;

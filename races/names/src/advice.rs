@@ -9,7 +9,8 @@ use crate::updates::Update;
 
 /// One sentence, or nothing. `all`: every race of the program.
 pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
-    half_atomic(race)
+    reduced(race, sources)
+        .or_else(|| half_atomic(race))
         .or_else(|| criticals(race))
         .or_else(|| one_lock(race))
         .or_else(|| loop_index(race, sources))
@@ -21,6 +22,26 @@ pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<Str
 
 fn is_plain(access: &Access) -> bool {
     matches!(access.kind, Kind::Read | Kind::Write)
+}
+
+/// The combination of a reduction, which is atomic and has the line of the directive, and an access that
+/// does not wait for it.
+fn reduced(race: &Race, sources: &mut Sources) -> Option<String> {
+    let [one, other] = &race.accesses;
+    let (reduction, other) = match (is_plain(one), is_plain(other)) {
+        (false, true) => (one, other),
+        (true, false) => (other, one),
+        _ => return None,
+    };
+    let (place, other) = (reduction.stack.first()?, other.stack.first()?);
+    let text = sources.directive(&place.file, place.line)?;
+    let is_reduction = words(&text).contains(&Word::Name("reduction"));
+    (is_reduction && other.file == place.file && other.line > place.line).then(|| {
+        format!(
+            "put a barrier before line {}: the reduction at line {} has its result behind the next one",
+            other.line, place.line
+        )
+    })
 }
 
 fn half_atomic(race: &Race) -> Option<String> {
@@ -51,6 +72,8 @@ fn one_lock(race: &Race) -> Option<String> {
     };
     match held.as_str() {
         "ordered" | "mutexinoutset" | "atomic" => None,
+        // No variable of the program: the library's, which prints or allocates.
+        unnamed if unnamed.contains(" 0x") => None,
         critical if is_critical(critical) => Some(format!(
             "put both accesses into {critical}: only one of them is in it"
         )),
@@ -150,7 +173,10 @@ fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     match scalar(race) {
         // Whoever reads a sum while it grows does not want a reduction.
         Some(scalar)
-            if in_loop && !is_task && is_used_elsewhere(race, &lines, scalar, all, sources) =>
+            if in_loop
+                && !is_task
+                && (is_used_elsewhere(race, &lines, scalar, all, sources)
+                    || is_named_around(one, &lines, scalar, sources)) =>
         {
             None
         }
@@ -189,6 +215,56 @@ fn is_used_elsewhere(
         let line = line_of(access, sources);
         line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
     })
+}
+
+/// Whether the loop around an access names the variable on a line before the update's, or behind them, as far as the loop's end is known.
+fn is_named_around(
+    access: &Access,
+    lines: &RangeInclusive<u32>,
+    name: &str,
+    sources: &mut Sources,
+) -> bool {
+    let (Some(frame), Some(construct)) = (access.stack.first(), access.constructs.first()) else {
+        return false;
+    };
+    if frame.file != construct.file || frame.line <= construct.line {
+        return false;
+    }
+    let end = match Body::read(&construct.file, construct.line, sources) {
+        Some(body) if !is_fortran(&construct.file) => *body.lines.end(),
+        _ => end_of_do(&construct.file, construct.line, sources).unwrap_or(frame.line),
+    };
+    let mut others = (construct.line + 1..=end).filter(|line| !lines.contains(line));
+    others.any(|line| {
+        let line = sources.line(&construct.file, line);
+        line.is_some_and(|line| words(&line).contains(&Word::Name(name)))
+    })
+}
+
+/// The line at which the loop of Fortran below a directive ends.
+fn end_of_do(file: &str, directive: u32, sources: &mut Sources) -> Option<u32> {
+    /// Lines of the longest loop that is looked at.
+    const MOST: u32 = 2000;
+    if !is_fortran(file) {
+        return None;
+    }
+    let mut depth = 0;
+    for number in directive + 1..directive.saturating_add(MOST) {
+        let line = sources.line(file, number)?;
+        match &words(&line)[..] {
+            [Word::Name("end"), Word::Name("do"), ..] | [Word::Name("enddo"), ..] => {
+                depth -= 1;
+                if depth <= 0 {
+                    return Some(number);
+                }
+            }
+            [Word::Name("do"), ..] | [Word::Name(_), Word::Mark(':'), Word::Name("do"), ..] => {
+                depth += 1;
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Whether the innermost construct of an access is a worksharing loop, as its directive says.

@@ -59,6 +59,11 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
         {
             continue;
         }
+        // Nor does a statement stand where Fortran declares a variable: flang copies a threadprivate one
+        // to all threads there for `copyin`, also to itself.
+        if matches!(race.place, Place::Static | Place::Heap(_)) && namer.is_declared(&named) {
+            continue;
+        }
         let number = *numbers.entry(key(&named)).or_insert(all.len());
         match all.get_mut(number) {
             None => all.push(named),
@@ -158,9 +163,25 @@ impl<'a> Namer<'a> {
         }
     }
 
+    /// Whether both accesses stand in one declaration of Fortran.
+    fn is_declared(&mut self, race: &Race) -> bool {
+        let [one, other] = race.accesses.each_ref().map(|it| it.stack.first());
+        let sources = &mut self.places.sources;
+        one == other && one.is_some_and(|one| sources.is_declaration(&one.file, one.line))
+    }
+
     fn access(&mut self, site: &Site) -> Access {
         let codes = self.contexts.codes(site.context);
         let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        let mut stack = self.user_stack(&own, site.base.as_ref());
+        // GCC and flang give it the line of the directive.
+        if site.kind & ATOMIC != 0
+            && let Some(first) = stack.first_mut()
+            && let sources = &mut self.places.sources
+            && let Some(line) = sources.atomic_statement(&first.file, first.line)
+        {
+            first.line = line;
+        }
         Access {
             kind: match (site.kind & WRITE != 0, site.kind & ATOMIC != 0) {
                 (false, false) => Kind::Read,
@@ -168,7 +189,7 @@ impl<'a> Namer<'a> {
                 (false, true) => Kind::AtomicRead,
                 (true, true) => Kind::AtomicWrite,
             },
-            stack: self.user_stack(&own, site.base.as_ref()),
+            stack,
             machine_stack: own
                 .iter()
                 .flat_map(|code| self.places.machine_frames(*code))
@@ -257,7 +278,7 @@ impl<'a> Namer<'a> {
             // GCC gives the calls no lines of their own.
             let line = match workshare(base.kind) {
                 Some(construct) => self.places.line_of_directive(base.code, Some(construct)),
-                None => self.places.line_of_body(base.body),
+                None => self.places.line_of_construct(base.code, base.body),
             };
             constructs.push(Construct {
                 name: construct(base.kind, &frame.file).to_owned(),
@@ -297,13 +318,20 @@ impl<'a> Namer<'a> {
                 self.places
                     .name_thread_local(&mut variable, *before_end, &codes);
             }
-            Place::Stack(frame) => self.places.name_local(&mut variable, frame.as_ref()),
+            Place::Stack(frame) => {
+                self.places.name_local(&mut variable, frame.as_ref());
+                if variable.name.is_none() {
+                    let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
+                    self.places.name_assigned(&mut variable, accesses);
+                }
+            }
         }
         variable
     }
 
     fn lock(&mut self, lock: Lock) -> String {
         let own = match self.places.lock_place(lock) {
+            Some(Place::Heap(block)) if self.places.is_flangs(block.code) => None,
             Some(Place::Heap(block)) => Some(self.lock_in_block(lock.1, &block)),
             Some(Place::Stack(frame)) => {
                 let mut variable = Variable {
@@ -339,7 +367,12 @@ impl<'a> Namer<'a> {
     /// The user's stack at which a block was allocated.
     fn allocation(&mut self, block: &Block) -> Vec<Frame> {
         let calls = self.contexts.codes(block.context);
-        let own: Vec<u64> = std::iter::once(block.code).chain(calls).collect();
+        // flang's runtime tells of no function, so that its caller is in no context.
+        let code = match block.caller {
+            caller @ 1.. if self.places.is_flangs(block.code) => caller,
+            _ => block.code,
+        };
+        let own: Vec<u64> = std::iter::once(code).chain(calls).collect();
         let mut stack = self.user_stack(&own, block.base.as_ref());
         // Whoever allocates by way of the C++ library is asked where.
         let is_user = |frame: &Frame| !is_library_source(&frame.file);

@@ -253,11 +253,28 @@ impl Places {
             .collect()
     }
 
-    /// The line of the construct from which the function at `body` was outlined.
-    pub(crate) fn line_of_body(&mut self, body: u64) -> Option<u32> {
-        let (module, svma) = self.space.locate(body)?;
-        let origin = self.symbols(module)?.origin(svma)?;
-        origin.line.filter(|line| *line > 0)
+    /// Whether code is of flang's runtime, which is a part of the program.
+    pub(crate) fn is_flangs(&mut self, code: u64) -> bool {
+        let frames = self.machine_frames(code);
+        frames.first().is_some_and(|it| is_flangs(&it.function))
+    }
+
+    /// The line of the construct that begins with the call that returns to `code`, and from which the
+    /// function at `body` was outlined, if those are known.
+    pub(crate) fn line_of_construct(&mut self, code: u64, body: u64) -> Option<u32> {
+        let of_body = self.space.locate(body).and_then(|(module, svma)| {
+            let origin = self.symbols(module)?.origin(svma)?;
+            origin.line
+        });
+        let of_call = || {
+            let (module, svma) = self.call(code)?;
+            let symbols = self.symbols(module)?;
+            let line = symbols.forked_line(svma)?;
+            let file = symbols.locations(svma).into_iter().next()?.file?;
+            // Of `parallel sections` it is that of the statement before.
+            Some(self.sources.directive_from(&file, line).unwrap_or(line))
+        };
+        of_body.or_else(of_call).filter(|line| *line > 0)
     }
 
     /// The variables of a load object, if it has debug information.
@@ -336,6 +353,37 @@ impl Places {
         if let Some(named) = named {
             let declaration = self.take(variable, named);
             variable.origin = Origin::Stack(declaration);
+        }
+    }
+
+    /// Names a scalar of a frame that is over: that which the lines of both accesses assign, or of which
+    /// one does and the other one names it. Each is a return address, and whether it writes.
+    pub fn name_assigned(&mut self, variable: &mut Variable, accesses: [(u64, bool); 2]) {
+        let size = variable.size;
+        let [one, other] = accesses.map(|(code, is_write)| {
+            let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
+            let line = self.sources.line(&frame.file, frame.line)?;
+            let (module, svma) = self.user_call(code)?;
+            let (_, variables) = self.variables(module)?;
+            let assigned = variables.assigned(svma, &line, size).filter(|_| is_write);
+            Some((assigned, is_write, line))
+        });
+        let (Some(one), Some(other)) = (one, other) else {
+            return;
+        };
+        let Some(name) = one.0.clone().or_else(|| other.0.clone()) else {
+            return;
+        };
+        let is_its = |(assigned, is_write, line): &(Option<String>, bool, String)| {
+            if *is_write {
+                assigned.as_ref() == Some(&name)
+            } else {
+                words(line).contains(&Word::Name(&name))
+            }
+        };
+        if is_its(&one) && is_its(&other) {
+            variable.name = Some(name);
+            variable.whole = size;
         }
     }
 
@@ -434,7 +482,7 @@ impl Places {
         if is_allocated || reached.is_container {
             variables.element_name(&reached, &certain, access)
         } else {
-            Some(certain)
+            Some(variables.component_name(&reached, &certain, access))
         }
     }
 

@@ -68,6 +68,25 @@ impl Variables {
         all.into_iter().filter(fits).collect()
     }
 
+    /// What to write for an access at `offset` in a block of elements to which `reached` points, if it is
+    /// not known which one is the first: of Fortran, the component.
+    pub(crate) fn component_name(
+        &self,
+        reached: &Reached,
+        name: &str,
+        (offset, size, bytes): (u64, u64, u64),
+    ) -> String {
+        let each = self.debug.size_of(reached.element).unwrap_or(1).max(1);
+        let is_component = !reached.fields.is_empty()
+            && self.debug.language(reached.element.unit) == Language::Fortran;
+        if !is_component {
+            return name.to_owned();
+        }
+        let path = self.debug.path(reached.element, offset % each, size);
+        let element = if bytes == each { "" } else { "(:)" };
+        format!("{name}{element}{path}")
+    }
+
     /// What to write for an access at `offset` in a block that begins with the first element to which
     /// `reached` points.
     pub(crate) fn element_name(
@@ -81,8 +100,9 @@ impl Variables {
             .size_of(reached.element)
             .filter(|each| *each > 0)?;
         let path = self.debug.path(reached.element, offset % each, size);
+        // Bounds are not in the debug information.
         if self.debug.language(reached.element.unit) == Language::Fortran {
-            return Some(name.to_owned());
+            return Some(self.component_name(reached, name, (offset, size, bytes)));
         }
         // One structure alone is no array.
         let is_structure = matches!(
@@ -94,6 +114,44 @@ impl Variables {
         } else {
             format!("{name}[{}]{path}", offset / each)
         })
+    }
+}
+
+impl Variables {
+    /// The scalar of `size` bytes that a line in the function at `svma` assigns.
+    pub(crate) fn assigned(&self, svma: u64, line: &str, size: u64) -> Option<String> {
+        let words = words(line);
+        let name = target(&words)?;
+        let function = self.debug.function_at(svma)?;
+        let scope = Scope {
+            variables: self,
+            function,
+            svma,
+            language: self.debug.language(function.unit),
+        };
+        let of = self.debug.behind_reference(scope.type_of(name)?);
+        let of = match scope.language {
+            Language::Fortran => self.debug.pointee(of).unwrap_or(of),
+            Language::C => of,
+        };
+        (self.debug.size_of(of) == Some(size)).then(|| name.to_owned())
+    }
+}
+
+/// The name, and nothing else, to which the only statement of a line assigns.
+fn target<'a>(words: &[Word<'a>]) -> Option<&'a str> {
+    let found = assignment(words)?;
+    let at = found
+        .at
+        .checked_sub(1 + usize::from(found.operator.is_some()))?;
+    let is_first = match at.checked_sub(1).and_then(|before| words.get(before)) {
+        None => true,
+        Some(Word::Mark(')')) => words.first() == Some(&Word::Name("if")),
+        Some(_) => false,
+    };
+    match words.get(at) {
+        Some(Word::Name(name)) if is_first => Some(name),
+        _ => None,
     }
 }
 
@@ -197,21 +255,33 @@ impl Scope<'_> {
             })
         };
         if self.language == Language::Fortran {
-            let of = debug.pointee(of).unwrap_or(of);
-            let (array, DW_TAG_array_type) = debug.bare(of)? else {
-                return Some(());
-            };
-            let element = debug.type_of(array)?;
-            let end = match next {
-                Some(Word::Mark('(')) => after_brackets(words, place)?,
-                _ => place,
-            };
-            // Components of elements are not followed.
-            if words.get(end) == Some(&Word::Mark('%')) {
-                return None;
+            loop {
+                let target = debug.pointee(of);
+                let (bare, tag) = debug.bare(target.unwrap_or(of))?;
+                let is_array = tag == DW_TAG_array_type;
+                let element = if is_array { debug.type_of(bare)? } else { bare };
+                // An argument is elsewhere, too.
+                let is_variable = is_array && place == at + 1;
+                if target.is_some() || debug.is_descriptor(bare) || is_variable {
+                    through = Some((own_name.take(), element, false));
+                    fields.clear();
+                }
+                if is_array && words.get(place) == Some(&Word::Mark('(')) {
+                    place = after_brackets(words, place)?;
+                    own_name = None;
+                }
+                of = element;
+                if words.get(place) != Some(&Word::Mark('%')) {
+                    break;
+                }
+                let Some(Word::Name(component)) = words.get(place + 1) else {
+                    return None;
+                };
+                own_name = own_name.map(|name| format!("{name}%{component}"));
+                (of, place) =
+                    self.member(element, words.get(place + 1)?, place + 2, &mut fields)?;
             }
-            let through = Some((own_name, element, false));
-            found.extend(reach(&through, &fields, element, end));
+            found.extend(reach(&through, &fields, of, place));
             return Some(());
         }
         loop {
@@ -384,4 +454,28 @@ fn after_brackets(words: &[Word<'_>], at: usize) -> Option<usize> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_of_an_assignment_is_a_name_alone() {
+        let of = |line| target(&words(line)).map(str::to_owned);
+        let x = Some("x".to_owned());
+        assert_eq!(of("x = f(n - 1)"), x);
+        assert_eq!(of("x += 2;"), x);
+        assert_eq!(of("if (a > b) x = 2"), x);
+        for line in [
+            "a(i) = x",
+            "*x = 2;",
+            "p%x = 1",
+            "p->x = 1;",
+            "call f(x)",
+            "x = 1; y = 2;",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
 }

@@ -26,10 +26,6 @@ impl Sources {
     pub(crate) fn directive(&mut self, file: &str, line: u32) -> Option<String> {
         /// Lines of the longest directive.
         const MOST: u32 = 16;
-        let is_directive = |text: &str| {
-            let text = text.trim_start().to_lowercase();
-            text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
-        };
         let first = [line, line.checked_sub(1)?]
             .into_iter()
             .find(|line| self.raw(file, *line).is_some_and(is_directive))?;
@@ -42,6 +38,39 @@ impl Sources {
             }
         }
         None
+    }
+
+    /// The first line with a directive from a line on, if it is near.
+    pub(crate) fn directive_from(&mut self, file: &str, line: u32) -> Option<u32> {
+        const MOST: u32 = 4;
+        (line..line.saturating_add(MOST))
+            .find(|line| self.raw(file, *line).is_some_and(is_directive))
+    }
+
+    /// The line of the statement below the `atomic` directive at a line; `None` if there may be two, or
+    /// no such directive stands there.
+    pub(crate) fn atomic_statement(&mut self, file: &str, line: u32) -> Option<u32> {
+        if !self.raw(file, line).is_some_and(is_directive) {
+            return None;
+        }
+        let directive = self.directive(file, line)?;
+        let words = words(&directive);
+        let has = |name: &str| words.contains(&Word::Name(name));
+        if !has("atomic") || has("capture") || has("compare") {
+            return None;
+        }
+        let mut number = line;
+        while self.raw(file, number)?.trim_end().ends_with(['\\', '&']) {
+            number += 1;
+        }
+        let next = number + 1;
+        let text = self.line(file, next)?;
+        (!text.trim().is_empty()).then_some(next)
+    }
+
+    /// Whether a line of Fortran declares variables.
+    pub(crate) fn is_declaration(&mut self, file: &str, line: u32) -> bool {
+        is_fortran(file) && self.line(file, line).is_some_and(|line| declares(&line))
     }
 
     /// The whole text.
@@ -62,6 +91,11 @@ impl Sources {
         };
         self.files.entry_ref(file).or_insert_with(read).as_deref()
     }
+}
+
+fn is_directive(text: &str) -> bool {
+    let text = text.trim_start().to_lowercase();
+    text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
 }
 
 /// Whether a file holds Fortran, by its name.
@@ -106,6 +140,45 @@ fn without_comments(line: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a line of Fortran is a declaration with `::`, or that of a `common` block.
+fn declares(line: &str) -> bool {
+    const TYPES: [&str; 9] = [
+        "integer",
+        "real",
+        "double",
+        "complex",
+        "logical",
+        "character",
+        "type",
+        "class",
+        "common",
+    ];
+    let words = words(line);
+    let [Word::Name(first), rest @ ..] = &words[..] else {
+        return false;
+    };
+    let marks = [Word::Mark(':'), Word::Mark(':')];
+    let colons = rest.windows(2).position(|two| two == marks);
+    // A section has colons, too: `real(i) = a(1::2)`.
+    let before = &rest[..colons.unwrap_or_default()];
+    TYPES.contains(first)
+        && (*first == "common" && rest.first() == Some(&Word::Mark('/')) || colons.is_some())
+        && !assigns_before(before)
+}
+
+/// Whether `=` stands outside of parentheses.
+fn assigns_before(words: &[Word<'_>]) -> bool {
+    let mut depth = 0_i32;
+    words.iter().any(|word| {
+        match word {
+            Word::Mark('(') => depth += 1,
+            Word::Mark(')') => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && *word == Word::Mark('=')
+    })
 }
 
 fn without_fortran_comment(line: &str) -> &str {
@@ -231,6 +304,40 @@ mod tests {
         assert!(of("if (b) (*p)++;"));
         assert!(of("fill(p, n);"));
         assert!(of("*p = 1;"));
+    }
+
+    #[test]
+    fn a_declaration_of_fortran_is_known_by_its_type() {
+        for line in [
+            "integer :: a, b",
+            "  real(kind=8), allocatable :: x(:)",
+            "type(t) :: x = t(1)",
+            "common /block/ a, b",
+        ] {
+            assert!(declares(line), "{line}");
+        }
+        for line in [
+            "real(i) = a(1::2)",
+            "a = b(1::2)",
+            "common = 1",
+            "allocate(integer :: p)",
+        ] {
+            assert!(!declares(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_statement_of_an_atomic_directive_is_below_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.f90");
+        let text = "!$omp atomic &\n!$omp& update\nx = x + 1\n!$omp atomic capture\nv = x\n!$omp barrier\n";
+        std::fs::write(&file, text).expect("a file");
+        let file = file.to_string_lossy();
+        let mut sources = Sources::default();
+        let of = [1, 3, 4, 6].map(|line| sources.atomic_statement(&file, line));
+        assert_eq!(of, [Some(3), None, None, None]);
+        let of = [2, 3, 5, 7].map(|line| sources.directive_from(&file, line));
+        assert_eq!(of, [Some(2), Some(4), Some(6), None]);
     }
 
     #[test]

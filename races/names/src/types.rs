@@ -94,11 +94,10 @@ impl Debug {
         };
         let constant = |key: Key, name: DwAt| {
             let (_, value) = self.value(key, name)?;
-            match value.sdata_value() {
-                Some(value) => Some(value),
-                None => value
-                    .udata_value()
-                    .and_then(|value| i64::try_from(value).ok()),
+            // Compilers give negative ones a form with a sign; those without one have none.
+            match value.udata_value() {
+                Some(value) => i64::try_from(value).ok(),
+                None => value.sdata_value(),
             }
         };
         let dimension = |key: Key| {

@@ -288,8 +288,9 @@ events! {
     Signal = 25 { object: u64, }
     /// See [`Event::Signal`].
     Await = 26 { object: u64, }
-    /// A heap block.
-    Alloc = 27 { address: u64, bytes: u64, code: u64, context: u32, }
+    /// A heap block. `caller`: where the innermost function that told of its begin called what allocates;
+    /// 0 if unknown.
+    Alloc = 27 { address: u64, bytes: u64, code: u64, caller: u64, context: u32, }
     /// It is given back.
     Free = 28 { address: u64, code: u64, context: u32, }
     /// Like [`Event::Signal`], but by chance: a value that another thread may read or not.

@@ -39,6 +39,30 @@ impl Symbols {
             .map(|call| call.ip())
     }
 
+    /// The last call of `callee` before the instruction that contains `svma`, in the order of the code of
+    /// their function; `None` if a call of `other` lies between.
+    pub(crate) fn last_call(&self, svma: u64, callee: &str, other: &str) -> Option<u64> {
+        let function = self.code(svma)?;
+        let decoder = Decoder::with_ip(64, self.bytes(&function), function.start, 0);
+        let before = decoder.into_iter().take_while(|it| it.next_ip() <= svma);
+        let mut found = None;
+        for call in before {
+            let name = match call.flow_control() {
+                FlowControl::Call => self.leads_to(call.near_branch_target()),
+                FlowControl::IndirectCall if call.is_ip_rel_memory_operand() => {
+                    self.through_slot(call.ip_rel_memory_address())
+                }
+                _ => continue,
+            };
+            match name.as_deref() {
+                Some(name) if name == callee => found = Some(call.ip()),
+                Some(name) if name == other => found = None,
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// The linkage name of the function that a call to `svma` reaches: the one that starts there,
     /// or that the stub of the procedure linkage table there leads to.
     #[must_use]

@@ -6,7 +6,7 @@
 
 use experiment::linkage::{Compiler, cold_part_of, outlining_compiler, parent_of, target_of};
 
-use crate::debuginfo::{DebugInfo, Row};
+use crate::debuginfo::{DebugInfo, Location, Row};
 use crate::directives::is_fortran;
 use crate::symbols::{ElfFunction, Symbols};
 
@@ -72,6 +72,20 @@ impl Symbols {
 }
 
 impl Symbols {
+    /// The line of the directive of a region that code of flang forks by the call at `svma`. That call
+    /// has a line of the body, but the thread's number is asked for just before it.
+    #[must_use]
+    pub fn forked_line(&self, svma: u64) -> Option<u32> {
+        let is_flang = |location: &Location| location.file.as_deref().is_some_and(is_fortran);
+        if !self.locations(svma).first().is_some_and(is_flang) {
+            return None;
+        }
+        let call = self.last_call(svma, "__kmpc_global_thread_num", "__kmpc_fork_call")?;
+        // The function itself, if others are inlined.
+        let line = self.locations(call).first()?.line?;
+        (line > 0).then_some(line)
+    }
+
     /// The least line of the own code of a function that gcc outlined from C or C++, from `first` on; a
     /// call stands for what is inlined. Not all inlined code is marked as such: it may be above.
     pub(crate) fn least_line(&self, function: &ElfFunction, first: u32) -> Option<u32> {

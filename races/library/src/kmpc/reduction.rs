@@ -3,11 +3,18 @@
 
 use std::ffi::c_int;
 
-use crate::next::next;
+use race_stream::record::Event;
+
+use super::next_or_nothing;
+use crate::next::{Next, next};
 use crate::tls;
 
+/// `ompt_mutex_atomic`: what a combination is called.
+const ATOMIC: u8 = 6;
+
 /// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by
-/// barriers of its own.
+/// barriers of its own; or the thread is to combine its copy now, in code of the program that ends with
+/// `__kmpc_end_reduce`, one thread after the other: flang knows no other way in teams of up to four.
 macro_rules! reductions {
     ($($to:ident $name:literal;)*) => {$(
         extern "C-unwind" fn $to(
@@ -26,7 +33,20 @@ macro_rules! reductions {
                 (place, thread, count, bytes, data, function, lock),
                 0
             );
-            tls::with(|state| state.set_ignoring(false));
+            /// The thread combines its copy; no other one does so now.
+            const COMBINES: c_int = 1;
+            tls::with(|state| {
+                state.set_ignoring(false);
+                if method == COMBINES {
+                    let context = state.context();
+                    state.event(&Event::Acquired {
+                        kind: ATOMIC,
+                        lock,
+                        code: 0,
+                        context,
+                    });
+                }
+            });
             method
         }
     )*};
@@ -40,6 +60,32 @@ reductions! {
 as_they_are! {
     __kmpc_reduce => reduce;
     __kmpc_reduce_nowait => reduce_nowait;
+}
+
+/// The thread has combined its copy, by which way ever.
+macro_rules! ends {
+    ($($name:ident => $note:ident $symbol:literal;)*) => {$(
+        extern "C" fn $note(lock: u64) -> usize {
+            static NEXT: Next = Next::new($symbol);
+            tls::with(|state| {
+                let context = state.context();
+                state.event(&Event::Released {
+                    kind: ATOMIC,
+                    lock,
+                    code: 0,
+                    context,
+                });
+            });
+            next_or_nothing(&NEXT)
+        }
+
+        noting! { $name => $note ["mov rdi, rdx"] []; }
+    )*};
+}
+
+ends! {
+    __kmpc_end_reduce => end_reduce c"__kmpc_end_reduce";
+    __kmpc_end_reduce_nowait => end_reduce_nowait c"__kmpc_end_reduce_nowait";
 }
 
 /// Functions about the copies of a task reduction, of which each thread has one. The runtime calls the

@@ -103,6 +103,7 @@ fn tell_memory(task: u64, note: &Note) {
             address: task,
             bytes: note.bytes,
             code: note.code,
+            caller: 0,
             context,
         });
     });

@@ -6,6 +6,7 @@ use super::*;
 const PROGRAM: &str = "
 struct pair { int one; double two[3]; union { int three; float four; }; };
 int counter;
+char many[200];
 double grid[8][16];
 struct pair pairs[5];
 static const char *texts[4];
@@ -64,6 +65,8 @@ fn elements_and_fields_of_globals_have_the_names_of_the_source() {
         };
         let of = |symbol: &str, offset, size| name(&variables, begin(symbol), offset, size);
         assert_eq!(of("counter", 0, 4).as_deref(), Some("counter"));
+        // From 128 on, a count of one byte looks like a negative number.
+        assert_eq!(of("many", 150, 1).as_deref(), Some("many[150]"));
         let element = 8 * (3 * 16 + 4);
         assert_eq!(of("grid", element, 8).as_deref(), Some("grid[3][4]"));
         assert_eq!(of("grid", 0, 1024).as_deref(), Some("grid"));
@@ -74,7 +77,7 @@ fn elements_and_fields_of_globals_have_the_names_of_the_source() {
         let calls = variables.global(begin("calls"), 8, &[]).expect("calls");
         assert_eq!(calls.whole, 16);
         assert_eq!(calls.declaration.function, "f");
-        assert_eq!(calls.declaration.line, 9);
+        assert_eq!(calls.declaration.line, 10);
         // The table of files of split debug information is not read.
         let is_split = options.contains(&"-gsplit-dwarf");
         assert_eq!(calls.declaration.file.ends_with("a.c"), !is_split);
