@@ -2,6 +2,8 @@
 
 use findings::{Access, Frame, Kind, Origin, Race};
 
+use crate::is_library_source;
+use crate::places::outlined;
 use crate::source::{Sources, Word, assignment, is_fortran, words};
 
 /// One sentence, or nothing. `all`: every race of the program.
@@ -20,9 +22,22 @@ fn is_plain(access: &Access) -> bool {
     matches!(access.kind, Kind::Read | Kind::Write)
 }
 
+/// Whether an access stands in the program's own source, not in that of the C++ library.
+fn is_own(access: &Access) -> bool {
+    let innermost = access.machine_stack.first();
+    innermost.is_none_or(|frame| !is_library_source(&frame.file))
+}
+
+/// Whether an access stands in the body of a construct itself, not in a function that it calls.
+fn is_in_body(access: &Access) -> bool {
+    let innermost = access.machine_stack.first();
+    innermost.is_some_and(|frame| outlined(&frame.function).is_some())
+}
+
 fn half_atomic(race: &Race) -> Option<String> {
     let [one, other] = &race.accesses;
-    (is_plain(one) != is_plain(other))
+    // A counter of the C++ library's own is made so that its object need not be.
+    (is_own(one) && is_own(other) && is_plain(one) != is_plain(other))
         .then(|| "make both accesses atomic: only one of them is".to_owned())
 }
 
@@ -67,11 +82,12 @@ fn scalar(race: &Race) -> Option<&str> {
     (is_whole && is_name).then_some(last)
 }
 
-/// The name with which an access begins in the source: `a` of `a[17]`.
-fn base_name(race: &Race) -> Option<&str> {
+/// The name with which the source ends that accesses a variable or field: `b` of `a.b`. None of an element.
+fn last_name(race: &Race) -> Option<&str> {
     let name = race.variable.name.as_deref()?;
-    let end = name.find(['[', '(', '.', '%', '-']);
-    name[..end.unwrap_or(name.len())].rsplit("::").next()
+    let is_element = name.contains(['[', '(']);
+    let last = name.rsplit(['.', '>', '%', ':']).next();
+    last.filter(|_| !is_element)
 }
 
 fn line_of(access: &Access, sources: &mut Sources) -> Option<String> {
@@ -117,31 +133,33 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
     None
 }
 
-/// A line that computes a new value from the old one.
+/// Lines that compute a new value from the old one.
 fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     let [one, other] = &race.accesses;
-    let frame = one.stack.first()?;
-    if other.stack.first() != Some(frame) || !is_plain(one) || !have_same_constructs(race) {
+    let is_candidate = |access: &Access| is_plain(access) && is_own(access);
+    if !is_candidate(one) || !is_candidate(other) || !have_same_constructs(race) {
         return None;
     }
-    let line = line_of(one, sources)?;
-    let name = base_name(race)?;
-    let operator = updated(&words(&line), name)?;
-    let in_loop = is_loop(one, sources);
+    let name = last_name(race)?;
+    let mut operator = |access: &Access| {
+        let line = line_of(access, sources)?;
+        updated(&words(&line), name)
+    };
+    let (operator, _) = (operator(one)?, operator(other)?);
+    if one.stack.first() != other.stack.first() {
+        return Some("make both updates atomic".to_owned());
+    }
     let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
     match scalar(race) {
-        // Whoever reads a sum while it grows does not want a reduction.
-        Some(scalar) if in_loop && !is_task && is_used_elsewhere(race, scalar, all, sources) => {
-            None
-        }
-        Some(scalar) if in_loop && !is_task => {
+        // A function that the construct calls would go on with the original variable.
+        Some(scalar) if !is_task && is_in_body(one) && is_loop(one, sources) => {
+            // Whoever reads a sum while it grows does not want a reduction.
             let operator = if operator == '-' { '+' } else { operator };
-            Some(format!(
-                "let each thread have a part of the result: reduction({operator}:{scalar})"
-            ))
+            (!is_used_elsewhere(race, scalar, all, sources)).then(|| {
+                format!("let each thread have a part of the result: reduction({operator}:{scalar})")
+            })
         }
-        Some(_) => Some("make the update atomic".to_owned()),
-        None => None,
+        _ => Some("make the update atomic".to_owned()),
     }
 }
 
@@ -165,19 +183,8 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
     let own = Word::Name(name);
     let others = |words: &[Word<'_>]| words.iter().filter(|word| **word == own).count();
     let Some(found) = assignment(words) else {
-        // x++, and nothing else.
-        let is_step = |three: &[Word<'_>]| {
-            let (mark, plus, minus) = (three, Word::Mark('+'), Word::Mark('-'));
-            mark == [own, plus, plus]
-                || mark == [plus, plus, own]
-                || mark == [own, minus, minus]
-                || mark == [minus, minus, own]
-        };
-        let ends = words
-            .iter()
-            .filter(|word| **word == Word::Mark(';'))
-            .count();
-        let is_only = others(words) == 1 && ends == 1 && words.windows(3).any(is_step);
+        let at = words.iter().position(|word| *word == own)?;
+        let is_only = others(words) == 1 && is_step(words, at);
         return is_only.then_some('+');
     };
     let left = found.at - usize::from(found.operator.is_some());
@@ -218,6 +225,44 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
             (*first == own && others(rest) == 0 && is_alone).then_some(*operator)
         }
     }
+}
+
+/// Whether the variable or field whose name ends at a place is the whole of a statement with `++` or `--`.
+fn is_step(words: &[Word<'_>], at: usize) -> bool {
+    let before = |place: usize| place.checked_sub(1).and_then(|at| words.get(at));
+    let two = |place: usize| {
+        let two = words.get(place..place + 2);
+        two == Some(&[Word::Mark('+'); 2]) || two == Some(&[Word::Mark('-'); 2])
+    };
+    // From `b` in `a.b` and `a->b` to `a`.
+    let mut first = at;
+    loop {
+        let mark = match before(first) {
+            Some(Word::Mark('.' | '%')) => 1,
+            Some(Word::Mark('>'))
+                if first >= 2 && words.get(first - 2) == Some(&Word::Mark('-')) =>
+            {
+                2
+            }
+            _ => break,
+        };
+        let Some(Word::Name(_)) = before(first - mark) else {
+            return false;
+        };
+        first -= mark + 1;
+    }
+    let (begin, end) = if two(at + 1) {
+        (first, at + 3)
+    } else if first >= 2 && two(first - 2) {
+        (first - 2, at + 1)
+    } else {
+        return false;
+    };
+    let begins = matches!(
+        before(begin),
+        None | Some(Word::Mark(')' | '{' | '}' | ';') | Word::Name("else"))
+    );
+    begins && words.get(end) == Some(&Word::Mark(';'))
 }
 
 /// Whether the innermost construct of an access is a worksharing loop, as its directive says.
@@ -317,8 +362,20 @@ fn private(race: &Race, sources: &mut Sources) -> Option<String> {
     let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
     let body = Body::read(&construct.file, construct.line, sources)?;
     let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
-    (lines.into_iter().all(holds) && body.assigns_first(name) && !body.is_used_behind(name))
-        .then(|| format!("give each thread its own variable: private({name})"))
+    if !lines.into_iter().all(holds) || !body.assigns_first(name) {
+        return None;
+    }
+    if !body.is_used_behind(name) {
+        Some(format!(
+            "give each thread its own variable: private({name})"
+        ))
+    } else if is_loop(one, sources) {
+        Some(format!(
+            "give each thread its own variable, and keep the last one's value: lastprivate({name})"
+        ))
+    } else {
+        None
+    }
 }
 
 /// The block behind a directive: words with their depth in it, by lines.
@@ -414,6 +471,9 @@ mod tests {
         assert_eq!(of("for (i = 0; i < n; i++) x *= a[i];"), Some('*'));
         assert_eq!(of("x++;"), Some('+'));
         assert_eq!(of("--x;"), Some('+'));
+        assert_eq!(of("if (a) x++; else y++;"), Some('+'));
+        assert_eq!(of("if (a[i]) b->c.x--;"), Some('+'));
+        assert_eq!(of("++b.x;"), Some('+'));
         assert_eq!(of("x = x + f(a - b);"), Some('+'));
         assert_eq!(of("x = x + a * b;"), Some('+'));
         for line in [
@@ -430,6 +490,9 @@ mod tests {
             "x += 1; y = x;",
             "y = x++;",
             "f(x++, x);",
+            "return ++x;",
+            "f(x++);",
+            "while (x++ < 3);",
             "if (x == 1) y = 2;",
         ] {
             assert_eq!(of(line), None, "{line}");
