@@ -266,6 +266,70 @@ fn variables_of_cpp_by_clang_have_their_names() {
     }
 }
 
+const OF_THREADS: [&str; 6] = [
+    "captured",
+    "total",
+    "this->asked_",
+    "this->weight_",
+    "link->next->value",
+    "rows[1][2]",
+];
+
+fn check_threads(compiler: &str, options: &[&str]) {
+    let found = Found::of(compiler, options, "race_names_threads.cc");
+    found.names_are(&OF_THREADS);
+    let text = include_str!("../programs/race_names_threads.cc");
+    let created = text.lines().position(|line| line.contains("captured++"));
+    let access = &found.race("captured")["accesses"][0];
+    // The creation stands in a function that both threads have in common.
+    let last = access["stack"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["function"], "main");
+    assert_eq!(last["line"], created.unwrap() + 1);
+    assert_eq!(access["constructs"][0]["name"], "thread");
+    for race in &found.0 {
+        for access in race["accesses"].as_array().unwrap() {
+            for frame in access["stack"].as_array().unwrap() {
+                let file = frame["file"].as_str().unwrap();
+                assert!(file.ends_with("race_names_threads.cc"), "{frame}");
+            }
+        }
+    }
+}
+
+#[test]
+fn variables_that_threads_of_cpp_share_have_their_names() {
+    for level in ["-O0", "-O1"] {
+        check_threads("g++", &[level]);
+    }
+}
+
+#[test]
+#[ignore = "needs clang 22 and its shared sanitizer runtime"]
+fn variables_that_threads_of_cpp_by_clang_share_have_their_names() {
+    for level in ["-O0", "-O1"] {
+        let options = [level, "-shared-libsan", "--driver-mode=g++"];
+        check_threads("clang-22", &options);
+    }
+}
+
+#[test]
+fn accesses_of_the_cpp_library_are_those_of_the_line_that_calls_it() {
+    let found = Found::of("g++", &["-O1"], "race_library.cc");
+    let text = include_str!("../programs/race_library.cc");
+    let line = text.lines().position(|line| line.contains("counts[i"));
+    assert!(
+        found
+            .0
+            .iter()
+            .any(|race| race["variable"]["name"] == "counts")
+    );
+    for race in &found.0 {
+        for access in race["accesses"].as_array().unwrap() {
+            assert_eq!(access["stack"][0]["line"], line.unwrap() + 1, "{access}");
+        }
+    }
+}
+
 #[test]
 fn variables_of_fortran_have_their_names() {
     for level in ["-O0", "-O1"] {

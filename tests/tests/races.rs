@@ -20,12 +20,12 @@ fn build(compiler: &str, name: &str) -> PathBuf {
     let mut command = Command::new(compiler);
     command.args(["-g", "-O1", "-fopenmp", "-fsanitize=thread"]);
     command.arg(source(name)).arg("-o").arg(&program);
-    if compiler == "clang" {
+    if compiler.starts_with("clang") {
         let libraries = tools().collect.parent().unwrap();
         command.arg("-fno-sanitize-link-runtime");
         command.arg("-L").arg(libraries).arg("-lparallax_races");
     }
-    let out = command.arg("-lpthread").output().unwrap();
+    let out = command.args(["-lpthread", "-ldl"]).output().unwrap();
     assert!(out.status.success(), "{out:?}");
     program
 }
@@ -118,6 +118,63 @@ fn correct_programs_of_gcc_have_no_race() {
     for threads in [2, 4] {
         check_race_free("gcc", threads);
     }
+}
+
+#[test]
+fn correct_programs_of_cpp_have_no_race() {
+    for compiler in ["clang++", "g++"] {
+        let program = build(compiler, "race_free.cc");
+        for _ in 0..3 {
+            let found = races(&program, 4);
+            let is_certain = |race: &&Value| race["class"] == "race";
+            let certain: Vec<&Value> = found.iter().filter(is_certain).collect();
+            assert!(certain.is_empty(), "{compiler}: {certain:#?}");
+        }
+    }
+}
+
+#[test]
+fn readers_of_one_lock_have_no_order() {
+    let program = build("g++", "race_shared_lock.cc");
+    let found = races(&program, 2);
+    assert!(!found.is_empty());
+    for race in found {
+        assert_eq!(race["class"], "race", "{race}");
+        assert_eq!(race["variable"], "hits", "{race}");
+    }
+}
+
+/// Its mappings are gone when the findings get their names.
+#[test]
+fn races_in_a_library_that_is_unloaded_have_their_names() {
+    let program = build("gcc", "race_plugin.c");
+    let library = PathBuf::from(format!("{}.so", program.display()));
+    let status = Command::new("gcc")
+        .args([
+            "-g",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-fsanitize=thread",
+            "-DPLUGIN",
+        ])
+        .arg(source("race_plugin.c"))
+        .arg("-o")
+        .arg(&library)
+        .status();
+    assert!(status.unwrap().success());
+    let experiment = PathBuf::from(format!("{}.er", program.display()));
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "race", "-O"]).arg(&experiment);
+    command
+        .arg(&program)
+        .arg(&library)
+        .env("OMP_NUM_THREADS", "4");
+    let outcome = finish(command);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let text = tools().print(&experiment, &["-races"]);
+    assert!(text.contains("race_plugin.c:8 (apply)"), "{text}");
+    assert!(text.contains("scratch["), "{text}");
 }
 
 /// SIGKILL leaves `collect` no time to store anything.

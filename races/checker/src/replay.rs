@@ -134,7 +134,10 @@ struct Signals {
 #[derive(Clone, Debug, Default)]
 struct Mutex {
     holder: Option<StrandId>,
+    /// Where it was released last by one that no other may have held it with.
     released: Option<Point>,
+    /// Where others have released it since then.
+    shared: Vec<Point>,
     /// Former holders whose release is not told yet: a runtime may tell of it after the next thread
     /// has the mutex.
     late: Vec<StrandId>,
@@ -163,6 +166,8 @@ pub struct Replay {
     accesses_left_out: u64,
     /// Where objects were signalled and offered.
     signals: HashMap<u64, Signals>,
+    /// The creations of threads that have not begun yet.
+    creations: HashMap<u64, Rc<Base>>,
     mutexes: HashMap<(u8, u64), Mutex>,
     races: Races,
     unwritten: UnwrittenReads,
@@ -505,6 +510,11 @@ impl Replay {
             Event::Chunk { first, count } => self.chunk(slot, number, first, count),
             Event::Acquired { kind, lock, .. } => self.acquired(slot, current, kind, lock),
             Event::Released { kind, lock, .. } => self.released(slot, current, kind, lock),
+            Event::CreatesThread {
+                object,
+                code,
+                context,
+            } => self.create_thread(slot, current, object, (code, context)),
             Event::Signal { object } => self.signal(current, object, Certainty::Certain),
             Event::Offer { object } => self.signal(current, object, Certainty::Chance),
             Event::Await { object } => self.await_signal(current, object, Certainty::Certain),

@@ -55,8 +55,19 @@ pub struct Base {
     pub context: u32,
     /// The function outlined from the construct; 0 if the runtime does not tell.
     pub body: u64,
+    /// Of the creation of a thread: the stack of its creator then.
+    pub creator: Option<Creator>,
     /// What is around it.
     pub outer: Option<Rc<Base>>,
+}
+
+/// The stack of a thread that created another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Creator {
+    /// Where it lies.
+    pub stack: (u64, u64),
+    /// Its frames, outermost first.
+    pub frames: Vec<FramePlace>,
 }
 
 /// A place in a stack's frame, for the name of a variable.

@@ -1,12 +1,14 @@
 //! The process: its shared memory, and what fork makes of it.
 #![allow(unsafe_code)]
 
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::Shared;
 use race_stream::record::Checks;
 
+use crate::next::next;
 use crate::{tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
@@ -79,7 +81,8 @@ pub(crate) fn set_concurrent() {
     }
 }
 
-extern "C" fn at_exit() {
+/// Waits until the reader knows what is mapped now.
+pub(crate) fn wait_for_look() {
     if IS_CHILD.load(Relaxed) {
         return;
     }
@@ -88,10 +91,26 @@ extern "C" fn at_exit() {
     }
 }
 
+extern "C" fn at_exit() {
+    wait_for_look();
+}
+
 // SAFETY: the loader calls each pointer of this section once, when the process exits.
 #[cfg_attr(not(test), unsafe(link_section = ".fini_array"))]
 #[used]
 static AT_EXIT: extern "C" fn() = at_exit;
+
+/// A library is unloaded: what is mapped there, the reader can learn only before that.
+///
+/// # Safety
+/// As `dlclose` of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
+    if checks() != Checks::default() {
+        wait_for_look();
+    }
+    next!(c"dlclose", fn(*mut c_void) -> c_int, (handle), -1)
+}
 
 extern "C" fn after_fork_in_child() {
     IS_CHILD.store(true, Relaxed);

@@ -123,6 +123,8 @@ pub(crate) struct Thread {
     pub(crate) released: u64,
     /// What it has called once last.
     pub(crate) once: crate::threads::Once,
+    /// Where the C++ library, which creates a thread now, was called to do so; 0: it does not.
+    pub(crate) starts: u64,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     /// The thread's stack and its block of thread-local memory.
@@ -180,6 +182,7 @@ impl Thread {
             critical: 0,
             released: 0,
             once: crate::threads::Once::default(),
+            starts: 0,
             opened: crate::gomp::Opened::NONE,
             stack: ends.stack.clone(),
             tls: ends.tls.clone(),
@@ -583,6 +586,28 @@ impl Thread {
             context,
             frame,
         });
+    }
+
+    /// The current task creates a thread by a call that returns to `code`. Returns the number by which the
+    /// thread is known.
+    pub(crate) fn create_thread(&mut self, code: u64) -> u64 {
+        process::set_concurrent();
+        self.end_runs();
+        self.activate();
+        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
+            self.tell_frames();
+        }
+        let (object, context) = (self.instance(), self.context);
+        let code = match std::mem::take(&mut self.starts) {
+            0 => code,
+            starts => starts,
+        };
+        self.event(&Event::CreatesThread {
+            object,
+            code,
+            context,
+        });
+        object
     }
 
     /// Begins a task on top of the current one, whose frames lie below `frame`.

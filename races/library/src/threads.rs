@@ -90,14 +90,7 @@ extern "C-unwind" fn create(
     };
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {
-        let created = tls::with(|thread| {
-            let object = thread.instance();
-            thread.end_runs();
-            process::set_concurrent();
-            thread.activate();
-            thread.event(&Event::Signal { object });
-            object
-        });
+        let created = tls::with(|thread| thread.create_thread(code));
         let start = start.write(Start {
             function,
             argument,
@@ -112,6 +105,20 @@ extern "C-unwind" fn create(
         (thread, attributes, function, argument),
         libc::EAGAIN
     )
+}
+
+/// `std::thread::_M_start_thread` of the C++ library, which calls `pthread_create`: the program knows the
+/// place from which it is called.
+extern "C-unwind" fn start_thread(thread: u64, state: u64, depends: u64, code: u64) {
+    if is_told(code) {
+        tls::with(|thread| thread.starts = code);
+    }
+    next!(
+        c"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+        fn(u64, u64, u64) -> (),
+        (thread, state, depends),
+        ()
+    );
 }
 
 /// The first function of a thread of the program.
@@ -442,7 +449,18 @@ extern "C-unwind" fn run_once() {
     signal(control);
 }
 
-/// A function's static variable has been initialised; who finds it so reads the guard atomically.
+/// A function's static variable is initialised by the caller, which this tells by 1, or has been by another
+/// thread.
+extern "C-unwind" fn guard_acquire(guard: u64, code: u64) -> c_int {
+    let is_own = next!(c"__cxa_guard_acquire", fn(u64) -> c_int, (guard), 1);
+    if is_own == 0 && is_told(code) {
+        awaits(guard);
+    }
+    is_own
+}
+
+/// A function's static variable has been initialised; who finds it so before it calls anything reads the guard
+/// atomically.
 extern "C-unwind" fn guard_release(guard: u64, code: u64) {
     if is_told(code) {
         signal(guard);
@@ -462,6 +480,7 @@ macro_rules! with_code {
 
 with_code! {
     "r8" pthread_create create;
+    "rcx" _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE start_thread;
     "rdx" pthread_join join;
     "rsi" pthread_mutex_lock mutex_lock;
     "rsi" pthread_mutex_trylock mutex_trylock;
@@ -490,6 +509,7 @@ with_code! {
     "rdx" sem_timedwait down_until;
     "rcx" sem_clockwait down_on_clock;
     "rdx" pthread_once once;
+    "rsi" __cxa_guard_acquire guard_acquire;
     "rsi" __cxa_guard_release guard_release;
     "rcx" thrd_create c11_create;
     "rdx" thrd_join c11_join;

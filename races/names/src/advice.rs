@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use findings::{Access, Frame, Kind, Origin, Race};
 
+use crate::is_library_source;
+use crate::places::outlined;
 use crate::source::{Sources, Word, assignment, is_fortran, words};
 use crate::updates::Update;
 
@@ -44,9 +46,22 @@ fn reduced(race: &Race, sources: &mut Sources) -> Option<String> {
     })
 }
 
+/// Whether an access stands in the program's own source, not in that of the C++ library.
+fn is_own(access: &Access) -> bool {
+    let innermost = access.machine_stack.first();
+    innermost.is_none_or(|frame| !is_library_source(&frame.file))
+}
+
+/// Whether an access stands in the body of a construct itself, not in a function that it calls.
+fn is_in_body(access: &Access) -> bool {
+    let innermost = access.machine_stack.first();
+    innermost.is_some_and(|frame| outlined(&frame.function).is_some())
+}
+
 fn half_atomic(race: &Race) -> Option<String> {
     let [one, other] = &race.accesses;
-    (is_plain(one) != is_plain(other))
+    // A counter of the C++ library's own is made so that its object need not be.
+    (is_own(one) && is_own(other) && is_plain(one) != is_plain(other))
         .then(|| "make both accesses atomic: only one of them is".to_owned())
 }
 
@@ -93,11 +108,12 @@ fn scalar(race: &Race) -> Option<&str> {
     (is_whole && is_name).then_some(last)
 }
 
-/// The name with which an access begins in the source: `a` of `a[17]`.
-fn base_name(race: &Race) -> Option<&str> {
+/// The name with which the source ends that accesses a variable or field: `b` of `a.b`. None of an element.
+fn last_name(race: &Race) -> Option<&str> {
     let name = race.variable.name.as_deref()?;
-    let end = name.find(['[', '(', '.', '%', '-']);
-    name[..end.unwrap_or(name.len())].rsplit("::").next()
+    let is_element = name.contains(['[', '(']);
+    let last = name.rsplit(['.', '>', '%', ':']).next();
+    last.filter(|_| !is_element)
 }
 
 fn line_of(access: &Access, sources: &mut Sources) -> Option<String> {
@@ -143,53 +159,69 @@ fn loop_index(race: &Race, sources: &mut Sources) -> Option<String> {
     None
 }
 
-/// A statement that computes a new value from the old one.
+/// What the statement of an access does with the variable, and its lines.
+fn update_of(
+    access: &Access,
+    name: &str,
+    sources: &mut Sources,
+) -> Option<(Update, RangeInclusive<u32>)> {
+    let frame = access.stack.first()?;
+    let line = line_of(access, sources)?;
+    if let Some(update) = Update::of(&words(&line), name) {
+        return Some((update, frame.line..=frame.line));
+    }
+    // The condition may stand in the line before.
+    let first = frame.line.checked_sub(1)?;
+    let whole = sources.line(&frame.file, first)? + " " + &line;
+    let update = Update::of(&words(&whole), name);
+    Some((
+        update.filter(|update| update.is_extreme())?,
+        first..=frame.line,
+    ))
+}
+
+/// Statements that compute a new value from the old one.
 fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
     let [one, other] = &race.accesses;
-    let frame = one.stack.first()?;
-    let read = other.stack.first()?;
-    let is_same = (&read.file, &read.function) == (&frame.file, &frame.function);
-    if !is_same || !is_plain(one) || !have_same_constructs(race) {
+    let is_candidate = |access: &Access| is_plain(access) && is_own(access);
+    if !is_candidate(one) || !is_candidate(other) || !have_same_constructs(race) {
         return None;
     }
-    let line = line_of(one, sources)?;
-    let name = base_name(race)?;
-    let (update, first) = match Update::of(&words(&line), name) {
-        Some(update) => (update, frame.line),
-        None => {
-            // The condition may stand in the line before.
-            let first = frame.line.checked_sub(1)?;
-            let whole = sources.line(&frame.file, first)? + " " + &line;
-            let update = Update::of(&words(&whole), name);
-            (update.filter(|update| update.is_extreme())?, first)
-        }
-    };
-    let in_loop = is_loop(one, sources);
+    let name = last_name(race)?;
+    let (update, lines) = update_of(one, name, sources)?;
+    if !is_within(other, one, &lines) {
+        let (other, _) = update_of(other, name, sources)?;
+        return Some(if update.is_extreme() || other.is_extreme() {
+            "put both updates into one critical construct".to_owned()
+        } else {
+            "make both updates atomic".to_owned()
+        });
+    }
     let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
-    let lines = first..=frame.line;
-    if !lines.contains(&read.line) {
-        return None;
-    }
     match scalar(race) {
-        // Whoever reads a sum while it grows does not want a reduction.
-        Some(scalar)
-            if in_loop
-                && !is_task
-                && (is_used_elsewhere(race, &lines, scalar, all, sources)
-                    || is_named_around(one, &lines, scalar, sources)) =>
-        {
-            None
+        // A function that the construct calls would go on with the original variable.
+        Some(scalar) if !is_task && is_in_body(one) && is_loop(one, sources) => {
+            // Whoever reads a sum while it grows does not want a reduction.
+            let is_read = is_used_elsewhere(race, &lines, scalar, all, sources)
+                || is_named_around(one, &lines, scalar, sources);
+            let operator = update.reduction();
+            (!is_read).then(|| {
+                format!("let each thread have a part of the result: reduction({operator}:{scalar})")
+            })
         }
-        Some(scalar) if in_loop && !is_task => Some(format!(
-            "let each thread have a part of the result: reduction({}:{scalar})",
-            update.reduction()
-        )),
-        Some(_) if update.is_extreme() => {
+        _ if update.is_extreme() => {
             Some("put the comparison and the assignment into one critical construct".to_owned())
         }
-        Some(_) => Some("make the update atomic".to_owned()),
-        None => None,
+        _ => Some("make the update atomic".to_owned()),
     }
+}
+
+/// Whether an access stands in these lines of another one's function.
+fn is_within(access: &Access, other: &Access, lines: &RangeInclusive<u32>) -> bool {
+    let (Some(frame), Some(other)) = (access.stack.first(), other.stack.first()) else {
+        return false;
+    };
+    (&frame.file, &frame.function) == (&other.file, &other.function) && lines.contains(&frame.line)
 }
 
 /// Whether the variable of an update, which has these lines, also races on another one that names it.
@@ -200,16 +232,12 @@ fn is_used_elsewhere(
     all: &[Race],
     sources: &mut Sources,
 ) -> bool {
-    let own = race.accesses[0].stack.first();
-    let is_own = |frame: &Frame| {
-        own.is_some_and(|own| (&own.file, &own.function) == (&frame.file, &frame.function))
-            && lines.contains(&frame.line)
-    };
+    let own = &race.accesses[0];
     let is_same = |other: &&Race| {
         other.variable.name == race.variable.name && other.variable.origin == race.variable.origin
     };
     let accesses = all.iter().filter(is_same).flat_map(|other| &other.accesses);
-    let mut elsewhere = accesses.filter(|access| !access.stack.first().is_some_and(is_own));
+    let mut elsewhere = accesses.filter(|access| !is_within(access, own, lines));
     // A compiler may move an access to a line that does not name the variable.
     elsewhere.any(|access| {
         let line = line_of(access, sources);
@@ -217,7 +245,8 @@ fn is_used_elsewhere(
     })
 }
 
-/// Whether the loop around an access names the variable on a line before the update's, or behind them, as far as the loop's end is known.
+/// Whether the loop around an access names the variable on other lines than these, before them or behind, as
+/// far as the loop's end is known.
 fn is_named_around(
     access: &Access,
     lines: &RangeInclusive<u32>,
@@ -367,8 +396,20 @@ fn private(race: &Race, sources: &mut Sources) -> Option<String> {
     let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
     let body = Body::read(&construct.file, construct.line, sources)?;
     let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
-    (lines.into_iter().all(holds) && body.assigns_first(name) && !body.is_used_behind(name))
-        .then(|| format!("give each thread its own variable: private({name})"))
+    if !lines.into_iter().all(holds) || !body.assigns_first(name) {
+        return None;
+    }
+    if !body.is_used_behind(name) {
+        Some(format!(
+            "give each thread its own variable: private({name})"
+        ))
+    } else if is_loop(one, sources) {
+        Some(format!(
+            "give each thread its own variable, and keep the last one's value: lastprivate({name})"
+        ))
+    } else {
+        None
+    }
 }
 
 /// The block behind a directive: words with their depth in it, by lines.

@@ -292,6 +292,37 @@ impl Debug {
         found
     }
 
+    /// The functions within which a function is declared, outer ones first: GCC declares so the function that
+    /// it makes of a construct's body.
+    pub(crate) fn functions_around(&self, function: Key) -> Vec<Key> {
+        let mut found = Vec::new();
+        let mut around: Vec<(isize, Key)> = Vec::new();
+        let Some(root) = self.root(function.unit) else {
+            return found;
+        };
+        self.beneath(root, &mut |depth, key, die| {
+            around.retain(|(above, _)| *above < depth);
+            if key == function {
+                found = around.iter().map(|(_, key)| *key).collect();
+            } else if die.tag() == DW_TAG_subprogram {
+                around.push((depth, key));
+                return true;
+            }
+            holds_functions(die.tag())
+        });
+        found
+    }
+
+    /// Whether the code at `svma` was compiled by LLVM.
+    pub(crate) fn is_of_llvm(&self, svma: u64) -> bool {
+        let root = self.unit_of(svma).and_then(|unit| self.root(unit));
+        let producer = root.and_then(|root| self.text(root, gimli::DW_AT_producer));
+        producer.is_some_and(|producer| {
+            let names = ["clang", "flang", "LLVM"];
+            names.iter().any(|name| producer.contains(name))
+        })
+    }
+
     /// The root of a unit.
     pub(crate) fn root(&self, unit: usize) -> Option<Key> {
         let offset = self.unit(unit)?.unit.header.root_offset().0;

@@ -33,6 +33,7 @@ use race_stream::record::{ATOMIC, WRITE};
 
 pub use places::Places;
 use places::{Body, UserFrame};
+use pointers::Memory;
 pub use synchronisation::{deadlocks, misuses};
 pub use uninitialised::uninitialised;
 
@@ -151,7 +152,10 @@ impl<'a> Namer<'a> {
         };
         accesses.sort_by_key(order);
         Race {
-            class: if race.is_certain() && !self.flags.contains(&race.address) {
+            class: if race.is_certain()
+                && !self.flags.contains(&race.address)
+                && !self.may_be_promoted(&race.sites)
+            {
                 Class::Race
             } else {
                 Class::OrderByChance
@@ -168,6 +172,18 @@ impl<'a> Namer<'a> {
         let [one, other] = race.accesses.each_ref().map(|it| it.stack.first());
         let sources = &mut self.places.sources;
         one == other && one.is_some_and(|one| sources.is_declaration(&one.file, one.line))
+    }
+
+    /// Whether one side may be a read that the compiler has put before a loop which writes the same memory in
+    /// some of its iterations: then the program need not make it.
+    fn may_be_promoted(&mut self, [one, other]: &[Site; 2]) -> bool {
+        [(one, other), (other, one)]
+            .into_iter()
+            .any(|(read, write)| {
+                read.kind & (WRITE | ATOMIC) == 0
+                    && write.kind & (WRITE | ATOMIC) == WRITE
+                    && self.places.may_be_moved(read.code, write.code)
+            })
     }
 
     fn access(&mut self, site: &Site) -> Access {
@@ -221,6 +237,11 @@ impl<'a> Namer<'a> {
         if let Some(main) = stack.iter().position(is_main) {
             stack.truncate(main + 1);
         }
+        if stack.is_empty() {
+            // A thread whose function is one of a library.
+            let machine = own.iter().map(|code| self.places.machine_frames(*code));
+            return machine.flatten().collect();
+        }
         stack
     }
 
@@ -273,7 +294,11 @@ impl<'a> Namer<'a> {
         }
         let mut next = base;
         while let Some(base) = next {
-            let frame = self.places.user_frames(base.code).into_iter().next();
+            // Of what the C++ library creates, the call of that.
+            let codes = self.contexts.codes(base.context);
+            let frame = std::iter::once(base.code)
+                .chain(codes)
+                .find_map(|code| self.places.user_frames(code).into_iter().next());
             let frame = frame.map(|found| found.frame).unwrap_or_default();
             // GCC gives the calls no lines of their own.
             let line = match workshare(base.kind) {
@@ -304,14 +329,15 @@ impl<'a> Namer<'a> {
             ..Variable::default()
         };
         let codes = sites.map(|site| site.code);
+        let mut memory = Memory::Other;
         match place {
             Place::Heap(block) => {
                 variable.whole = block.bytes;
                 variable.origin = Origin::Heap(self.allocation(block));
-                let offset = address - block.address;
-                let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
-                let access = (offset, size, block.bytes);
-                variable.name = self.places.pointer_name(accesses, access, &variable.origin);
+                memory = Memory::Block {
+                    offset: address - block.address,
+                    bytes: block.bytes,
+                };
             }
             Place::Static => self.places.name_static(&mut variable, &codes),
             Place::ThreadLocal { before_end } => {
@@ -320,10 +346,16 @@ impl<'a> Namer<'a> {
             }
             Place::Stack(frame) => {
                 self.places.name_local(&mut variable, frame.as_ref());
-                if variable.name.is_none() {
-                    let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
-                    self.places.name_assigned(&mut variable, accesses);
-                }
+                memory = Memory::Stack;
+            }
+        }
+        if variable.name.is_none() {
+            let accesses = sites.map(|site| (site.code, site.kind & WRITE != 0));
+            let origin = &variable.origin;
+            let name = self.places.pointer_name(accesses, size, memory, origin);
+            variable.name = name;
+            if variable.name.is_none() && matches!(place, Place::Stack(_)) {
+                self.places.name_assigned(&mut variable, accesses);
             }
         }
         variable
@@ -373,12 +405,7 @@ impl<'a> Namer<'a> {
             _ => block.code,
         };
         let own: Vec<u64> = std::iter::once(code).chain(calls).collect();
-        let mut stack = self.user_stack(&own, block.base.as_ref());
-        // Whoever allocates by way of the C++ library is asked where.
-        let is_user = |frame: &Frame| !is_library_source(&frame.file);
-        let first = stack.iter().position(is_user).unwrap_or_default();
-        stack.drain(..first);
-        stack
+        self.user_stack(&own, block.base.as_ref())
     }
 }
 
@@ -440,7 +467,15 @@ fn strand(site: &Site) -> String {
 
 /// Whether a file is a header of the C++ library.
 fn is_library_source(file: &str) -> bool {
-    file.contains("/include/c++/") || file.contains("/c++/v1/") || file.contains("/libstdc++")
+    let headers = file.split_once("/include/").map(|(_, rest)| rest);
+    headers.is_some_and(|path| path.starts_with("c++/") || path.contains("/c++/"))
+        || file.contains("/libstdc++")
+}
+
+/// Whether a load object is the C++ library.
+fn is_cpp_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.starts_with("libstdc++.so") || name.starts_with("libc++.so"))
 }
 
 /// The sources that findings name, as they are now: those that can be read.

@@ -14,10 +14,10 @@ use unwinder::elf::ElfFile;
 use unwinder::symtab::{ElfSymbol, ElfSymbols};
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
-use crate::is_runtime;
-use crate::pointers::Reached;
+use crate::pointers::{Memory, Reached};
 use crate::source::{Sources, Word, words, writes};
 use crate::variables::{Named, Registers, Variables};
+use crate::{is_cpp_library, is_library_source, is_runtime};
 
 /// Whether a function is the body of a construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,8 +210,42 @@ impl Places {
         })
     }
 
-    /// The same as the program's author knows them: without runtimes, and the body of a construct
-    /// under the name of the function that holds it.
+    /// Whether the compiler has moved an access out of a loop, within the function of another one. LLVM gives
+    /// it no line, and GCC that of the directive. Both are given by the return address of the call that
+    /// reports them.
+    pub(crate) fn may_be_moved(&mut self, access: u64, other: u64) -> bool {
+        let (Some((module, svma)), Some((other_module, other))) =
+            (self.locate_call(access), self.locate_call(other))
+        else {
+            return false;
+        };
+        if module != other_module {
+            return false;
+        }
+        let Some((symbols, variables)) = self.variables(module) else {
+            return false;
+        };
+        let begin = |svma| symbols.function(svma).map(|function| function.start);
+        if begin(svma) != begin(other) {
+            return false;
+        }
+        let locations = symbols.locations(svma);
+        if variables.debug.is_of_llvm(svma) {
+            return !locations.is_empty() && !has_line(&locations);
+        }
+        let Some(Location {
+            file: Some(file),
+            line: Some(line),
+            ..
+        }) = locations.into_iter().next()
+        else {
+            return false;
+        };
+        self.sources.is_directive(&file, line)
+    }
+
+    /// The same as the program's author knows them: without runtimes and the C++ library, and the body of a
+    /// construct under the name of the function that holds it.
     pub(crate) fn user_frames(&mut self, code: u64) -> Vec<UserFrame> {
         if let Some(known) = self.frames.get(&code) {
             return known.clone();
@@ -225,7 +259,10 @@ impl Places {
         let Some((module, svma)) = self.space.locate(code.saturating_sub(1)) else {
             return Vec::new();
         };
-        if self.path(module).is_some_and(|path| is_runtime(&path)) {
+        if self
+            .path(module)
+            .is_some_and(|path| is_runtime(&path) || is_cpp_library(&path))
+        {
             return Vec::new();
         }
         let parent = self.symbols(module).and_then(|symbols| {
@@ -234,7 +271,7 @@ impl Places {
         });
         let frames = self.machine_frames(code).into_iter();
         frames
-            .filter(|frame| !is_flangs(&frame.function))
+            .filter(|frame| !is_flangs(&frame.function) && !is_library_source(&frame.file))
             .map(|frame| {
                 let (function, body) = match outlined(&frame.function) {
                     None => (frame.function.clone(), Body::None),
@@ -446,53 +483,73 @@ impl Places {
         declaration
     }
 
-    /// The name of a heap block's pointer with the element, if both accesses use the same one for
-    /// certain: each is a return address, and whether it writes. `access`: its offset in the block, its
-    /// size, and that of the block. The element is named if the block's first one is known to be at
-    /// its begin.
-    pub fn pointer_name(
+    /// The name of memory that is no known variable by the pointer or reference that leads to it, if both
+    /// accesses, which are of `size` bytes, use the same one for certain: each is a return address, and
+    /// whether it writes. The element is named if a block's first one is known to be at its begin.
+    pub(crate) fn pointer_name(
         &mut self,
         accesses: [(u64, bool); 2],
-        access: (u64, u64, u64),
+        size: u64,
+        memory: Memory,
         origin: &Origin,
     ) -> Option<String> {
-        let [one, other] = accesses.map(|(code, is_write)| self.pointers(code, is_write, access));
-        let (one, other) = (one?, other?);
-        // The side that leaves no doubt names it, if the other one agrees.
-        let certain = [&one, &other]
-            .into_iter()
-            .find_map(|side| match &side[..] {
-                [(_, only)] => only.name.clone(),
-                _ => None,
-            })?;
-        let named = |side: &[(ModuleIdx, Reached)]| {
-            let same = |it: &&(ModuleIdx, Reached)| it.1.name.as_deref() == Some(&certain);
-            side.iter().find(same).cloned()
+        let sides = accesses.map(|(code, is_write)| self.pointers(code, is_write, size, memory));
+        let [Some(one), Some(other)] = &sides else {
+            return None;
         };
-        let (module, reached) = named(&one)?;
-        named(&other)?;
+        // The side that leaves no doubt names it, if the other one agrees.
+        let certain = [one, other].into_iter().find_map(|side| match &side[..] {
+            [only] => Some(only),
+            _ => None,
+        });
+        let (module, certain) = certain?;
+        let has_text = |side: &[(ModuleIdx, Reached)]| {
+            let mut texts = side.iter().map(|(_, it)| &it.text);
+            texts.any(|text| *text == certain.text)
+        };
+        let text = (has_text(one) && has_text(other)).then(|| certain.text.clone());
+        let Some(name) = &certain.name else {
+            return text;
+        };
+        let has_name = |side: &[(ModuleIdx, Reached)]| {
+            let mut names = side.iter().map(|(_, it)| &it.name);
+            names.any(|own| own.as_ref() == Some(name))
+        };
+        if !has_name(one) || !has_name(other) {
+            return None;
+        }
         let is_allocated = match origin {
             Origin::Heap(stack) => stack.first().is_some_and(|frame| {
                 let line = self.sources.line(&frame.file, frame.line);
-                line.is_some_and(|line| assigns(&line, &certain))
+                line.is_some_and(|line| assigns(&line, name))
             }),
             _ => false,
         };
-        let (_, variables) = self.variables(module)?;
-        if is_allocated || reached.is_container {
-            variables.element_name(&reached, &certain, access)
-        } else {
-            Some(variables.component_name(&reached, &certain, access))
+        let (_, variables) = self.variables(*module)?;
+        match memory {
+            Memory::Block { offset, bytes } if is_allocated || certain.is_container => {
+                variables.element_name(certain, name, (offset, size, bytes))
+            }
+            Memory::Block { offset, bytes } if variables.is_fortran(certain) => {
+                Some(variables.component_name(certain, name, (offset, size, bytes)))
+            }
+            _ => text.or_else(|| Some(name.clone())),
         }
     }
 
-    /// The pointers by which an access may reach a block.
+    /// The ways by which an access may reach its memory.
     fn pointers(
         &mut self,
         code: u64,
         is_write: bool,
-        access: (u64, u64, u64),
+        size: u64,
+        memory: Memory,
     ) -> Option<Vec<(ModuleIdx, Reached)>> {
+        // What a function of the C++ library accesses, the line that calls it does not tell.
+        let innermost = self.machine_frames(code).into_iter().next()?;
+        if is_library_source(&innermost.file) {
+            return None;
+        }
         let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
         let line = self.sources.line(&frame.file, frame.line)?;
         if is_write && !writes(&words(&line)) {
@@ -502,9 +559,11 @@ impl Places {
         let (module, svma) = self.user_call(code)?;
         let (_, variables) = self.variables(module)?;
         let reached = variables.reached(svma, &line)?;
-        let fitting = variables.fitting(reached, is_write, access);
+        let fitting = variables.fitting(reached, is_write, size, memory);
         let mut fitting: Vec<_> = fitting.into_iter().map(|it| (module, it)).collect();
-        fitting.dedup_by(|one, other| one.1.name == other.1.name && one.1.name.is_some());
+        fitting.dedup_by(|(_, one), (_, other)| {
+            one.name == other.name && (one.name.is_some() || one.text == other.text)
+        });
         Some(fitting)
     }
 
@@ -526,7 +585,7 @@ impl Places {
         });
         let variable = variable.or(own).map(|name| {
             // Fields of the lock itself are the library's.
-            let own = ["._lk", "._x", ".__data", ".__size", ".__align"];
+            let own = ["._lk", "._x"];
             let end = own.iter().filter_map(|own| name.find(own)).min();
             name[..end.unwrap_or(name.len())].to_owned()
         });
@@ -554,7 +613,7 @@ fn shown(linkage: &str) -> String {
 
 /// The function that holds the construct whose body a compiler has made the function `name`; `None`
 /// for other functions, `Some(None)` where the name does not tell.
-fn outlined(name: &str) -> Option<Option<&str>> {
+pub(crate) fn outlined(name: &str) -> Option<Option<&str>> {
     // clang makes two functions of a body, with debug information.
     if let Some((parent, _)) = name.split_once(".omp_outlined") {
         return Some(Some(parent).filter(|parent| !parent.is_empty()));

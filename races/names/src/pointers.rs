@@ -5,19 +5,24 @@
 )]
 
 use gimli::{
-    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_member, DW_TAG_pointer_type, DW_TAG_structure_type,
+    DW_TAG_array_type, DW_TAG_class_type, DW_TAG_inheritance, DW_TAG_member, DW_TAG_pointer_type,
+    DW_TAG_structure_type,
 };
 
 use crate::debug::Key;
-use crate::source::{Assignment, Word, assignment, words};
+use crate::source::{Assignment, Word, assignment, text_of, words};
 use crate::types::Language;
 use crate::variables::Variables;
 
-/// One way by which a line reaches memory through a pointer.
+/// One way by which a line reaches memory: through a pointer or a reference, or as a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// The pointer's name; `None` if it is not a variable, but computed.
+    /// The pointer's name; `None` if it is computed, or a reference, or the object of a function.
     pub(crate) name: Option<String>,
+    /// What is accessed, as the line has it.
+    pub(crate) text: String,
+    /// It is a variable, and no pointer leads to it.
+    is_variable: bool,
     /// What the pointer points to.
     pub(crate) element: Key,
     /// The fields on the way from there to the accessed value, and the type of that.
@@ -27,6 +32,44 @@ pub(crate) struct Reached {
     pub(crate) is_container: bool,
     /// It is assigned here: whether it is also read.
     assigned: Option<bool>,
+    /// Something is assigned here.
+    has_assignment: bool,
+}
+
+/// What memory an access is to, of which no variable is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory {
+    /// A heap block, and where in it.
+    Block {
+        offset: u64,
+        bytes: u64,
+    },
+    Stack,
+    Other,
+}
+
+/// Classes among which a member is looked for.
+const MOST_CLASSES: usize = 32;
+
+/// What leads to the memory that is accessed.
+#[derive(Clone, Debug)]
+struct Through {
+    name: Option<String>,
+    /// What it points to.
+    element: Key,
+    is_container: bool,
+    is_variable: bool,
+}
+
+impl Through {
+    fn pointer(name: Option<String>, element: Key) -> Through {
+        Through {
+            name,
+            element,
+            is_container: false,
+            is_variable: false,
+        }
+    }
 }
 
 impl Variables {
@@ -43,29 +86,48 @@ impl Variables {
         scope.line(&words(line))
     }
 
-    /// Those that an access may be: of `size` bytes, at `offset` in a block of `bytes`.
+    /// Those that an access of `size` bytes to this memory may be.
     pub(crate) fn fitting(
         &self,
         all: Vec<Reached>,
         is_write: bool,
-        (offset, size, bytes): (u64, u64, u64),
+        size: u64,
+        memory: Memory,
     ) -> Vec<Reached> {
-        let has_assigned = all.iter().any(|it| it.assigned.is_some());
+        let in_block = |it: &Reached, (offset, bytes): (u64, u64)| {
+            let Some(each) = self.debug.size_of(it.element).filter(|each| *each > 0) else {
+                return false;
+            };
+            // An object may be a part of a greater one.
+            let is_whole = bytes.is_multiple_of(each);
+            let path = self.debug.path(it.element, offset % each, size);
+            if it.is_variable {
+                false
+            } else if it.name.is_some() {
+                is_whole && fields_of(&path) == it.fields
+            } else {
+                bytes >= each && (bytes != each || fields_of(&path) == it.fields)
+            }
+        };
         let fits = |it: &Reached| {
             let is_kind = match it.assigned {
                 Some(is_read) => is_write || is_read,
-                None => !(is_write && has_assigned),
+                None => !(is_write && it.has_assignment),
             };
-            let each = self.debug.size_of(it.element).filter(|each| *each > 0);
-            let Some(each) = each.filter(|each| bytes.is_multiple_of(*each)) else {
-                return false;
-            };
-            let path = self.debug.path(it.element, offset % each, size);
             is_kind
                 && self.debug.size_of(it.value) == Some(size)
-                && (it.name.is_none() || fields_of(&path) == it.fields)
+                && match memory {
+                    Memory::Block { offset, bytes } => in_block(it, (offset, bytes)),
+                    Memory::Stack => true,
+                    Memory::Other => !it.is_variable,
+                }
         };
         all.into_iter().filter(fits).collect()
+    }
+
+    /// Whether the program's language is Fortran where `reached` leads.
+    pub(crate) fn is_fortran(&self, reached: &Reached) -> bool {
+        self.debug.language(reached.element.unit) == Language::Fortran
     }
 
     /// What to write for an access at `offset` in a block of elements to which `reached` points, if it is
@@ -77,9 +139,7 @@ impl Variables {
         (offset, size, bytes): (u64, u64, u64),
     ) -> String {
         let each = self.debug.size_of(reached.element).unwrap_or(1).max(1);
-        let is_component = !reached.fields.is_empty()
-            && self.debug.language(reached.element.unit) == Language::Fortran;
-        if !is_component {
+        if reached.fields.is_empty() || !self.is_fortran(reached) {
             return name.to_owned();
         }
         let path = self.debug.path(reached.element, offset % each, size);
@@ -101,7 +161,7 @@ impl Variables {
             .filter(|each| *each > 0)?;
         let path = self.debug.path(reached.element, offset % each, size);
         // Bounds are not in the debug information.
-        if self.debug.language(reached.element.unit) == Language::Fortran {
+        if self.is_fortran(reached) {
             return Some(self.component_name(reached, name, (offset, size, bytes)));
         }
         // One structure alone is no array.
@@ -129,7 +189,7 @@ impl Variables {
             svma,
             language: self.debug.language(function.unit),
         };
-        let of = self.debug.behind_reference(scope.type_of(name)?);
+        let of = self.debug.behind_reference(scope.type_of(name)?.0);
         let of = match scope.language {
             Language::Fortran => self.debug.pointee(of).unwrap_or(of),
             Language::C => of,
@@ -214,13 +274,13 @@ impl Scope<'_> {
             && words.get(at - 1) == Some(&Word::Mark('*'))
             && !matches!(
                 at.checked_sub(2).and_then(|at| words.get(at)),
-                Some(Word::Name(_) | Word::Number | Word::Mark(')' | ']'))
+                Some(Word::Name(_) | Word::Number(_) | Word::Mark(')' | ']'))
             );
         let next = words.get(at + 1);
         let is_arrow = |at: usize| {
             words.get(at) == Some(&Word::Mark('-')) && words.get(at + 1) == Some(&Word::Mark('>'))
         };
-        let Some(of) = self.type_of(name) else {
+        let Some((of, object)) = self.type_of(name) else {
             // A macro, or something else that is not known: what it reaches is not known either.
             let reaches = match self.language {
                 Language::C => {
@@ -230,31 +290,55 @@ impl Scope<'_> {
             };
             return (!reaches).then_some(());
         };
+        let declared = of;
         let mut of = debug.behind_reference(of);
         let mut place = at + 1;
         let mut fields: Vec<String> = Vec::new();
-        // What the last dereferenced pointer points to, and its name.
-        let mut through: Option<(Option<String>, Key, bool)> = None;
+        // What the last pointer leads to.
+        let mut through = match object {
+            _ if of != declared => Through::pointer(None, of),
+            Some(object) => {
+                fields.push(name.to_owned());
+                Through::pointer(None, object)
+            }
+            None => Through {
+                is_variable: true,
+                ..Through::pointer(None, of)
+            },
+        };
+        let is_member = of == declared && object.is_some_and(|object| self.is_named(object));
         let mut own_name = Some(name.to_owned());
-        let reach = |through: &Option<(Option<String>, Key, bool)>,
-                     fields: &[String],
-                     value,
-                     end: usize| {
-            let (name, element, is_container) = through.clone()?;
-            let is_target =
-                assignment.is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
-            Some(Reached {
-                name,
-                element,
+        // What stands in `words` from `first` to `end`, where an assignment may follow.
+        let reach = |through: &Through, fields: &[String], value, (first, end): (usize, usize)| {
+            let text = text_of(words.get(first..end).unwrap_or_default());
+            let is_target = (first < at || !is_dereferenced)
+                && assignment.is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
+            let is_step = |at: usize| {
+                let two = words.get(at..at + 2);
+                two == Some(&[Word::Mark('+'); 2]) || two == Some(&[Word::Mark('-'); 2])
+            };
+            let is_stepped = is_step(end) || first >= 2 && is_step(first - 2);
+            Reached {
+                name: through.name.clone(),
+                text: if is_member {
+                    format!("this->{text}")
+                } else {
+                    text
+                },
+                is_variable: through.is_variable,
+                element: through.element,
                 fields: fields.to_vec(),
                 value,
-                is_container,
+                is_container: through.is_container,
                 assigned: assignment
                     .filter(|_| is_target)
-                    .map(|it| it.operator.is_some()),
-            })
+                    .map(|it| it.operator.is_some())
+                    .or(is_stepped.then_some(true)),
+                has_assignment: assignment.is_some(),
+            }
         };
         if self.language == Language::Fortran {
+            let mut through = None;
             loop {
                 let target = debug.pointee(of);
                 let (bare, tag) = debug.bare(target.unwrap_or(of))?;
@@ -263,7 +347,7 @@ impl Scope<'_> {
                 // An argument is elsewhere, too.
                 let is_variable = is_array && place == at + 1;
                 if target.is_some() || debug.is_descriptor(bare) || is_variable {
-                    through = Some((own_name.take(), element, false));
+                    through = Some(Through::pointer(own_name.take(), element));
                     fields.clear();
                 }
                 if is_array && words.get(place) == Some(&Word::Mark('(')) {
@@ -281,26 +365,17 @@ impl Scope<'_> {
                 (of, place) =
                     self.member(element, words.get(place + 1)?, place + 2, &mut fields)?;
             }
-            found.extend(reach(&through, &fields, of, place));
+            let reach = |it: Through| reach(&it, &fields, of, (at, place));
+            found.extend(through.map(reach));
             return Some(());
         }
+        let mut begin = at;
         loop {
             let (bare, tag) = debug.bare(of)?;
             if words.get(place) == Some(&Word::Mark('[')) {
                 let end = after_brackets(words, place)?;
-                if let Some(element) = self.element_of_container(bare) {
-                    // The vector's own memory, then that of its elements.
-                    found.extend(reach(&through, &fields, bare, place));
-                    through = Some((own_name.take(), element, true));
-                    fields.clear();
-                    of = element;
-                } else if tag == DW_TAG_pointer_type {
-                    found.extend(reach(&through, &fields, bare, place));
-                    let element = debug.type_of(bare)?;
-                    through = Some((own_name.take(), element, false));
-                    fields.clear();
-                    of = element;
-                } else if tag == DW_TAG_array_type {
+                let container = self.element_of_container(bare);
+                if tag == DW_TAG_array_type {
                     // Several dimensions are one type.
                     of = self.row(bare, words, place)?;
                     let mut last = end;
@@ -310,17 +385,30 @@ impl Scope<'_> {
                     own_name = None;
                     place = last;
                     continue;
-                } else {
+                }
+                if container.is_none() && tag != DW_TAG_pointer_type {
                     return None;
                 }
+                // The pointer's or vector's own memory, then that to which it points.
+                found.push(reach(&through, &fields, bare, (begin, place)));
+                let element = match container {
+                    Some(element) => element,
+                    None => debug.type_of(bare)?,
+                };
+                through = Through {
+                    is_container: container.is_some(),
+                    ..Through::pointer(own_name.take(), element)
+                };
+                fields.clear();
+                of = element;
                 place = end;
             } else if is_arrow(place) {
                 if tag != DW_TAG_pointer_type {
                     return None;
                 }
-                found.extend(reach(&through, &fields, bare, place));
+                found.push(reach(&through, &fields, bare, (begin, place)));
                 let element = debug.type_of(bare)?;
-                through = Some((own_name.take(), element, false));
+                through = Through::pointer(own_name.take(), element);
                 fields.clear();
                 (of, place) =
                     self.member(element, words.get(place + 2)?, place + 3, &mut fields)?;
@@ -337,17 +425,18 @@ impl Scope<'_> {
             if tag != DW_TAG_pointer_type {
                 return None;
             }
-            found.extend(reach(&through, &fields, bare, usize::MAX));
+            found.push(reach(&through, &fields, bare, (begin, place)));
             let element = debug.type_of(bare)?;
-            through = Some((own_name.take(), element, false));
+            through = Through::pointer(own_name.take(), element);
             fields.clear();
             of = element;
+            begin = at - 1;
         }
         // A call of what a pointer points to, or of a member.
-        if words.get(place) == Some(&Word::Mark('(')) && through.is_some() {
-            return None;
+        if words.get(place) == Some(&Word::Mark('(')) {
+            return through.is_variable.then_some(());
         }
-        found.extend(reach(&through, &fields, of, place));
+        found.push(reach(&through, &fields, of, (begin, place)));
         Some(())
     }
 
@@ -384,48 +473,100 @@ impl Scope<'_> {
 
     fn member_named(&self, of: Key, name: &str) -> Option<Key> {
         let debug = &self.variables.debug;
-        let members = debug.children(of, &[DW_TAG_member]);
-        members
-            .into_iter()
-            .find(|member| debug.name(*member).as_deref() == Some(name))
+        let own = |class: Key| {
+            let members = debug.children(class, &[DW_TAG_member]);
+            let is_it = |member: &Key| debug.name(*member).as_deref() == Some(name);
+            members.into_iter().find(is_it)
+        };
+        // Those of the classes that it inherits from, too.
+        let mut classes = vec![of];
+        for at in 0..MOST_CLASSES {
+            let class = *classes.get(at)?;
+            if let Some(found) = own(class) {
+                return Some(found);
+            }
+            let bases = debug.children(class, &[DW_TAG_inheritance]);
+            let bases = bases.into_iter().filter_map(|base| debug.type_of(base));
+            classes.extend(bases.filter_map(|base| Some(debug.bare(base)?.0)));
+        }
+        None
     }
 
-    /// The type of a variable in scope, or of a member of the object of this function.
-    fn type_of(&self, name: &str) -> Option<Key> {
+    /// The type of a variable in scope, or of a member of the object of this function: then that object's,
+    /// too.
+    fn type_of(&self, name: &str) -> Option<(Key, Option<Key>)> {
         let debug = &self.variables.debug;
         let in_scope = self.variables.in_scope(self.function, self.svma);
-        let is_named = |key: Key| debug.name(key).as_deref() == Some(name);
-        let local = in_scope.iter().rev().find(|(key, _)| is_named(*key));
+        let is_named = |key: Key, name: &str| debug.name(key).as_deref() == Some(name);
+        let local = in_scope.iter().rev().find(|(key, _)| is_named(*key, name));
         if let Some((key, _)) = local {
-            return debug.type_of(*key);
+            return Some((debug.type_of(*key)?, None));
         }
         // What the compiler has left out of this copy of a function, it declares in the function.
         let functions = self.variables.functions(self.function, self.svma);
-        let declared = |function: Key| {
+        let tags = [gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable];
+        let declared = |function: Key, name: &str| {
             let origin = debug.origin_of(function, &debug.die(function)?)?;
-            let tags = [gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable];
             let all = debug.children(origin, &tags);
-            all.into_iter().find(|key| is_named(*key))
+            all.into_iter().find(|key| is_named(*key, name))
         };
-        if let Some(key) = functions.iter().rev().find_map(|key| declared(*key)) {
-            return debug.type_of(key);
+        let declared_in_any =
+            |name: &str| functions.iter().rev().find_map(|key| declared(*key, name));
+        if let Some(key) = declared_in_any(name) {
+            return Some((debug.type_of(key)?, None));
+        }
+        // And of what a construct shares, in the function around that.
+        let around = debug.functions_around(self.function);
+        if let Some(of) = around
+            .iter()
+            .rev()
+            .find_map(|key| self.declared_in(*key, name))
+        {
+            return Some((of, None));
         }
         let this = functions.iter().rev().find_map(|function| {
-            let parameters = debug.children(
-                *function,
-                &[gimli::DW_TAG_formal_parameter, gimli::DW_TAG_variable],
-            );
-            let is_this = |key: &Key| debug.name(*key).as_deref() == Some("this");
-            parameters.into_iter().find(is_this)
+            let parameters = debug.children(*function, &tags);
+            let own = parameters.into_iter().find(|key| is_named(*key, "this"));
+            own.or_else(|| declared(*function, "this"))
         });
         let object =
             this.and_then(|this| debug.pointee(debug.behind_reference(debug.type_of(this)?)));
-        let bare = object.and_then(|object| debug.bare(object));
-        if let Some(member) = bare.and_then(|(bare, _)| self.member_named(bare, name)) {
-            return debug.type_of(member);
+        let object = object.and_then(|object| debug.bare(object));
+        if let Some((object, _)) = object
+            && let Some(member) = self.member_named(object, name)
+        {
+            return Some((debug.type_of(member)?, Some(object)));
         }
         let global = self.variables.global_named(name, self.function.unit)?;
-        debug.type_of(global)
+        Some((debug.type_of(global)?, None))
+    }
+
+    /// The type of the variables of this name in a function, if it is one.
+    fn declared_in(&self, function: Key, name: &str) -> Option<Key> {
+        let debug = &self.variables.debug;
+        let mut types = Vec::new();
+        debug.beneath(function, &mut |_, key, die| match die.tag() {
+            gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => {
+                if debug.name(key).as_deref() == Some(name) {
+                    types.extend(debug.type_of(key));
+                }
+                false
+            }
+            tag => tag == gimli::DW_TAG_lexical_block,
+        });
+        types.dedup();
+        match types[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether a class has a name of the program: that of a lambda has none.
+    fn is_named(&self, class: Key) -> bool {
+        let name = self.variables.debug.name(class);
+        name.is_some_and(|name| {
+            name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        })
     }
 
     /// The type of the elements of a `std::vector`.

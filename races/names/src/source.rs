@@ -21,6 +21,14 @@ impl Sources {
         })
     }
 
+    /// Whether a directive begins at a line.
+    pub(crate) fn is_directive(&mut self, file: &str, line: u32) -> bool {
+        self.raw(file, line).is_some_and(|text| {
+            let text = text.trim_start().to_lowercase();
+            text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
+        })
+    }
+
     /// The directive at a line, with those to which it is continued, in lower case. Compilers give
     /// some constructs the line behind it.
     pub(crate) fn directive(&mut self, file: &str, line: u32) -> Option<String> {
@@ -28,7 +36,7 @@ impl Sources {
         const MOST: u32 = 16;
         let first = [line, line.checked_sub(1)?]
             .into_iter()
-            .find(|line| self.raw(file, *line).is_some_and(is_directive))?;
+            .find(|line| self.is_directive(file, *line))?;
         let mut all = String::new();
         for line in first..first + MOST {
             let text = self.raw(file, line)?.trim_end().to_lowercase();
@@ -189,7 +197,7 @@ fn without_fortran_comment(line: &str) -> &str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word<'a> {
     Name(&'a str),
-    Number,
+    Number(&'a str),
     Mark(char),
 }
 
@@ -214,12 +222,30 @@ pub(crate) fn words(line: &str) -> Vec<Word<'_>> {
             continue;
         }
         words.push(match () {
-            () if first.is_ascii_digit() => Word::Number,
+            () if first.is_ascii_digit() => Word::Number(word),
             () if is_part(first) => Word::Name(word),
             () => Word::Mark(first),
         });
     }
     words
+}
+
+/// The text of some words, without blanks that are not needed.
+pub(crate) fn text_of(words: &[Word<'_>]) -> String {
+    let mut text = String::new();
+    let mut is_word = false;
+    for word in words {
+        let (own, is_next_word) = match word {
+            Word::Name(own) | Word::Number(own) => ((*own).to_owned(), true),
+            Word::Mark(mark) => (mark.to_string(), false),
+        };
+        if is_word && is_next_word {
+            text.push(' ');
+        }
+        text += &own;
+        is_word = is_next_word;
+    }
+    text
 }
 
 /// An assignment that is the only statement of a line.

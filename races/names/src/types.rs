@@ -213,6 +213,7 @@ impl Debug {
         size: u64,
     ) -> Option<(Key, u64)> {
         let mut found: Vec<(Key, Key, u64)> = Vec::new();
+        let mut is_any_sized = false;
         for member in self.children(of, &[DW_TAG_member, DW_TAG_inheritance]) {
             let Some(begin) = self.member_offset(member) else {
                 continue;
@@ -223,11 +224,17 @@ impl Debug {
             let Some(rest) = offset.checked_sub(begin) else {
                 continue;
             };
-            // A flexible array is the last member, and has no size.
-            let bytes = self.size_of(kind).unwrap_or(u64::MAX);
-            if rest < bytes && rest.saturating_add(size) <= bytes {
+            // A flexible array, and a class that is declared alone, have no size: they end at the next
+            // member.
+            let bytes = self.size_of(kind);
+            let end = bytes.unwrap_or(u64::MAX);
+            if rest < end && rest.saturating_add(size) <= end {
                 found.push((member, kind, rest));
+                is_any_sized |= bytes.is_some();
             }
+        }
+        if is_any_sized {
+            found.retain(|(_, kind, _)| self.size_of(*kind).is_some());
         }
         if tag == DW_TAG_union_type {
             found.retain(|(_, kind, _)| self.size_of(*kind) == Some(size));
@@ -239,6 +246,10 @@ impl Debug {
         if self.die(member)?.tag() == DW_TAG_member
             && let Some(name) = self.name(member)
         {
+            // What is within an object of the C or C++ library is no field that the program knows.
+            if self.language(of.unit) == Language::C && is_reserved(&name) {
+                return None;
+            }
             let mark = match self.language(of.unit) {
                 Language::C => '.',
                 Language::Fortran => '%',
@@ -308,6 +319,12 @@ impl Debug {
             _ => of,
         }
     }
+}
+
+/// Whether the standards of C and C++ reserve a name for compilers and libraries.
+fn is_reserved(name: &str) -> bool {
+    let rest = name.strip_prefix('_');
+    rest.is_some_and(|rest| rest.starts_with(|next: char| next == '_' || next.is_uppercase()))
 }
 
 fn is_fortran(language: DwLang) -> bool {

@@ -1,9 +1,11 @@
 //! Names reads of unwritten memory.
 
+use std::rc::Rc;
+
 use findings::{Content, Frame, Origin, Uninitialised};
 use hashbrown::HashMap;
 use race_checker::contexts::Contexts;
-use race_checker::site::Place;
+use race_checker::site::{Base, ConstructKind, Place};
 use race_checker::uninitialised::UnwrittenRead;
 
 use crate::{Namer, Places};
@@ -68,7 +70,9 @@ impl Namer<'_> {
             Place::Static | Place::ThreadLocal { .. } => Content::Initial,
         };
         let variable = self.variable_at(read.address, &read.place, [site, site]);
-        if class == Content::Initial && (site.base.is_none() || variable.name.is_none()) {
+        let is_thread = |base: &Rc<Base>| base.kind == ConstructKind::Thread;
+        let is_in_construct = site.base.as_ref().is_some_and(|base| !is_thread(base));
+        if class == Content::Initial && (!is_in_construct || variable.name.is_none()) {
             return None;
         }
         let codes = self.contexts.codes(site.context);

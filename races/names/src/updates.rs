@@ -177,19 +177,8 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
     let own = Word::Name(name);
     let others = |words: &[Word<'_>]| uses(words, name);
     let Some(found) = assignment(words) else {
-        // x++, and nothing else.
-        let is_step = |three: &[Word<'_>]| {
-            let (mark, plus, minus) = (three, Word::Mark('+'), Word::Mark('-'));
-            mark == [own, plus, plus]
-                || mark == [plus, plus, own]
-                || mark == [own, minus, minus]
-                || mark == [minus, minus, own]
-        };
-        let ends = words
-            .iter()
-            .filter(|word| **word == Word::Mark(';'))
-            .count();
-        let is_only = others(words) == 1 && ends == 1 && words.windows(3).any(is_step);
+        let at = words.iter().position(|word| *word == own)?;
+        let is_only = others(words) == 1 && is_step(words, at);
         return is_only.then_some('+');
     };
     let left = found.at - usize::from(found.operator.is_some());
@@ -232,6 +221,44 @@ fn updated(words: &[Word<'_>], name: &str) -> Option<char> {
     }
 }
 
+/// Whether the variable or field whose name ends at a place is the whole of a statement with `++` or `--`.
+fn is_step(words: &[Word<'_>], at: usize) -> bool {
+    let before = |place: usize| place.checked_sub(1).and_then(|at| words.get(at));
+    let two = |place: usize| {
+        let two = words.get(place..place + 2);
+        two == Some(&[Word::Mark('+'); 2]) || two == Some(&[Word::Mark('-'); 2])
+    };
+    // From `b` in `a.b` and `a->b` to `a`.
+    let mut first = at;
+    loop {
+        let mark = match before(first) {
+            Some(Word::Mark('.' | '%')) => 1,
+            Some(Word::Mark('>'))
+                if first >= 2 && words.get(first - 2) == Some(&Word::Mark('-')) =>
+            {
+                2
+            }
+            _ => break,
+        };
+        let Some(Word::Name(_)) = before(first - mark) else {
+            return false;
+        };
+        first -= mark + 1;
+    }
+    let (begin, end) = if two(at + 1) {
+        (first, at + 3)
+    } else if first >= 2 && two(first - 2) {
+        (first - 2, at + 1)
+    } else {
+        return false;
+    };
+    let begins = matches!(
+        before(begin),
+        None | Some(Word::Mark(')' | '{' | '}' | ';') | Word::Name("else"))
+    );
+    begins && words.get(end) == Some(&Word::Mark(';'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +272,9 @@ mod tests {
         assert_eq!(of("for (i = 0; i < n; i++) x *= a[i];"), Some('*'));
         assert_eq!(of("x++;"), Some('+'));
         assert_eq!(of("--x;"), Some('+'));
+        assert_eq!(of("if (a) x++; else y++;"), Some('+'));
+        assert_eq!(of("if (a[i]) b->c.x--;"), Some('+'));
+        assert_eq!(of("++b.x;"), Some('+'));
         assert_eq!(of("x = x + f(a - b);"), Some('+'));
         assert_eq!(of("x = x + a * b;"), Some('+'));
         for line in [
@@ -261,6 +291,9 @@ mod tests {
             "x += 1; y = x;",
             "y = x++;",
             "f(x++, x);",
+            "return ++x;",
+            "f(x++);",
+            "while (x++ < 3);",
             "if (x == 1) y = 2;",
         ] {
             assert_eq!(of(line), None, "{line}");

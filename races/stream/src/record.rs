@@ -233,7 +233,7 @@ events! {
         stack: u64, stack_end: u64,
         /// The bounds of its thread-local storage.
         tls: u64, tls_end: u64,
-        /// The object of [`Event::Signal`] by which its creator ordered it; 0: none.
+        /// The object of [`Event::CreatesThread`]; 0: no thread of the program created it.
         created: u64,
     }
     /// Its last event.
@@ -306,7 +306,9 @@ events! {
     SetsThreads = 41 { code: u64, context: u32, }
     /// The program asks for that number (`omp_get_max_threads`).
     AsksThreads = 42 {}
-    /// A frame of the stack at the next [`Event::Fork`] or [`Event::Create`], the `depth`th from the
+    /// The task creates a thread by the call that returns to `code`: [`Event::Signal`] of `object`.
+    CreatesThread = 43 { object: u64, code: u64, context: u32, }
+    /// A frame of the stack at the next [`Event::Fork`], [`Event::Create`] or [`Event::CreatesThread`], the `depth`th from the
     /// outermost: the call that returns to `code`, and the stack and frame pointers in the function
     /// called. Frames at lower depths are as they were told last.
     Frame = 32 { depth: u32, code: u64, stack: u64, base: u64, }

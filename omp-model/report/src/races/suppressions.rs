@@ -146,10 +146,12 @@ impl Rule {
             Part::Variable => {
                 let is = |name: &&str| {
                     let bare = without_indexes(name);
-                    let array = bare.split('[').next().unwrap_or(&bare);
-                    [*name, &bare, array]
-                        .iter()
-                        .any(|form| is_like(pattern, form))
+                    // The array of an element, and the structure of a field.
+                    let ends = bare.match_indices(['[', '.', '%', '-']).map(|(at, _)| at);
+                    let mut wholes = ends.filter_map(|end| bare.get(..end));
+                    is_like(pattern, name)
+                        || is_like(pattern, &bare)
+                        || wholes.any(|whole| is_like(pattern, whole))
                 };
                 finding.variables().iter().any(is)
             }
@@ -199,6 +201,17 @@ mod tests {
             ("uninit file:gen/* # known", true),
             ("uninit file:c # known", false),
             ("race variable:a # known", false),
+        ] {
+            let is = rules(rule).rule_for(&found).is_some();
+            assert_eq!(is, suppresses, "{rule}");
+        }
+        let found = read("a[3].b", "step", "/home/ann/app/gen/a.c");
+        for (rule, suppresses) in [
+            ("uninit variable:a # known", true),
+            ("uninit variable:a[].b # known", true),
+            ("uninit variable:a[3].b # known", true),
+            ("uninit variable:a[].c # known", false),
+            ("uninit variable:b # known", false),
         ] {
             let is = rules(rule).rule_for(&found).is_some();
             assert_eq!(is, suppresses, "{rule}");

@@ -155,7 +155,7 @@ impl Replay {
             last: segment,
             is_own: false,
         };
-        let place = self.place(&access, run.first);
+        let place = self.place(&[access], run.first);
         let mut unwritten = std::mem::take(&mut self.unwritten);
         unwritten.add(source, run.first, place, || self.site(&access));
         self.unwritten = unwritten;

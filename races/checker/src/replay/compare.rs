@@ -21,7 +21,7 @@ impl Replay {
             is_own: &|one, other, address| self.is_own(one, other, address),
         };
         interval.check(&Sweep, comparison, &mut |conflict| {
-            let place = self.place(&conflict.accesses[0], conflict.address);
+            let place = self.place(&conflict.accesses, conflict.address);
             let sites = || conflict.accesses.map(|access| self.site(&access));
             let sources = conflict.accesses.map(|access| access.source);
             races.add(&conflict, sources, place, sites);
@@ -71,7 +71,7 @@ impl Replay {
                 order: Order::None,
                 count: 1,
             };
-            let place = self.place(&accesses[0], meeting.address);
+            let place = self.place(&accesses, meeting.address);
             let sites = || {
                 let [one, other] = accesses.map(|access| self.site(&access));
                 let [first, second] = meeting.rounds.map(StrandKind::Round);

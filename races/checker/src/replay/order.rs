@@ -21,14 +21,18 @@ impl Replay {
             mutex.released = Some(self.strands.here(holder));
             self.strands.divide(holder);
         }
-        let released = mutex.released;
+        // Those who hold it at one time have no order, whoever gives it back first.
+        let mut before: Vec<Point> = mutex.released.into_iter().collect();
+        if !is_shared(kind) {
+            before.append(&mut mutex.shared);
+        }
         self.strands.keep(current);
         self.strands.divide(current);
         let certainty = match kind {
             ORDERED => Certainty::Certain,
             _ => Certainty::Chance,
         };
-        if let Some(released) = released {
+        for released in before {
             self.strands.order_after(released, current, certainty);
         }
         let held = Held {
@@ -48,13 +52,22 @@ impl Replay {
         let key = (family(kind), lock);
         let here = self.strands.divide(current);
         self.strands.keep(current);
+        let held = self.top(slot).map(|task| self.locksets.locks(task.locks));
+        let mut held = held.into_iter().flatten();
+        let is_held_shared = held.any(|held| held.lock == key && held.is_shared);
         let mutex = self.mutexes.entry(key).or_default();
         let is_current = |strand: &StrandId| *strand == current;
         if let Some(at) = mutex.late.iter().position(is_current) {
             mutex.late.swap_remove(at);
-        } else if mutex.holder.is_none_or(|holder| holder == current) {
+        } else if mutex.holder == Some(current) || !is_held_shared && mutex.holder.is_none() {
             mutex.holder = None;
             mutex.released = Some(here);
+        } else if is_held_shared {
+            let strands = &self.strands;
+            mutex
+                .shared
+                .retain(|point| point.strand != current && strands.is_known(point.strand));
+            mutex.shared.push(here);
         }
         if let Some(task) = self
             .threads

@@ -6,17 +6,23 @@ use super::{Replay, Thread};
 use crate::interval::Access;
 use crate::lock_order::Lock;
 use crate::site::{FramePlace, Place, Site, StrandKind};
+use crate::strands::StrandId;
 
 impl Replay {
-    /// What memory an address of an access is.
-    pub(super) fn place(&self, access: &Access, address: u64) -> Place {
+    /// What memory an address of these accesses is.
+    pub(super) fn place(&self, accesses: &[Access], address: u64) -> Place {
         // A thread's block of thread-local memory lies in the memory of its stack.
         let is_in_tls = |thread: &&Thread| (thread.tls.0..thread.tls.1).contains(&address);
-        let own = self.threads.get(&access.thread).filter(is_in_tls);
-        if let Some(thread) = own.or_else(|| self.threads.values().find(is_in_tls)) {
+        let slots = accesses.iter().map(|access| access.thread);
+        let mut own = slots.filter_map(|slot| self.threads.get(&slot).filter(is_in_tls));
+        if let Some(thread) = own.next().or_else(|| self.threads.values().find(is_in_tls)) {
             return Place::ThreadLocal {
                 before_end: thread.tls.1 - address,
             };
+        }
+        let mut strands = accesses.iter().map(|access| access.strand);
+        if let Some(frame) = strands.find_map(|strand| self.creators_frame(strand, address)) {
+            return Place::Stack(Some(frame));
         }
         if let Some((slot, _)) = self.stack_owner(address) {
             return Place::Stack(self.frame_at(slot, address));
@@ -87,16 +93,26 @@ impl Replay {
     /// The frame of the thread's stack in which an address lies.
     pub(super) fn frame_at(&self, slot: u32, address: u64) -> Option<FramePlace> {
         let frames = &self.threads.get(&slot)?.frames;
-        let found = frames.iter().position(|frame| frame.stack < address);
-        let above = match found {
-            Some(at) => at.checked_sub(1).and_then(|above| frames.get(above)),
-            None => frames.last(),
+        let below_all = FramePlace {
+            outer: frames.last().map_or([0; 2], |frame| frame.calls),
+            ..FramePlace::default()
         };
-        let own = found.and_then(|at| frames.get(at)).copied();
-        Some(FramePlace {
-            outer: above.map_or([0; 2], |frame| frame.calls),
-            ..own.unwrap_or_default()
-        })
+        Some(frame_with(frames, address).unwrap_or(below_all))
+    }
+
+    /// The frame in which an address lies, of the thread that created the one of a strand, or of that one's
+    /// creator. It was in use while the new thread began, whatever became of the stack later.
+    fn creators_frame(&self, strand: StrandId, address: u64) -> Option<FramePlace> {
+        let mut next = self.infos.get(&strand)?.base.as_ref();
+        while let Some(base) = next {
+            if let Some(creator) = &base.creator
+                && (creator.stack.0..creator.stack.1).contains(&address)
+            {
+                return frame_with(&creator.frames, address);
+            }
+            next = base.outer.as_ref();
+        }
+        None
     }
 
     pub(super) fn site(&self, access: &Access) -> Site {
@@ -113,4 +129,14 @@ impl Replay {
             locks: self.locksets.locks(source.locks).to_vec(),
         }
     }
+}
+
+/// The one of these frames, outermost first, in which an address lies.
+fn frame_with(frames: &[FramePlace], address: u64) -> Option<FramePlace> {
+    let at = frames.iter().position(|frame| frame.stack < address)?;
+    let above = at.checked_sub(1).and_then(|above| frames.get(above));
+    Some(FramePlace {
+        outer: above.map_or([0; 2], |frame| frame.calls),
+        ..*frames.get(at)?
+    })
 }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::{Info, ROOT, Replay, TaskFrame, Team, Thread};
-use crate::site::{Base, ConstructKind, StrandKind};
-use crate::strands::{Point, StrandId};
+use crate::site::{Base, ConstructKind, Creator, StrandKind};
+use crate::strands::{Certainty, Point, StrandId};
 
 impl Replay {
     pub(super) fn begin_thread(
@@ -40,13 +40,14 @@ impl Replay {
             root.is_concurrent |= !is_first;
             let parent = parent.map(|point| self.at_root(point));
             let strand = self.strands.begin(parent, number);
+            let base = self.creations.remove(&created);
             self.infos.insert(
                 strand,
                 Info {
                     kind,
                     thread: slot,
                     index: 0,
-                    base: None,
+                    base,
                     asked: false,
                     implicit: strand,
                     born: None,
@@ -102,8 +103,35 @@ impl Replay {
             code,
             body,
             context: self.contexts.of_thread(slot, context),
+            creator: None,
             outer: self.base_of(current),
         })
+    }
+
+    /// Strand `current` creates a thread.
+    pub(super) fn create_thread(
+        &mut self,
+        slot: u32,
+        current: StrandId,
+        object: u64,
+        (code, context): (u64, u32),
+    ) {
+        self.note_call(slot, code, (0, 0));
+        let thread = self.threads.get(&slot);
+        let creator = thread.map(|thread| Creator {
+            stack: thread.stack,
+            frames: thread.frames.clone(),
+        });
+        let base = Rc::new(Base {
+            kind: ConstructKind::Thread,
+            code,
+            body: 0,
+            context: self.contexts.of_thread(slot, context),
+            creator,
+            outer: self.base_of(current),
+        });
+        self.creations.insert(object, base);
+        self.signal(current, object, Certainty::Certain);
     }
 
     pub(super) fn begin_implicit(
