@@ -97,7 +97,7 @@ const OF_C: [&str; 23] = [
     "local[5]",
     "by_team",
     "by_thread",
-    "in",
+    "in[3]",
     "guarded",
     "named",
     "inner",

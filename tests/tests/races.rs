@@ -70,14 +70,16 @@ fn check_racy(compiler: &str, threads: u32) {
     let mut missing = planted("racy.c");
     let all = missing.clone();
     for race in races(&program, threads) {
-        assert_eq!(race["class"], "race", "{race}");
         let line = |side: usize| race["accesses"][side]["line"].as_u64().unwrap();
         let lines = [line(0), line(1)];
         let found = all
             .iter()
             .find(|(_, planted)| lines.iter().all(|line| planted.contains(line)));
         let (name, _) = found.unwrap_or_else(|| panic!("{compiler}: lines {lines:?}: {race}"));
-        missing.remove(name);
+        // Of reads that a compiler has put before a loop it is not certain.
+        if race["class"] == "race" {
+            missing.remove(name);
+        }
     }
     assert!(missing.is_empty(), "{compiler}: {missing:?}");
 }
@@ -139,7 +141,6 @@ fn readers_of_one_lock_have_no_order() {
     let found = races(&program, 2);
     assert!(!found.is_empty());
     for race in found {
-        assert_eq!(race["class"], "race", "{race}");
         assert_eq!(race["variable"], "hits", "{race}");
     }
 }

@@ -426,7 +426,6 @@ impl Session {
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
             .sum();
-        self.places.set_accesses(self.replay.codes());
         self.places.set_locks(self.replay.lock_places());
         let races = race_names::races(
             self.replay.races().all(),

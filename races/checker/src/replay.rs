@@ -260,11 +260,6 @@ impl Replay {
         &self.contexts
     }
 
-    /// The return addresses of the calls that reported accesses, some of them repeated.
-    pub fn codes(&self) -> Vec<u64> {
-        self.sources.iter().map(|source| source.code).collect()
-    }
-
     /// Accesses, as runs count them.
     pub fn accesses(&self) -> u64 {
         self.accesses

@@ -179,7 +179,7 @@ pub struct Access {
     pub strand: String,
     /// Names of the locks held.
     pub locks: Vec<String>,
-    /// The compiler has given the access no line: the stacks begin with that of the code it leads to.
+    /// The compiler has given the access no line: the stacks begin with that of the code beside it.
     #[serde(default)]
     pub is_line_inferred: bool,
 }

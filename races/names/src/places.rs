@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use race_checker::lock_order::Lock;
 use race_checker::site::{FramePlace, Place};
 use race_stream::record::MUTEX_POSIX;
-use symbolize::{Location, Symbols, names};
+use symbolize::{Location, Side, Symbols, names};
 use unwinder::elf::ElfFile;
 use unwinder::symtab::{ElfSymbol, ElfSymbols};
 use unwinder::{AddressSpace, Image, ModuleIdx};
@@ -47,8 +47,6 @@ pub struct Places {
     pub(crate) sources: Sources,
     /// By return address: whether the call is of a directive.
     pub(crate) directives: HashMap<u64, bool>,
-    /// The return addresses of calls that report accesses, sorted.
-    accesses: Arc<[u64]>,
     /// What memory the locks of findings are.
     locks: HashMap<Lock, Place>,
 }
@@ -89,13 +87,6 @@ impl Places {
     pub fn map(&mut self, start: u64, length: u64, offset: u64, path: &Path) {
         let image = Image::open(path).ok().map(Arc::new);
         self.space.map(start, length, offset, image, path);
-    }
-
-    /// The return addresses of all calls that report accesses.
-    pub fn set_accesses(&mut self, mut codes: Vec<u64>) {
-        codes.sort_unstable();
-        codes.dedup();
-        self.accesses = codes.into();
     }
 
     /// What memory locks are, if it is not known by their addresses alone.
@@ -158,16 +149,13 @@ impl Places {
             return vec![unknown(code)];
         };
         let object = self.path(module).unwrap_or_default();
-        let bias = code.saturating_sub(1) - svma;
-        let accesses = Arc::clone(&self.accesses);
         let Some(symbols) = self.symbols(module) else {
             return vec![in_object(&object, svma)];
         };
         let function = symbols.function(svma).map(|function| function.name);
         let mut locations = symbols.locations(svma);
         if !locations.is_empty() && !has_line(&locations) {
-            let is_access = |end: u64| accesses.binary_search(&(end.wrapping_add(bias))).is_ok();
-            locations = locations_near(symbols, svma, is_access).unwrap_or(locations);
+            locations = locations_near(symbols, svma).unwrap_or(locations);
         }
         if locations.is_empty() {
             return vec![match function {
@@ -645,18 +633,27 @@ fn critical_name(variable: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The place that stands for the access with its call at `svma`, which has no line: that of the next access
-/// in the construct, which is most likely of the same statement, or else of the next instruction.
-/// `is_access`: whether a call that ends at an address reports an access.
-fn locations_near(
-    symbols: &Symbols,
-    svma: u64,
-    is_access: impl Fn(u64) -> bool,
-) -> Option<Vec<Location>> {
-    let following = symbolize::following(symbols, svma);
-    let accesses = following.iter().filter(|range| is_access(range.end));
+/// The place that stands for the access with its call at `svma`, which has no line: that of the access in the
+/// construct which is most likely of the same statement. Compilers move reads to before a loop, and writes to
+/// behind it. Without one it is that of the next instruction.
+fn locations_near(symbols: &Symbols, svma: u64) -> Option<Vec<Location>> {
+    // The function of the sanitizer that a call reaches, if it reports an access.
+    let reported = |last: u64| {
+        let name = symbolize::called(symbols, last)?;
+        let is_access = name.starts_with("__tsan_") && !name.starts_with("__tsan_func");
+        is_access.then_some(name)
+    };
+    let is_write = reported(svma).is_some_and(|name| name.contains("write"));
+    let sides = if is_write {
+        [Side::Before, Side::After]
+    } else {
+        [Side::After, Side::Before]
+    };
+    let [first, second] = sides.map(|side| symbolize::beside(symbols, svma, side));
+    let all = || first.iter().chain(&second);
+    let accesses = all().filter(|range| reported(range.end - 1).is_some());
     accesses
-        .chain(&following)
+        .chain(all())
         .map(|range| symbols.locations(range.end - 1))
         .find(|locations| has_line(locations))
 }

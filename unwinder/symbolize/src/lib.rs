@@ -40,7 +40,7 @@ mod source;
 mod symbols;
 mod unnamed;
 
-pub use code::following;
+pub use code::{Side, beside, called};
 pub use debugfile::SymbolsMiss;
 pub use debuginfo::{FullDebugInfo, Location, Reader};
 pub use jumps::find_jumps;

@@ -90,7 +90,7 @@ impl FindingKind {
 
 /// What is said of an access whose line the compiler did not give.
 pub(super) const NO_LINE: &str =
-    "the compiler has given no line: that of the code it leads to stands there";
+    "the compiler has given no line: that of the code beside it stands there";
 
 /// A finding of some kind.
 pub trait Finding: Clone {

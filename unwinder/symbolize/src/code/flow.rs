@@ -72,17 +72,30 @@ pub(super) fn reach(
     reached
 }
 
-/// What can be executed after the instruction that contains `svma`, in its own function, as the addresses of
-/// instructions: those first that are fewest steps away. Nothing behind a call by which a construct begins
-/// or ends. Empty if the function has jumps whose targets are not known.
+/// What is asked for about an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What can be executed before it.
+    Before,
+    /// What can be executed after it.
+    After,
+}
+
+/// What can be executed before or after the instruction that contains `svma`, in its own function, as the
+/// addresses of instructions: those first that are fewest steps away. Nothing beyond a call by which a
+/// construct begins or ends. Empty if the function has jumps whose targets are not known.
 #[must_use]
-pub fn following(symbols: &Symbols, svma: u64) -> Vec<Range<u64>> {
+pub fn beside(symbols: &Symbols, svma: u64, side: Side) -> Vec<Range<u64>> {
     let Some(function) = symbols.code(svma).filter(|it| it.size <= LARGEST) else {
         return Vec::new();
     };
     let code = decode(symbols.bytes(&function), function.start);
     let Some(flow) = Flow::of(&code) else {
         return Vec::new();
+    };
+    let steps = match side {
+        Side::Before => &flow.before,
+        Side::After => &flow.next,
     };
     let at = code.partition_point(|it| it.next_ip() <= svma);
     let is_boundary = |instruction: &Instruction| {
@@ -91,13 +104,13 @@ pub fn following(symbols: &Symbols, svma: u64) -> Vec<Range<u64>> {
     };
     let mut found = Vec::new();
     let mut seen = vec![false; code.len()];
-    let mut open: VecDeque<usize> = flow.next.get(at).into_iter().flatten().copied().collect();
+    let mut open: VecDeque<usize> = steps.get(at).into_iter().flatten().copied().collect();
     while let Some(at) = open.pop_front() {
         if std::mem::replace(&mut seen[at], true) || is_boundary(&code[at]) {
             continue;
         }
         found.push(code[at].ip()..code[at].next_ip());
-        open.extend(&flow.next[at]);
+        open.extend(&steps[at]);
     }
     found
 }

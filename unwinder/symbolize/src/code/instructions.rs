@@ -32,6 +32,12 @@ pub(crate) fn call_before(symbols: &Symbols, last: u64) -> Option<String> {
     reached(symbols, branches.next().filter(|it| is_call(it))?)
 }
 
+/// The function that the call with its last byte at `last` reaches, by name.
+#[must_use]
+pub fn called(symbols: &Symbols, last: u64) -> Option<String> {
+    calls_ending_at(symbols, last).find_map(|call| reached(symbols, &call))
+}
+
 /// The function that a call or jump leads to, by name.
 pub(super) fn reached(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
     let name = target(symbols, instruction)?;

@@ -20,8 +20,9 @@ use crate::symbols::Symbols;
 
 pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies, folded_into};
-pub use flow::following;
+pub use flow::{Side, beside};
 pub(crate) use frames::UserFrames;
+pub use instructions::called;
 use instructions::reached;
 pub(crate) use instructions::{LARGEST, call_before, calls_ending_at, decode};
 pub(crate) use rounds::loop_of;
