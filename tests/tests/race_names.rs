@@ -97,7 +97,7 @@ const OF_C: [&str; 23] = [
     "local[5]",
     "by_team",
     "by_thread",
-    "in",
+    "in[3]",
     "guarded",
     "named",
     "inner",
@@ -275,7 +275,7 @@ fn variables_of_fortran_have_their_names() {
     for level in ["-O0", "-O1"] {
         let found = Found::of("gfortran", &[level], "race_names.f90");
         found.names_are(&[
-            "a",
+            "a(7)",
             "b(4,3)",
             "p%w(2)",
             "total",
