@@ -335,7 +335,7 @@ fn variables_of_fortran_have_their_names() {
     for level in ["-O0", "-O1"] {
         let found = Found::of("gfortran", &[level], "race_names.f90");
         found.names_are(&[
-            "a",
+            "a(7)",
             "b(4,3)",
             "p%w(2)",
             "total",

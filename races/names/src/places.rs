@@ -518,9 +518,10 @@ impl Places {
             Memory::Block { offset, bytes } if is_allocated || certain.is_container => {
                 variables.element_name(certain, name, (offset, size, bytes))
             }
-            Memory::Block { offset, bytes } if variables.is_fortran(certain) => {
-                Some(variables.component_name(certain, name, (offset, size, bytes)))
-            }
+            Memory::Block { offset, bytes } => variables
+                .component_name(certain, name, (offset, size, bytes))
+                .or(text)
+                .or_else(|| Some(name.clone())),
             _ => text.or_else(|| Some(name.clone())),
         }
     }

@@ -126,25 +126,25 @@ impl Variables {
     }
 
     /// Whether the program's language is Fortran where `reached` leads.
-    pub(crate) fn is_fortran(&self, reached: &Reached) -> bool {
+    fn is_fortran(&self, reached: &Reached) -> bool {
         self.debug.language(reached.element.unit) == Language::Fortran
     }
 
     /// What to write for an access at `offset` in a block of elements to which `reached` points, if it is
-    /// not known which one is the first: of Fortran, the component.
+    /// not known which one is the first: of Fortran, the component. `None`: it is of none.
     pub(crate) fn component_name(
         &self,
         reached: &Reached,
         name: &str,
         (offset, size, bytes): (u64, u64, u64),
-    ) -> String {
+    ) -> Option<String> {
         let each = self.debug.size_of(reached.element).unwrap_or(1).max(1);
         if reached.fields.is_empty() || !self.is_fortran(reached) {
-            return name.to_owned();
+            return None;
         }
         let path = self.debug.path(reached.element, offset % each, size);
         let element = if bytes == each { "" } else { "(:)" };
-        format!("{name}{element}{path}")
+        Some(format!("{name}{element}{path}"))
     }
 
     /// What to write for an access at `offset` in a block that begins with the first element to which
@@ -162,7 +162,8 @@ impl Variables {
         let path = self.debug.path(reached.element, offset % each, size);
         // Bounds are not in the debug information.
         if self.is_fortran(reached) {
-            return Some(self.component_name(reached, name, (offset, size, bytes)));
+            let component = self.component_name(reached, name, (offset, size, bytes));
+            return component.or_else(|| Some(name.to_owned()));
         }
         // One structure alone is no array.
         let is_structure = matches!(
