@@ -1,6 +1,7 @@
 /* Programs that look as if they raced, and do not. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int own;
 static long lock;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long guarded;
-static int payload, configured, is_announced;
+static int payload, configured, is_announced, is_waiting;
 static long own_sum;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_cond_t announced = PTHREAD_COND_INITIALIZER;
@@ -486,6 +487,7 @@ static void *waits(void *argument)
 {
     struct timespec until = {.tv_sec = 1L << 40};
     pthread_mutex_lock(&mutex);
+    is_waiting = 1;
     while (!is_announced)
         pthread_cond_clockwait(&announced, &mutex, CLOCK_MONOTONIC, &until);
     pthread_mutex_unlock(&mutex);
@@ -498,12 +500,26 @@ static void announce(void)
     pthread_t thread;
     pthread_create(&thread, NULL, waits, NULL);
     payload = 42;
-    pthread_mutex_lock(&mutex);
-    is_announced = 1;
-    pthread_cond_signal(&announced);
-    pthread_mutex_unlock(&mutex);
+    while (!is_announced) {
+        pthread_mutex_lock(&mutex);
+        if (is_waiting) {
+            is_announced = 1;
+            pthread_cond_signal(&announced);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
     pthread_join(thread, NULL);
     own_sum++;
+}
+
+/* The C library has two of each, of which only the newer ones can be called so. */
+static void newer_versions(void)
+{
+    cpu_set_t all;
+    char *path = realpath("/", NULL);
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || !path)
+        exit(1);
+    free(path);
 }
 
 static void threads(void)
@@ -551,6 +567,7 @@ int main(void)
     threads();
     called_once();
     announce();
+    newer_versions();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);
     return 0;

@@ -30,7 +30,7 @@
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
 //! | `process` | the shared memory, and fork |
-//! | `next` | the functions that ours hide |
+//! | `next`, `versions` | the functions that ours hide; those of which there are several |
 //! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
 //! | `tls`, `memory` | the thread's state and its memory |
 
@@ -63,3 +63,4 @@ mod threads;
 mod tls;
 mod tsan;
 mod unwritten;
+mod versions;

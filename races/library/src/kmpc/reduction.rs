@@ -5,8 +5,7 @@ use std::ffi::c_int;
 
 use race_stream::record::Event;
 
-use super::next_or_nothing;
-use crate::next::{Next, next};
+use crate::next::{Next, next, noting};
 use crate::tls;
 
 /// `ompt_mutex_atomic`: what a combination is called.
@@ -76,7 +75,7 @@ macro_rules! ends {
                     context,
                 });
             });
-            next_or_nothing(&NEXT)
+            NEXT.or_nothing()
         }
 
         noting! { $name => $note ["mov rdi, rdx"] []; }

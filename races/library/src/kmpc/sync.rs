@@ -2,8 +2,7 @@
 
 use std::arch::naked_asm;
 
-use super::next_or_nothing;
-use crate::next::Next;
+use crate::next::{Next, noting};
 use crate::tls;
 
 /// Note the variable of a critical section, by whose address it is known: the runtime tells of a lock
@@ -13,7 +12,7 @@ macro_rules! criticals {
         extern "C" fn $note(section: u64) -> usize {
             static NEXT: Next = Next::new($symbol);
             tls::with(|thread| thread.critical = section);
-            next_or_nothing(&NEXT)
+            NEXT.or_nothing()
         }
 
         noting! { $name => $note ["mov rdi, rdx"] []; }
@@ -34,7 +33,7 @@ macro_rules! dispatches {
             if is_ordered(schedule) {
                 tls::with(|thread| thread.meet_ordered_clause(code));
             }
-            next_or_nothing(&NEXT)
+            NEXT.or_nothing()
         }
 
         noting! { $name => $note ["mov edi, edx", "mov rsi, [rsp + 56]"] []; }

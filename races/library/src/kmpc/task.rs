@@ -5,8 +5,7 @@ use std::ffi::c_int;
 
 use race_stream::record::Event;
 
-use super::next_or_nothing;
-use crate::next::{Next, next};
+use crate::next::{Next, next, noting};
 use crate::{objects, tls, unwritten};
 
 /// The runtime's own part of a task's memory, `kmp_task_t`.
@@ -162,7 +161,7 @@ macro_rules! taskloops {
             if let Some(note) = unsafe { Note::of(task as *const usize) } {
                 note.copy = copy;
             }
-            next_or_nothing(&NEXT)
+            NEXT.or_nothing()
         }
 
         noting! {
