@@ -94,10 +94,14 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
         .map(|race| advice::of(race, &all, sources))
         .collect();
     for (race, advice) in all.iter_mut().zip(advice) {
-        race.advice = advice;
+        race.advice = advice.or(race.advice.take());
     }
     all
 }
+
+/// What is advised where nothing but a read that a compiler may have moved races.
+const PROMOTED: &str =
+    "see with -O0 whether the program makes the read: the compiler may have put it before a loop";
 
 /// What distinguishes a race for a reader: two lines with kinds, and a variable.
 type Key = ([(String, u32, Kind); 2], String);
@@ -151,11 +155,9 @@ impl<'a> Namer<'a> {
             (is_read, access.stack.first().map(|frame| frame.line))
         };
         accesses.sort_by_key(order);
+        let may_be_promoted = self.may_be_promoted(&race.sites);
         Race {
-            class: if race.is_certain()
-                && !self.flags.contains(&race.address)
-                && !self.may_be_promoted(&race.sites)
-            {
+            class: if race.is_certain() && !self.flags.contains(&race.address) && !may_be_promoted {
                 Class::Race
             } else {
                 Class::OrderByChance
@@ -163,7 +165,7 @@ impl<'a> Namer<'a> {
             variable,
             count: race.count,
             accesses,
-            advice: None,
+            advice: may_be_promoted.then(|| PROMOTED.to_owned()),
         }
     }
 
