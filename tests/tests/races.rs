@@ -1,17 +1,11 @@
 //! `collect -r race` on programs with planted races, and on correct ones that look like them.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use end_to_end::{finish, folder, tools, watch};
+use end_to_end::{finish, folder, planted, races, source, tools, watch};
 use serde_json::Value;
-
-fn source(name: &str) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
-    programs.join(name)
-}
 
 /// The program, instrumented by this compiler. clang's own shared runtime need not be installed: the
 /// program is linked to the library that takes its place.
@@ -30,44 +24,9 @@ fn build(compiler: &str, name: &str) -> PathBuf {
     program
 }
 
-/// The races that `collect -r race` finds with so many threads, as er_print lists them.
-fn races(program: &Path, threads: u32) -> Vec<Value> {
-    // The names of programs have dots.
-    let experiment = PathBuf::from(format!("{}.{threads}.er", program.display()));
-    let mut command = Command::new(&tools().collect);
-    command.args(["-r", "race", "-O"]).arg(&experiment);
-    command.arg(program);
-    command.env("OMP_NUM_THREADS", threads.to_string());
-    command.env("OMP_WAIT_POLICY", "passive");
-    let outcome = finish(command);
-    assert_eq!(outcome.status, 0, "{outcome:?}");
-    let text = tools().print(&experiment, &["-printmode", "json", "-races"]);
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let rows = report["rows"].as_array().unwrap().clone();
-    std::fs::remove_dir_all(&experiment).unwrap();
-    rows
-}
-
-/// The names of the races in a source file, with their lines.
-fn planted(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
-    let text = std::fs::read_to_string(source(name)).unwrap();
-    let mut planted: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        let Some((code, name)) = text.split_once("/* ") else {
-            continue;
-        };
-        if code.trim().is_empty() {
-            continue;
-        }
-        let name = name.trim_end_matches("*/").trim().to_owned();
-        planted.entry(name).or_default().insert(line);
-    }
-    planted
-}
-
 fn check_racy(compiler: &str, threads: u32) {
     let program = build(compiler, "racy.c");
-    let mut missing = planted("racy.c");
+    let mut missing = planted("racy.c", "/* ", "*/");
     let all = missing.clone();
     for race in races(&program, threads) {
         let line = |side: usize| race["accesses"][side]["line"].as_u64().unwrap();

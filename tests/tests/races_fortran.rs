@@ -2,17 +2,10 @@
 //! have none.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{finish, folder, tools};
-use serde_json::Value;
-
-fn source(name: &str) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
-    programs.join(name)
-}
+use end_to_end::{folder, planted, races, source, tools};
 
 /// A folder of its own for what a compiler makes of a program.
 fn place(compiler: &str, name: &str) -> PathBuf {
@@ -59,38 +52,9 @@ fn by_flang(name: &str) -> PathBuf {
     place.join("app")
 }
 
-/// The findings of `collect -r race` with so many threads, as er_print lists them.
-fn races(program: &Path, threads: u32) -> Vec<Value> {
-    let experiment = program.with_file_name(format!("{threads}.er"));
-    let mut command = Command::new(&tools().collect);
-    command.args(["-r", "race", "-O"]).arg(&experiment);
-    command.arg(program);
-    command.env("OMP_NUM_THREADS", threads.to_string());
-    command.env("OMP_WAIT_POLICY", "passive");
-    let outcome = finish(command);
-    assert_eq!(outcome.status, 0, "{outcome:?}");
-    let text = tools().print(&experiment, &["-printmode", "json", "-races"]);
-    let report: Value = serde_json::from_str(&text).unwrap();
-    report["rows"].as_array().unwrap().clone()
-}
-
-/// The lines of each planted race, by its variable.
-fn planted(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
-    let text = std::fs::read_to_string(source(name)).unwrap();
-    let mut planted: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        if let Some((code, name)) = text.split_once("!=")
-            && !code.trim().is_empty()
-        {
-            planted.entry(name.to_owned()).or_default().insert(line);
-        }
-    }
-    planted
-}
-
 #[track_caller]
 fn check_racy(program: &Path) {
-    let planted = planted("racy.f90");
+    let planted = planted("racy.f90", "!=", "");
     for threads in [2, 4] {
         let mut missing = planted.clone();
         for race in races(program, threads) {

@@ -23,10 +23,7 @@ impl Sources {
 
     /// Whether a directive begins at a line.
     pub(crate) fn is_directive(&mut self, file: &str, line: u32) -> bool {
-        self.raw(file, line).is_some_and(|text| {
-            let text = text.trim_start().to_lowercase();
-            text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
-        })
+        self.raw(file, line).is_some_and(is_directive)
     }
 
     /// The directive at a line, with those to which it is continued, in lower case. Compilers give
@@ -51,14 +48,13 @@ impl Sources {
     /// The first line with a directive from a line on, if it is near.
     pub(crate) fn directive_from(&mut self, file: &str, line: u32) -> Option<u32> {
         const MOST: u32 = 4;
-        (line..line.saturating_add(MOST))
-            .find(|line| self.raw(file, *line).is_some_and(is_directive))
+        (line..line.saturating_add(MOST)).find(|line| self.is_directive(file, *line))
     }
 
     /// The line of the statement below the `atomic` directive at a line; `None` if there may be two, or
     /// no such directive stands there.
     pub(crate) fn atomic_statement(&mut self, file: &str, line: u32) -> Option<u32> {
-        if !self.raw(file, line).is_some_and(is_directive) {
+        if !self.is_directive(file, line) {
             return None;
         }
         let directive = self.directive(file, line)?;
