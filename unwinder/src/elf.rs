@@ -3,7 +3,7 @@
 //! Sections, symbols and code leave this module as bytes and numbers, not as types of the parser.
 
 use std::borrow::Cow;
-use std::io::{self, Cursor, Read, Seek};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,6 +74,51 @@ impl ElfFile {
         Self(ReadCache::new(Box::new(Cursor::new(bytes))))
     }
 
+    /// The code of the executable segments, but of those that are longer than a section that is read.
+    #[must_use]
+    pub fn into_code(self) -> CodeSegments {
+        let segments = self.executable();
+        // Not through the cache, which would hold it a second time.
+        let mut file = self.0.into_inner();
+        let mut read = |segment: Segment| {
+            let mut bytes = vec![0; usize::try_from(segment.file_size).ok()?];
+            file.seek(SeekFrom::Start(segment.offset)).ok()?;
+            file.read_exact(&mut bytes).ok()?;
+            Some((segment.svma, bytes.into()))
+        };
+        let known = segments.into_iter();
+        known.filter_map(&mut read).collect()
+    }
+
+    /// Calls `look` with the code of the executable segments in pieces, each with its svma. The last `overlap`
+    /// bytes of a piece are those with which the next one begins.
+    pub fn each_piece_of_code(self, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) {
+        const PIECE: u64 = 1 << 20;
+        let segments = self.executable();
+        let mut file = self.0.into_inner();
+        let mut piece = Vec::new();
+        for segment in segments {
+            for at in (0..segment.file_size).step_by(PIECE as usize) {
+                let length = (PIECE + overlap as u64).min(segment.file_size - at);
+                piece.resize(length as usize, 0);
+                let begin = file.seek(SeekFrom::Start(segment.offset + at));
+                if begin.and_then(|_| file.read_exact(&mut piece)).is_err() {
+                    return;
+                }
+                look(segment.svma.wrapping_add(at), &piece);
+            }
+        }
+    }
+
+    /// The executable segments that are no longer than a section that is read.
+    fn executable(&self) -> Vec<Segment> {
+        let Ok(elf) = self.parse() else {
+            return Vec::new();
+        };
+        let is_code = |it: &Segment| it.executable && it.file_size <= LONGEST_SECTION;
+        elf.segments().filter(is_code).collect()
+    }
+
     /// Reads the headers.
     ///
     /// # Errors
@@ -141,6 +186,35 @@ pub struct Section {
 /// The code of the executable segments, by svma.
 pub type CodeSegments = Vec<(u64, Box<[u8]>)>;
 
+/// The machine code of a file. What is asked for is read then, and kept.
+pub struct Code {
+    file: ElfFile,
+    segments: Vec<Segment>,
+}
+
+impl Code {
+    /// That of a file; none of one that is no ELF file.
+    #[must_use]
+    pub fn of(file: ElfFile) -> Self {
+        let segments = file.executable();
+        Self { file, segments }
+    }
+
+    /// `length` bytes from `svma` on, as far as the file has them.
+    #[must_use]
+    pub fn bytes(&self, svma: u64, length: u64) -> &[u8] {
+        let within = |segment: &Segment| {
+            let from = svma.checked_sub(segment.svma)?;
+            let rest = segment.file_size.checked_sub(from)?;
+            Some((segment.offset.checked_add(from)?, rest.min(length)))
+        };
+        let place = self.segments.iter().find_map(within);
+        let bytes =
+            place.and_then(|(offset, length)| (&self.file.0).read_bytes_at(offset, length).ok());
+        bytes.unwrap_or_default()
+    }
+}
+
 impl<'a> Elf<'a> {
     /// The build id, where the linker wrote one.
     #[must_use]
@@ -190,17 +264,6 @@ impl<'a> Elf<'a> {
         let mut headers = self.0.elf_program_headers().iter();
         let header = headers.find(|header| header.p_type.get(endian) == PT_TLS)?;
         Some(header.p_memsz.get(endian))
-    }
-
-    /// The code of the executable segments, but of those that are longer than a section that is read.
-    #[must_use]
-    pub fn code(&self) -> CodeSegments {
-        self.0
-            .segments()
-            .filter(|segment| is_executable(segment.flags()))
-            .filter(|segment| segment.file_range().1 <= LONGEST_SECTION)
-            .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
-            .collect()
     }
 
     /// The headers of all sections, in the order of the file.

@@ -65,10 +65,10 @@ impl Image {
     /// Any of [`ElfError`] but `Unreadable` and `Replaced`.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ElfError> {
         let file = ElfFile::in_memory(bytes.into());
-        let elf = file.parse()?;
+        let image = Self::of(path, &file.parse()?);
         Ok(Self {
-            text: OnceLock::from(Text::read(&elf)),
-            ..Self::of(path, &elf)
+            text: OnceLock::from(Text::read(file)),
+            ..image
         })
     }
 
@@ -178,8 +178,8 @@ impl Image {
     fn text(&self) -> &Text {
         let read = || {
             let file = ElfFile::open(&self.path).ok()?;
-            let elf = file.parse().ok()?;
-            (elf.build_id() == self.build_id).then(|| Text::read(&elf))
+            let build_id = file.parse().ok()?.build_id();
+            (build_id == self.build_id).then(|| Text::read(file))
         };
         self.text.get_or_init(|| read().unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::elf::{CodeSegments, Elf};
+use crate::elf::{CodeSegments, Elf, ElfFile};
 use crate::prologue::FrameLayout;
 use crate::symtab::ElfSymbols;
 
@@ -15,18 +15,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn read(elf: &Elf<'_>) -> Text {
-        let tables = [ElfSymbols::symtab(elf), ElfSymbols::dynsym(elf)];
-        let symbols = tables.iter().flatten().flat_map(ElfSymbols::iter);
-        let mut functions: Vec<Range<u64>> = symbols
-            .filter(|symbol| symbol.is_defined() && symbol.is_function() && symbol.size > 0)
-            .map(|symbol| symbol.svma..symbol.svma.saturating_add(symbol.size))
-            .collect();
-        functions.sort_unstable_by_key(|range| (range.start, range.end));
-        functions.dedup();
+    /// That of a file; empty of one that is no ELF file.
+    pub(crate) fn read(file: ElfFile) -> Text {
+        let functions = file.parse().map(|elf| functions(&elf));
         Text {
-            segments: elf.code(),
-            functions,
+            functions: functions.unwrap_or_default(),
+            segments: file.into_code(),
         }
     }
 
@@ -51,6 +45,19 @@ impl Text {
         let offset = usize::try_from(function.start - start).ok()?;
         FrameLayout::at(svma, function.start, &bytes[offset..])
     }
+}
+
+/// The functions that have a symbol with a size, sorted by start.
+fn functions(elf: &Elf<'_>) -> Vec<Range<u64>> {
+    let tables = [ElfSymbols::symtab(elf), ElfSymbols::dynsym(elf)];
+    let symbols = tables.iter().flatten().flat_map(ElfSymbols::iter);
+    let mut functions: Vec<Range<u64>> = symbols
+        .filter(|symbol| symbol.is_defined() && symbol.is_function() && symbol.size > 0)
+        .map(|symbol| symbol.svma..symbol.svma.saturating_add(symbol.size))
+        .collect();
+    functions.sort_unstable_by_key(|range| (range.start, range.end));
+    functions.dedup();
+    functions
 }
 
 /// A call instruction.

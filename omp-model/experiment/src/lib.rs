@@ -12,8 +12,8 @@
 //! A frame holds rows of one kind as columns, compressed by zstd (see `column`). The reader checks
 //! checksums, counts, lengths and every reference between rows while opening; the first frame that
 //! fails ends the reading with a [`Warning`]. Samples, by far the most of a recording, stay in the
-//! file: opening checks their checksums and reads the time of the first in each frame. Each pass
-//! over them unpacks them, and checks them as strictly.
+//! file: opening unpacks them once, on all CPUs, and counts the frames that fail. Each pass over them
+//! unpacks them again, and leaves these frames out.
 
 pub mod barriers;
 mod column;
@@ -268,6 +268,16 @@ pub enum Warning {
         frames: u64,
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// Samples that are as they were written, and make no sense.
+    #[error(
+        "{samples} samples in {frames} frames of `{RECORDS}` cannot be decoded although their checksums are right: they are in no view"
+    )]
+    Undecodable {
+        /// The frames.
+        frames: u64,
+        /// How many samples they say that they have.
+        samples: u64,
     },
     /// A frame of a newer version that this one may skip.
     #[error(

@@ -126,7 +126,7 @@ impl Growing {
             .contents
             .frames(&mut self.file, &mut self.offset, &mut self.skipped);
         self.stop = stop.map_err(refused)?;
-        self.contents.extend_to_the_last_sample();
+        self.contents.check_samples();
         Ok(self.offset > before)
     }
 
@@ -245,6 +245,10 @@ struct Contents {
     header: Option<Header>,
     /// The samples of counters, by their numbers.
     counters: Vec<Samples>,
+    /// How many frames of samples are checked: of the clock's, and of each counter's.
+    checked: Vec<usize>,
+    /// Those of them that do not decode, and how many samples they say that they have.
+    undecodable: (u64, u64),
     /// The record file.
     store: Store,
 }
@@ -281,6 +285,8 @@ impl Contents {
             stacks_left_out: 0,
             header: None,
             counters: Vec::new(),
+            checked: Vec::new(),
+            undecodable: (0, 0),
             store: file.store(),
         }
     }
@@ -315,6 +321,10 @@ impl Contents {
         }
         if header.is_none() {
             warnings.push(Warning::NoHeader);
+        }
+        let (frames, samples) = self.undecodable;
+        if frames > 0 {
+            warnings.push(Warning::Undecodable { frames, samples });
         }
         match findings_file::read(&path) {
             Ok(findings) => experiment.findings = findings.map(Arc::new),
@@ -404,15 +414,22 @@ impl Contents {
         Ok(None)
     }
 
-    /// Extends the recording to the time of the last sample, which is known only by unpacking.
-    fn extend_to_the_last_sample(&mut self) {
+    /// Looks what of the new samples is readable, and extends the recording to the time of the last one:
+    /// both are known only by unpacking.
+    fn check_samples(&mut self) {
         let known = self.known();
         let read = &mut self.experiment;
         read.sums.may_point_to(known);
         of_each_packed!(read, rows => rows.may_point_to(known));
+        self.checked.resize(1 + self.counters.len(), 0);
         let counters = self.counters.iter_mut();
-        for samples in counters.chain([&mut self.experiment.samples]) {
+        let all = std::iter::once(&mut self.experiment.samples).chain(counters);
+        for (samples, checked) in all.zip(&mut self.checked) {
             samples.may_point_to(known);
+            let (frames, rows) = samples.undecodable(*checked);
+            self.undecodable.0 += frames;
+            self.undecodable.1 += rows;
+            *checked = samples.frames();
             self.experiment.last = self.experiment.last.max(samples.last());
         }
     }

@@ -232,9 +232,8 @@ impl Samples {
         let Some(payload) = source.store.bytes(&frame.range) else {
             return;
         };
-        // The checksum was right when the file was opened: this is a fault of the writer,
-        // or of
-        // the disk since then.
+        // The checksum was right when the file was opened, which has counted it: this is a fault of the
+        // writer, or of the disk since then.
         if decode(source, &payload, scratch, out).is_err() {
             out.clear();
         }

@@ -19,13 +19,35 @@ impl Samples {
     pub fn in_order<T: Send>(
         &self,
         make: impl Fn(&[Sample]) -> T + Sync,
+        take: impl FnMut(usize, T),
+    ) {
+        self.in_order_from(0, make, take);
+    }
+
+    /// How many frames from a frame on do not decode, and how many samples they say that they have.
+    pub(crate) fn undecodable(&self, first: usize) -> (u64, u64) {
+        let (mut frames, mut samples) = (0, 0);
+        self.in_order_from(first, <[Sample]>::len, |frame, decoded| {
+            let said = self.index()[frame].rows;
+            if decoded != said as usize {
+                frames += 1;
+                samples += u64::from(said);
+            }
+        });
+        (frames, samples)
+    }
+
+    fn in_order_from<T: Send>(
+        &self,
+        first: usize,
+        make: impl Fn(&[Sample]) -> T + Sync,
         mut take: impl FnMut(usize, T),
     ) {
-        let frames = self.frames();
+        let frames = first..self.frames();
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
-        let queue = Queue::new(self);
+        let queue = Queue::new(self, first);
         thread::scope(|scope| {
-            for _ in 0..workers.min(frames) {
+            for _ in 0..workers.min(frames.len()) {
                 scope.spawn(|| {
                     let _end = EndOfWork(&queue);
                     let mut scratch = Scratch::new();
@@ -37,7 +59,7 @@ impl Samples {
                 });
             }
             let _end = EndOfWork(&queue);
-            for frame in 0..frames {
+            for frame in frames {
                 let Some(made) = queue.take(frame) else { break };
                 take(frame, made);
             }
@@ -66,11 +88,11 @@ struct State<T> {
 }
 
 impl<'a, T> Queue<'a, T> {
-    fn new(samples: &'a Samples) -> Queue<'a, T> {
+    fn new(samples: &'a Samples, next: usize) -> Queue<'a, T> {
         Queue {
             samples,
             state: Mutex::new(State {
-                next: 0,
+                next,
                 ahead: 0,
                 made: BTreeMap::new(),
                 is_broken: false,

@@ -6,7 +6,10 @@
     reason = "they are the names of the DWARF standard"
 )]
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use gimli::{
@@ -15,7 +18,8 @@ use gimli::{
     DW_TAG_structure_type, DW_TAG_subprogram, DW_TAG_union_type, DebuggingInformationEntry, DwAt,
     DwTag, Dwarf, Reader as _, Unit, UnitOffset, UnitRef, UnitSectionOffset,
 };
-use symbolize::{FullDebugInfo, Reader};
+use hashbrown::HashMap;
+use symbolize::{FullDebugInfo, Ranges, Reader};
 
 pub(crate) type Die = DebuggingInformationEntry<Reader>;
 pub(crate) type Value = AttributeValue<Reader>;
@@ -31,10 +35,23 @@ pub(crate) struct Key {
 #[derive(Debug, Default)]
 pub(crate) struct Debug {
     units: Vec<(Arc<Dwarf<Reader>>, Unit<Reader>)>,
-    /// The units' code: begin, end, number.
-    code: Vec<(u64, u64, usize)>,
+    /// The numbers of the units, by their code.
+    code: Ranges<usize>,
+    /// Of units that were asked about.
+    functions: RefCell<HashMap<usize, Rc<Functions>>>,
+    /// The entries directly beneath those that were asked about, with their tags.
+    children: RefCell<HashMap<Key, Vec<(DwTag, Key)>>>,
     /// Where the units begin that are no split ones.
     begins: Vec<(usize, usize)>,
+}
+
+/// The functions of a unit.
+#[derive(Debug, Default)]
+struct Functions {
+    /// By their own code.
+    code: Ranges<Key>,
+    /// The function within which each is declared.
+    around: HashMap<Key, Key>,
 }
 
 /// An inlined copy refers to a definition, which refers to a declaration. Longer chains are circles.
@@ -44,6 +61,7 @@ impl Debug {
     /// Reads the units; what is damaged is left out.
     pub(crate) fn new(info: &FullDebugInfo) -> Debug {
         let mut debug = Debug::default();
+        let mut code = Vec::new();
         let mut headers = info.dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             let Ok(unit) = info.dwarf.unit(header) else {
@@ -52,7 +70,7 @@ impl Debug {
             let number = debug.units.len();
             if let Ok(mut ranges) = info.dwarf.unit_ranges(&unit) {
                 while let Ok(Some(range)) = ranges.next() {
-                    debug.code.push((range.begin, range.end, number));
+                    code.push((range.begin..range.end, number));
                 }
             }
             let UnitSectionOffset(offset) = unit.header.offset();
@@ -68,6 +86,7 @@ impl Debug {
                 .push(split.unwrap_or_else(|| (info.dwarf.clone(), unit)));
         }
         debug.begins.sort_unstable();
+        debug.code = code.into_iter().collect();
         debug
     }
 
@@ -82,10 +101,7 @@ impl Debug {
 
     /// The unit whose code `svma` is.
     pub(crate) fn unit_of(&self, svma: u64) -> Option<usize> {
-        let mut ranges = self.code.iter();
-        ranges
-            .find(|(begin, end, _)| (*begin..*end).contains(&svma))
-            .map(|(_, _, unit)| *unit)
+        self.code.holding(svma).next().map(|(_, unit)| *unit)
     }
 
     pub(crate) fn die(&self, key: Key) -> Option<Die> {
@@ -130,14 +146,17 @@ impl Debug {
 
     /// The entries directly beneath one, that have one of these tags.
     pub(crate) fn children(&self, key: Key, tags: &[DwTag]) -> Vec<Key> {
-        let mut found = Vec::new();
-        self.beneath(key, &mut |_, own, die| {
-            if tags.contains(&die.tag()) {
-                found.push(own);
-            }
-            false
+        let mut known = self.children.borrow_mut();
+        let all = known.entry(key).or_insert_with(|| {
+            let mut found = Vec::new();
+            self.beneath(key, &mut |_, own, die| {
+                found.push((die.tag(), own));
+                false
+            });
+            found
         });
-        found
+        let fitting = all.iter().filter(|(tag, _)| tags.contains(tag));
+        fitting.map(|(_, own)| *own).collect()
     }
 
     /// The entry to which an attribute of an entry of `unit` refers.
@@ -249,20 +268,16 @@ impl Debug {
         Some(plain(&path).to_string_lossy().into_owned())
     }
 
-    /// Whether the code of an entry holds `svma`.
-    pub(crate) fn holds(&self, key: Key, die: &Die, svma: u64) -> bool {
-        let Some(unit) = self.unit(key.unit) else {
-            return false;
-        };
-        let Ok(mut ranges) = unit.die_ranges(die) else {
-            return false;
-        };
-        while let Ok(Some(range)) = ranges.next() {
-            if (range.begin..range.end).contains(&svma) {
-                return true;
+    /// The code of an entry.
+    pub(crate) fn ranges(&self, key: Key, die: &Die) -> Vec<Range<u64>> {
+        let mut found = Vec::new();
+        let unit = self.unit(key.unit);
+        if let Some(Ok(mut ranges)) = unit.map(|unit| unit.die_ranges(die)) {
+            while let Ok(Some(range)) = ranges.next() {
+                found.push(range.begin..range.end);
             }
         }
-        false
+        found
     }
 
     /// Where a function's code begins.
@@ -276,41 +291,53 @@ impl Debug {
 
     /// The innermost function whose own code holds `svma`.
     pub(crate) fn function_at(&self, svma: u64) -> Option<Key> {
-        let unit = self.unit_of(svma)?;
-        let root = Key {
-            unit,
-            offset: self.unit(unit)?.unit.header.root_offset().0,
-        };
-        let mut found = None;
-        self.beneath(root, &mut |_, key, die| {
-            match die.tag() {
-                gimli::DW_TAG_subprogram if self.holds(key, die, svma) => found = Some(key),
-                tag => return holds_functions(tag) || tag == DW_TAG_subprogram,
-            }
-            true
-        });
-        found
+        let functions = self.functions(self.unit_of(svma)?)?;
+        let (_, key) = functions.code.holding(svma).next()?;
+        Some(*key)
     }
 
     /// The functions within which a function is declared, outer ones first: GCC declares so the function that
     /// it makes of a construct's body.
     pub(crate) fn functions_around(&self, function: Key) -> Vec<Key> {
         let mut found = Vec::new();
-        let mut around: Vec<(isize, Key)> = Vec::new();
-        let Some(root) = self.root(function.unit) else {
-            return found;
-        };
-        self.beneath(root, &mut |depth, key, die| {
-            around.retain(|(above, _)| *above < depth);
-            if key == function {
-                found = around.iter().map(|(_, key)| *key).collect();
-            } else if die.tag() == DW_TAG_subprogram {
-                around.push((depth, key));
-                return true;
+        if let Some(functions) = self.functions(function.unit) {
+            let mut next = function;
+            while let Some(around) = functions.around.get(&next) {
+                found.push(*around);
+                next = *around;
             }
-            holds_functions(die.tag())
-        });
+        }
+        found.reverse();
         found
+    }
+
+    fn functions(&self, unit: usize) -> Option<Rc<Functions>> {
+        let root = self.root(unit)?;
+        let mut known = self.functions.borrow_mut();
+        let functions = known.entry(unit);
+        let functions = functions.or_insert_with(|| Rc::new(self.find_functions(root)));
+        Some(functions.clone())
+    }
+
+    fn find_functions(&self, root: Key) -> Functions {
+        let mut functions = Functions::default();
+        let mut code = Vec::new();
+        let mut around: Vec<(isize, Key)> = Vec::new();
+        self.beneath(root, &mut |depth, key, die| {
+            if die.tag() != DW_TAG_subprogram {
+                return holds_functions(die.tag());
+            }
+            while around.pop_if(|(above, _)| *above >= depth).is_some() {}
+            if let Some((_, outer)) = around.last() {
+                functions.around.insert(key, *outer);
+            }
+            around.push((depth, key));
+            let own = self.ranges(key, die).into_iter();
+            code.extend(own.map(|range| (range, key)));
+            true
+        });
+        functions.code = code.into_iter().collect();
+        functions
     }
 
     /// Whether the code at `svma` was compiled by LLVM.

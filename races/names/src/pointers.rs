@@ -497,11 +497,10 @@ impl Scope<'_> {
     /// too.
     fn type_of(&self, name: &str) -> Option<(Key, Option<Key>)> {
         let debug = &self.variables.debug;
-        let in_scope = self.variables.in_scope(self.function, self.svma);
         let is_named = |key: Key, name: &str| debug.name(key).as_deref() == Some(name);
-        let local = in_scope.iter().rev().find(|(key, _)| is_named(*key, name));
-        if let Some((key, _)) = local {
-            return Some((debug.type_of(*key)?, None));
+        let variables = &self.variables;
+        if let Some(key) = variables.named_in_scope(self.function, self.svma, name) {
+            return Some((debug.type_of(key)?, None));
         }
         // What the compiler has left out of this copy of a function, it declares in the function.
         let functions = self.variables.functions(self.function, self.svma);
@@ -544,17 +543,10 @@ impl Scope<'_> {
 
     /// The type of the variables of this name in a function, if it is one.
     fn declared_in(&self, function: Key, name: &str) -> Option<Key> {
-        let debug = &self.variables.debug;
-        let mut types = Vec::new();
-        debug.beneath(function, &mut |_, key, die| match die.tag() {
-            gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => {
-                if debug.name(key).as_deref() == Some(name) {
-                    types.extend(debug.type_of(key));
-                }
-                false
-            }
-            tag => tag == gimli::DW_TAG_lexical_block,
-        });
+        let scopes = self.variables.scopes(function);
+        let all = scopes.own.get(name).into_iter().flatten();
+        let types = all.filter_map(|key| self.variables.debug.type_of(*key));
+        let mut types: Vec<Key> = types.collect();
         types.dedup();
         match types[..] {
             [only] => Some(only),

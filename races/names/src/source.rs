@@ -1,13 +1,15 @@
 //! Lines of source text, without what is no code.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
+use symbolize::Text;
 
 /// Source files that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    files: HashMap<String, Option<Vec<String>>>,
+    files: HashMap<String, Option<Rc<Text>>>,
 }
 
 impl Sources {
@@ -78,22 +80,20 @@ impl Sources {
     }
 
     /// The whole text.
-    pub(crate) fn text(&mut self, file: &str) -> Option<String> {
-        Some(self.lines(file)?.join("\n"))
+    pub(crate) fn text(&mut self, file: &str) -> Option<Rc<Text>> {
+        self.read(file).cloned()
     }
 
     fn raw(&mut self, file: &str, line: u32) -> Option<&str> {
-        let at = usize::try_from(line.checked_sub(1)?).ok()?;
-        self.lines(file)?.get(at).map(String::as_str)
+        self.read(file)?.line(line)
     }
 
-    fn lines(&mut self, file: &str) -> Option<&[String]> {
+    fn read(&mut self, file: &str) -> Option<&Rc<Text>> {
         let read = || {
             let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
-            let text = String::from_utf8_lossy(&bytes);
-            Some(text.lines().map(str::to_owned).collect())
+            Some(Rc::new(Text::new(&bytes)))
         };
-        self.files.entry_ref(file).or_insert_with(read).as_deref()
+        self.files.entry_ref(file).or_insert_with(read).as_ref()
     }
 }
 

@@ -4,7 +4,9 @@
     reason = "they are the names of the DWARF standard"
 )]
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
 
 use findings::Declaration;
 use gimli::{
@@ -14,7 +16,7 @@ use gimli::{
     DW_TAG_union_type, DW_TAG_variable, Expression, Operation, X86_64,
 };
 use hashbrown::HashMap;
-use symbolize::{Reader, Symbols};
+use symbolize::{Ranges, Reader, Symbols};
 use unwinder::Cfi;
 
 use crate::debug::{Debug, Die, Key};
@@ -45,8 +47,6 @@ pub(crate) struct Registers {
 /// A global or static variable. Of one that the compiler has divided, a part in memory.
 #[derive(Clone, Debug)]
 struct Static {
-    begin: u64,
-    size: u64,
     /// Of a part of a variable: where it begins in that.
     offset: u64,
     key: Key,
@@ -55,14 +55,59 @@ struct Static {
     function: String,
 }
 
+/// Where a variable is, and the variable.
+type Placed = (Range<u64>, Static);
+
+/// The global and static variables of a load object.
+#[derive(Debug, Default)]
+struct Statics {
+    /// By address.
+    globals: Ranges<Static>,
+    /// By offset in a thread's block.
+    threads: Ranges<Static>,
+    by_name: HashMap<String, Vec<Key>>,
+}
+
 /// The variables of a load object.
 #[derive(Default)]
 pub(crate) struct Variables {
     pub(crate) debug: Debug,
     call_frames: Option<Cfi>,
-    /// By address, and by offset in a thread's block.
-    statics: OnceCell<(Vec<Static>, Vec<Static>)>,
+    statics: OnceCell<Statics>,
+    /// Of functions that were asked about.
+    scopes: RefCell<HashMap<Key, Rc<Scopes>>>,
     pub(crate) program_tls: Option<u64>,
+}
+
+/// What a function declares, by the code in which that is in scope.
+#[derive(Debug, Default)]
+pub(crate) struct Scopes {
+    /// The function itself, then blocks and inlined functions, outer ones before those within.
+    all: Vec<Block>,
+    /// The numbers of these, by their code.
+    code: Ranges<usize>,
+    /// The variables of the function's own blocks.
+    pub(crate) own: HashMap<String, Vec<Key>>,
+}
+
+/// A block of a function, or an inlined function.
+#[derive(Debug)]
+struct Block {
+    around: Option<usize>,
+    /// The function that declares its variables.
+    function: Key,
+    variables: Vec<Local>,
+}
+
+/// A variable or parameter of a function.
+#[derive(Debug)]
+struct Local {
+    key: Key,
+    name: String,
+    /// In bytes; 0 if the program computes it.
+    size: u64,
+    /// Where it is in some code, unless the program computes its size.
+    parts: Vec<(Range<u64>, Part)>,
 }
 
 /// Where an expression says that a variable is.
@@ -89,7 +134,7 @@ struct Part {
 }
 
 /// One location of a variable: the code for which it is right, and the expression.
-type Location = (std::ops::Range<u64>, Expression<Reader>);
+type Location = (Range<u64>, Expression<Reader>);
 
 impl Variables {
     /// Those that the debug information of a file tells of.
@@ -99,6 +144,7 @@ impl Variables {
             debug: Debug::new(&info),
             call_frames: symbols.call_frames(),
             statics: OnceCell::new(),
+            scopes: RefCell::default(),
             program_tls: symbols.program_tls(),
         })
     }
@@ -106,44 +152,31 @@ impl Variables {
     /// The global or static variable at `svma`. Of several, one of the units in which these addresses
     /// are code.
     pub(crate) fn global(&self, svma: u64, size: u64, codes: &[u64]) -> Option<Named> {
-        self.of(&self.statics().0, svma, size, codes)
+        self.of(&self.statics().globals, svma, size, codes)
     }
 
     /// The variable at an offset in a thread's block.
     pub(crate) fn thread_local(&self, offset: u64, size: u64, codes: &[u64]) -> Option<Named> {
-        self.of(&self.statics().1, offset, size, codes)
+        self.of(&self.statics().threads, offset, size, codes)
     }
 
     /// A global or static variable of this name in a unit.
     pub(crate) fn global_named(&self, name: &str, unit: usize) -> Option<Key> {
-        let (globals, threads) = self.statics();
-        let is_it = |one: &&Static| self.debug.name(one.key).as_deref() == Some(name);
-        let mut all = globals.iter().chain(threads).filter(is_it);
-        let first = all.next()?;
-        let own = std::iter::once(first).chain(all);
-        own.map(|one| one.key)
-            .find(|key| key.unit == unit)
-            .or(Some(first.key))
+        let all = self.statics().by_name.get(name)?;
+        let own = all.iter().find(|key| key.unit == unit);
+        own.or(all.first()).copied()
     }
 
-    fn of(&self, all: &[Static], at: u64, size: u64, codes: &[u64]) -> Option<Named> {
-        let holds = |one: &&Static| at.wrapping_sub(one.begin) < one.size;
+    fn of(&self, all: &Ranges<Static>, at: u64, size: u64, codes: &[u64]) -> Option<Named> {
         let units: Vec<usize> = codes
             .iter()
             .filter_map(|code| self.debug.unit_of(*code))
             .collect();
-        let mut held = all.iter().filter(holds);
-        let first = held.next()?;
-        let is_near = |one: &&Static| units.contains(&one.key.unit);
-        let found = std::iter::once(first)
-            .chain(held)
-            .find(is_near)
-            .unwrap_or(first);
-        let mut named = self.named(
-            found.key,
-            found.offset.saturating_add(at - found.begin),
-            size,
-        )?;
+        let is_near = |(_, one): &(_, &Static)| units.contains(&one.key.unit);
+        let near = all.holding(at).find(is_near);
+        let (range, found) = near.or_else(|| all.holding(at).next())?;
+        let offset = found.offset.saturating_add(at - range.start);
+        let mut named = self.named(found.key, offset, size)?;
         named.name.insert_str(0, &found.scope);
         named.declaration.function.clone_from(&found.function);
         Some(named)
@@ -166,11 +199,11 @@ impl Variables {
         })
     }
 
-    fn statics(&self) -> &(Vec<Static>, Vec<Static>) {
+    fn statics(&self) -> &Statics {
         self.statics.get_or_init(|| self.find_statics())
     }
 
-    fn find_statics(&self) -> (Vec<Static>, Vec<Static>) {
+    fn find_statics(&self) -> Statics {
         let (mut globals, mut threads) = (Vec::new(), Vec::new());
         let mut scopes: HashMap<Key, String> = HashMap::new();
         for unit in 0..self.debug.count() {
@@ -210,21 +243,30 @@ impl Variables {
                 }
             });
         }
-        for one in globals.iter_mut().chain(&mut threads) {
+        let mut by_name: HashMap<String, Vec<Key>> = HashMap::new();
+        for (_, one) in globals.iter_mut().chain(&mut threads) {
+            if let Some(name) = self.debug.name(one.key) {
+                by_name.entry(name).or_default().push(one.key);
+            }
             let declared = self.debug.die(one.key);
             let declared = declared.and_then(|die| self.debug.origin_of(one.key, &die));
             if let Some(scope) = declared.and_then(|key| scopes.get(&key)) {
                 one.scope.clone_from(scope);
             }
         }
-        (globals, threads)
+        Statics {
+            // What was collected last is found first.
+            globals: globals.into_iter().rev().collect(),
+            threads: threads.into_iter().rev().collect(),
+            by_name,
+        }
     }
 
     fn add_static(
         &self,
         (globals, threads, scopes): (
-            &mut Vec<Static>,
-            &mut Vec<Static>,
+            &mut Vec<Placed>,
+            &mut Vec<Placed>,
             &mut HashMap<Key, String>,
         ),
         key: Key,
@@ -255,14 +297,14 @@ impl Variables {
                 Spot::Thread(begin) => (&mut *threads, begin),
                 _ => return false,
             };
-            list.push(Static {
-                begin,
-                size: part.size.unwrap_or(size),
+            let one = Static {
                 offset: part.offset,
                 key,
                 scope: scope.clone(),
                 function: function.clone().unwrap_or_default(),
-            });
+            };
+            let end = begin.saturating_add(part.size.unwrap_or(size));
+            list.push((begin..end, one));
             true
         };
         for (_, expression) in self.locations(key) {
@@ -386,29 +428,27 @@ impl Variables {
             return None;
         }
         let frame_base = self.frame_base(function, registers, frame_address);
+        let begin_of = |spot: Spot| match spot {
+            Spot::Frame(offset) => frame_base.map(|base| base.wrapping_add_signed(offset)),
+            Spot::Register(register, offset) => {
+                let value = registers.value(register);
+                value.map(|value| value.wrapping_add_signed(offset))
+            }
+            Spot::FrameAddress(offset) => Some(frame_address.wrapping_add_signed(offset)),
+            Spot::Static(_) | Spot::Thread(_) => None,
+        };
+        let scopes = self.scopes(function);
         let mut found: Vec<(bool, Key, Key, u64)> = Vec::new();
-        for (variable, holder) in self.in_scope(function, registers.svma) {
-            let of = self.debug.type_of(variable);
-            let Some(bytes) = of.and_then(|of| self.debug.size_of(of)) else {
-                continue;
-            };
-            let begin_of = |spot: Spot| match spot {
-                Spot::Frame(offset) => frame_base.map(|base| base.wrapping_add_signed(offset)),
-                Spot::Register(register, offset) => {
-                    let value = registers.value(register);
-                    value.map(|value| value.wrapping_add_signed(offset))
-                }
-                Spot::FrameAddress(offset) => Some(frame_address.wrapping_add_signed(offset)),
-                Spot::Static(_) | Spot::Thread(_) => None,
-            };
-            for (code, expression) in self.locations(variable) {
-                for part in self.parts(variable.unit, &expression) {
+        for block in scopes.at(registers.svma) {
+            for variable in &block.variables {
+                for (code, part) in &variable.parts {
+                    let size = part.size.unwrap_or(variable.size);
                     if let Some(begin) = begin_of(part.spot)
-                        && address.wrapping_sub(begin) < part.size.unwrap_or(bytes)
+                        && address.wrapping_sub(begin) < size
                     {
                         let is_here = code.contains(&registers.svma);
                         let offset = part.offset.saturating_add(address - begin);
-                        found.push((is_here, variable, holder, offset));
+                        found.push((is_here, variable.key, block.function, offset));
                     }
                 }
             }
@@ -511,47 +551,107 @@ impl Variables {
 
     /// The function and those that are inlined in it at `svma`, outer ones first.
     pub(crate) fn functions(&self, function: Key, svma: u64) -> Vec<Key> {
-        let mut found = vec![function];
-        self.debug
-            .beneath(function, &mut |_, key, die| match die.tag() {
-                DW_TAG_lexical_block => self.debug.holds(key, die, svma),
-                DW_TAG_inlined_subroutine if self.debug.holds(key, die, svma) => {
-                    found.push(key);
-                    true
-                }
-                _ => false,
-            });
+        let scopes = self.scopes(function);
+        let mut found: Vec<Key> = scopes.at(svma).map(|block| block.function).collect();
+        found.dedup();
+        found.reverse();
         found
     }
 
     /// The variables in scope at `svma` of a function, outer ones first, each with the function that
     /// declares it.
     pub(crate) fn in_scope(&self, function: Key, svma: u64) -> Vec<(Key, Key)> {
-        let mut found = Vec::new();
-        let mut holders: Vec<(isize, Key)> = Vec::new();
+        let scopes = self.scopes(function);
+        let mut blocks: Vec<&Block> = scopes.at(svma).collect();
+        blocks.reverse();
+        let all = blocks.into_iter().flat_map(|block| {
+            let variables = block.variables.iter();
+            variables.map(|variable| (variable.key, block.function))
+        });
+        all.collect()
+    }
+
+    /// The innermost variable of a name in scope at `svma` of a function.
+    pub(crate) fn named_in_scope(&self, function: Key, svma: u64, name: &str) -> Option<Key> {
+        let scopes = self.scopes(function);
+        let found = scopes.at(svma).find_map(|block| {
+            let mut variables = block.variables.iter().rev();
+            variables.find(|variable| variable.name == name)
+        });
+        found.map(|variable| variable.key)
+    }
+
+    /// What a function declares.
+    pub(crate) fn scopes(&self, function: Key) -> Rc<Scopes> {
+        let mut known = self.scopes.borrow_mut();
+        let scopes = known.entry(function);
+        let scopes = scopes.or_insert_with(|| Rc::new(self.find_scopes(function)));
+        scopes.clone()
+    }
+
+    fn local_of(&self, key: Key, name: String) -> Local {
+        let of = self.debug.type_of(key);
+        let size = of.and_then(|of| self.debug.size_of(of));
+        let locations = size.map(|_| self.locations(key)).unwrap_or_default();
+        let parts = locations.into_iter().flat_map(|(code, expression)| {
+            let parts = self.parts(key.unit, &expression).into_iter();
+            parts.map(move |part| (code.clone(), part))
+        });
+        Local {
+            key,
+            name,
+            size: size.unwrap_or_default(),
+            parts: parts.collect(),
+        }
+    }
+
+    fn find_scopes(&self, function: Key) -> Scopes {
+        let mut scopes = Scopes::default();
+        scopes.all.push(Block {
+            around: None,
+            function,
+            variables: Vec::new(),
+        });
+        let mut code = Vec::new();
+        // The depths and numbers of the blocks around an entry.
+        let mut around: Vec<(isize, usize)> = Vec::new();
         self.debug.beneath(function, &mut |depth, key, die| {
-            holders.retain(|(above, _)| *above < depth);
+            while around.pop_if(|(above, _)| *above >= depth).is_some() {}
+            let outer = around.last().map_or(0, |(_, number)| *number);
+            let declaring = scopes.all[outer].function;
             match die.tag() {
                 DW_TAG_variable | DW_TAG_formal_parameter => {
-                    let holder = holders.last().map_or(function, |(_, holder)| *holder);
-                    let is_named = self
-                        .debug
-                        .name(key)
-                        .is_some_and(|name| !name.starts_with('.'));
-                    if is_named && self.debug.value(key, DW_AT_artificial).is_none() {
-                        found.push((key, holder));
+                    let Some(name) = self.debug.name(key) else {
+                        return false;
+                    };
+                    if declaring == function {
+                        let own = scopes.own.entry_ref(&name);
+                        own.or_default().push(key);
+                    }
+                    let is_artificial = self.debug.value(key, DW_AT_artificial).is_some();
+                    if !name.starts_with('.') && !is_artificial {
+                        scopes.all[outer].variables.push(self.local_of(key, name));
                     }
                     false
                 }
-                DW_TAG_lexical_block => self.debug.holds(key, die, svma),
-                DW_TAG_inlined_subroutine => {
-                    holders.push((depth, key));
-                    self.debug.holds(key, die, svma)
+                tag @ (DW_TAG_lexical_block | DW_TAG_inlined_subroutine) => {
+                    let number = scopes.all.len();
+                    let is_block = tag == DW_TAG_lexical_block;
+                    scopes.all.push(Block {
+                        around: Some(outer),
+                        function: if is_block { declaring } else { key },
+                        variables: Vec::new(),
+                    });
+                    around.push((depth, number));
+                    let own = self.debug.ranges(key, die).into_iter();
+                    code.extend(own.map(|range| (range, number)));
+                    true
                 }
                 _ => false,
             }
         });
-        found
+        scopes.code = code.into_iter().collect();
+        scopes
     }
 
     fn frame_address(&self, symbols: &Symbols, function: Key, registers: Registers) -> Option<u64> {
@@ -585,6 +685,19 @@ impl Variables {
             base = base.wrapping_add(added);
         }
         Some(base)
+    }
+}
+
+impl Scopes {
+    /// The blocks around `svma`, the innermost first.
+    fn at(&self, svma: u64) -> impl Iterator<Item = &Block> {
+        let innermost = self.code.holding(svma).next().map(|(_, number)| *number);
+        let mut next = Some(innermost.unwrap_or(0));
+        std::iter::from_fn(move || {
+            let block = self.all.get(next?)?;
+            next = block.around;
+            Some(block)
+        })
     }
 }
 

@@ -7,9 +7,11 @@
 //! last statement before. If the source cannot be read, or a macro hides the directive, the line
 //! table decides: the line of a directive has no code but the call.
 
+use std::rc::Rc;
+
 use experiment::symbols::Barrier;
 
-use crate::directives::{Directive, directive_at};
+use crate::directives::{Directive, Text, directive_at};
 use crate::symbols::Symbols;
 
 /// Decides whether the barrier is explicit whose call has its last byte at `address`. `source` returns
@@ -17,7 +19,7 @@ use crate::symbols::Symbols;
 pub(crate) fn decide(
     symbols: &Symbols,
     address: u64,
-    source: impl FnOnce(&str) -> Option<String>,
+    source: impl FnOnce(&str) -> Option<Rc<Text>>,
 ) -> Barrier {
     let Some((file, line)) = line_of(symbols, address) else {
         return Barrier::Unknown;

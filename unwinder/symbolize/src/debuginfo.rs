@@ -1,7 +1,9 @@
 //! Debug information: source lines, inlined functions, and attributes of functions.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
@@ -9,13 +11,16 @@ use experiment::linkage::{is_outlined, target_of};
 use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
     DW_AT_linkage_name, DW_AT_main_subprogram, DW_AT_name, DW_AT_specification, DW_TAG_module,
-    DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, DwarfFileType, EndianArcSlice,
-    LittleEndian, Reader as _, SectionId, Unit, UnitOffset, UnitRef,
+    DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, DwarfFileType, DwoId,
+    EndianArcSlice, LittleEndian, Reader as _, SectionId, Unit, UnitOffset, UnitRef,
+    UnitSectionOffset,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::elf::{Elf, ElfFile};
 
 use crate::debugfile::{ObjectFile, SymbolsMiss};
 use crate::names::MAIN_PROGRAM;
+use crate::ranges::Ranges;
 
 /// The bytes of a section.
 pub type Reader = EndianArcSlice<LittleEndian>;
@@ -39,6 +44,8 @@ pub(crate) struct DebugInfo {
     dwarf: Arc<Dwarf<Reader>>,
     /// The same without the files of split debug information, whose units have no rows.
     lines: OnceCell<Option<Context<Reader>>>,
+    functions: RefCell<FxHashMap<UnitKey, Rc<Functions>>>,
+    rows: RefCell<FxHashMap<UnitKey, Vec<Row>>>,
     /// The folder of the load object.
     folder: PathBuf,
 }
@@ -185,6 +192,8 @@ impl DebugInfo {
             context: Context::from_arc_dwarf(dwarf.clone()).map_err(damaged)?,
             dwarf,
             lines: OnceCell::new(),
+            functions: RefCell::default(),
+            rows: RefCell::default(),
             folder,
         })
     }
@@ -250,125 +259,216 @@ impl DebugInfo {
 
     /// The line on which the function that holds `svma` is declared.
     pub(crate) fn decl_line(&self, svma: u64) -> Option<u32> {
-        let unit = self.unit(svma)?;
-        let mut entries = unit.entries();
-        while let Some(entry) = entries.next_dfs().ok()? {
-            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
-                return u32::try_from(number(&unit, entry, DW_AT_decl_line)?).ok();
-            }
-        }
-        None
+        let functions = self.functions(svma)?;
+        u32::try_from(functions.at(svma)?.declared?).ok()
     }
 
     /// The function that begins nearest above `line`, in the file and unit of the function at
     /// `svma`. Outlined and other functions that the compiler made up do not count.
     pub(crate) fn function_around(&self, svma: u64, line: u32) -> Option<String> {
-        let unit = self.unit(svma)?;
-        let mut file = None;
-        let mut found: Vec<(u64, Option<u64>, String)> = Vec::new();
-        let mut entries = unit.entries();
-        while let Some(entry) = entries.next_dfs().ok()? {
-            if entry.tag() != DW_TAG_subprogram || entry.attr_value(DW_AT_declaration).is_some() {
-                continue;
-            }
-            if holds(&unit, entry, svma) {
-                file = number(&unit, entry, DW_AT_decl_file);
-            } else if let Some(declared) = number(&unit, entry, DW_AT_decl_line)
-                && declared <= u64::from(line)
-                && let Some(name) = name_of(&unit, entry)
-                && !name.starts_with('.')
-                && !is_outlined(&name)
-            {
-                found.push((declared, number(&unit, entry, DW_AT_decl_file), name));
-            }
-        }
-        found.retain(|(_, in_file, _)| *in_file == file);
-        found
-            .into_iter()
-            .max_by_key(|(declared, ..)| *declared)
-            .map(|(_, _, name)| name)
+        let functions = self.functions(svma)?;
+        let own = functions.at(svma);
+        let place = (own.and_then(|own| own.file), u64::from(line));
+        let declared = |number: &usize| {
+            let function = &functions.all[*number];
+            (function.file, function.declared.unwrap_or_default())
+        };
+        let after = functions
+            .written
+            .partition_point(|number| declared(number) <= place);
+        let above = functions.written[..after].iter().rev();
+        let mut above = above.map(|number| &functions.all[*number]);
+        let found = above.find(|it| own.is_none_or(|own| own.offset != it.offset))?;
+        found.name.clone().filter(|_| found.file == place.0)
     }
 
     /// Whether the unit of the function at `svma` has a target region at `line`, by clang.
     pub(crate) fn has_target(&self, svma: u64, line: u32) -> bool {
-        let at_line = |name: String| target_of(&name).is_some_and(|(_, at)| at == line);
-        self.any_function(svma, at_line).unwrap_or(false)
-    }
-
-    fn any_function(&self, svma: u64, fits: impl Fn(String) -> bool) -> Option<bool> {
-        let unit = self.unit(svma)?;
-        let mut entries = unit.entries();
-        while let Some(entry) = entries.next_dfs().ok()? {
-            let function = entry.tag() == DW_TAG_subprogram;
-            if function && name_of(&unit, entry).is_some_and(&fits) {
-                return Some(true);
-            }
-        }
-        Some(false)
+        let functions = self.functions(svma);
+        functions.is_some_and(|functions| functions.targets.contains(&line))
     }
 
     /// The modules and functions of the source around the function that holds `svma`, and that itself
     /// unless it was outlined, from the outermost. gcc puts a copy of a function that it also inlined
     /// outside of them.
     pub(crate) fn scopes(&self, svma: u64) -> Option<Vec<Scope>> {
-        let unit = self.unit(svma)?;
-        let mut entries = unit.entries();
-        let wanted = loop {
-            let entry = entries.next_dfs().ok()??;
-            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
-                break origin(&unit, entry);
+        let functions = self.functions(svma)?;
+        let origin = functions.at(svma)?.origin;
+        let mut next = Some(*functions.scopes.get(&origin)?);
+        let mut scopes = Vec::new();
+        while let Some(number) = next {
+            let (scope, around) = &functions.around[number];
+            // The body of a construct within another construct is in the body of that.
+            if !is_outlined(&scope.name) {
+                scopes.push(scope.clone());
             }
+            next = *around;
+        }
+        scopes.reverse();
+        Some(scopes)
+    }
+
+    /// The functions of the unit of `svma`.
+    fn functions(&self, svma: u64) -> Option<Rc<Functions>> {
+        let unit = self.unit(svma)?;
+        let mut known = self.functions.borrow_mut();
+        let functions = known.entry(key(&unit));
+        Some(
+            functions
+                .or_insert_with(|| Rc::new(Functions::of(&unit)))
+                .clone(),
+        )
+    }
+
+    /// The rows of the line table within `start..end`, by address, those of one address in the order of the
+    /// table. Rows without a line are left out.
+    pub(crate) fn rows(&self, start: u64, end: u64) -> Vec<Row> {
+        let Some(unit) = self.line_unit(start) else {
+            return Vec::new();
         };
-        let mut around: Vec<(isize, Scope)> = Vec::new();
+        let mut known = self.rows.borrow_mut();
+        let rows = known.entry(key(&unit)).or_insert_with(|| rows_of(&unit));
+        let within = |svma: u64| rows.partition_point(|row| row.svma < svma);
+        rows.get(within(start)..within(end))
+            .unwrap_or_default()
+            .to_vec()
+    }
+}
+
+/// What distinguishes a unit of a file and of its files of split debug information.
+type UnitKey = (UnitSectionOffset, Option<DwoId>);
+
+fn key(unit: &UnitRef<'_, Reader>) -> UnitKey {
+    (unit.header.offset(), unit.dwo_id)
+}
+
+/// All rows of a unit, by address.
+fn rows_of(unit: &UnitRef<'_, Reader>) -> Vec<Row> {
+    let mut found = Vec::new();
+    let Some(program) = unit.line_program.clone() else {
+        return found;
+    };
+    let mut rows = program.rows();
+    while let Ok(Some((_, row))) = rows.next_row() {
+        let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+        if let Some(line) = line.filter(|_| !row.end_sequence()) {
+            found.push(Row {
+                svma: row.address(),
+                line,
+                statement: row.is_stmt(),
+            });
+        }
+    }
+    found.sort_by_key(|row| row.svma);
+    found
+}
+
+/// The functions of a unit, as its entries tell.
+#[derive(Default)]
+struct Functions {
+    /// In the order of the entries.
+    all: Vec<FunctionEntry>,
+    /// Their numbers, by code.
+    code: Ranges<usize>,
+    /// The numbers of those that the source defines, by file and line.
+    written: Vec<usize>,
+    /// The lines of clang's target regions.
+    targets: FxHashSet<u32>,
+    /// Functions and modules, each with the number of the one around it.
+    around: Vec<(Scope, Option<usize>)>,
+    /// Their numbers, by entry.
+    scopes: FxHashMap<UnitOffset, usize>,
+}
+
+struct FunctionEntry {
+    offset: UnitOffset,
+    /// The entry to which it refers at last, or itself.
+    origin: UnitOffset,
+    name: Option<String>,
+    file: Option<u64>,
+    declared: Option<u64>,
+}
+
+impl Functions {
+    fn of(unit: &UnitRef<'_, Reader>) -> Functions {
+        let mut functions = Functions::default();
+        let mut code: Vec<(Range<u64>, usize)> = Vec::new();
+        // The depths and numbers of the functions and modules around an entry.
+        let mut around: Vec<(isize, usize)> = Vec::new();
         let mut entries = unit.entries();
-        while let Some(entry) = entries.next_dfs().ok()? {
-            around.retain(|(depth, _)| *depth < entry.depth());
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            while around
+                .pop_if(|(depth, _)| *depth >= entry.depth())
+                .is_some()
+            {}
             if entry.tag() != DW_TAG_subprogram && entry.tag() != DW_TAG_module {
                 continue;
             }
+            if entry.tag() == DW_TAG_subprogram {
+                functions.add(unit, entry, &mut code);
+            }
             let name = match entry.attr_value(DW_AT_main_subprogram) {
                 Some(_) => Some(MAIN_PROGRAM.to_owned()),
-                None => plain_name_of(&unit, entry),
+                None => plain_name_of(unit, entry),
             };
             let Some(name) = name else {
                 continue;
             };
-            let declared = number(&unit, entry, DW_AT_decl_line);
+            let declared = number(unit, entry, DW_AT_decl_line);
             let declared = declared.and_then(|line| u32::try_from(line).ok());
-            // The body of a construct within another construct is in the body of that.
-            if !is_outlined(&name) {
-                around.push((entry.depth(), Scope { name, declared }));
-            }
-            if entry.offset() == wanted {
-                return Some(around.into_iter().map(|(_, scope)| scope).collect());
+            let outer = around.last().map(|(_, number)| *number);
+            around.push((entry.depth(), functions.around.len()));
+            functions
+                .scopes
+                .insert(entry.offset(), functions.around.len());
+            functions.around.push((Scope { name, declared }, outer));
+        }
+        let all = &functions.all;
+        functions
+            .written
+            .sort_by_key(|number| (all[*number].file, all[*number].declared));
+        // What was collected last is found first.
+        functions.code = code.into_iter().rev().collect();
+        functions
+    }
+
+    /// Adds the entry of a function.
+    fn add(
+        &mut self,
+        unit: &UnitRef<'_, Reader>,
+        entry: &Die,
+        code: &mut Vec<(Range<u64>, usize)>,
+    ) {
+        let own = self.all.len();
+        if let Ok(mut ranges) = unit.die_ranges(entry) {
+            while let Ok(Some(range)) = ranges.next() {
+                code.push((range.begin..range.end, own));
             }
         }
-        None
-    }
-
-    /// The rows of the line table within `start..end`, in the order of the table. Rows without a
-    /// line are left out.
-    pub(crate) fn rows(&self, start: u64, end: u64) -> Vec<Row> {
-        self.rows_of_unit(start, end).unwrap_or_default()
-    }
-
-    fn rows_of_unit(&self, start: u64, end: u64) -> Option<Vec<Row>> {
-        let unit = self.line_unit(start)?;
-        let mut program = unit.line_program.clone()?.rows();
-        let mut found = Vec::new();
-        while let Ok(Some((_, row))) = program.next_row() {
-            if (start..end).contains(&row.address())
-                && !row.end_sequence()
-                && let Some(line) = row.line()
+        let function = FunctionEntry {
+            offset: entry.offset(),
+            origin: origin(unit, entry),
+            name: name_of(unit, entry),
+            file: number(unit, entry, DW_AT_decl_file),
+            declared: number(unit, entry, DW_AT_decl_line),
+        };
+        if let Some(name) = &function.name {
+            self.targets.extend(target_of(name).map(|(_, line)| line));
+            let is_written = !name.starts_with('.') && !is_outlined(name);
+            if is_written
+                && function.declared.is_some()
+                && entry.attr_value(DW_AT_declaration).is_none()
             {
-                found.push(Row {
-                    svma: row.address(),
-                    line: u32::try_from(line.get()).ok()?,
-                    statement: row.is_stmt(),
-                });
+                self.written.push(own);
             }
         }
-        Some(found)
+        self.all.push(function);
+    }
+
+    /// The function whose code holds `svma`.
+    fn at(&self, svma: u64) -> Option<&FunctionEntry> {
+        let (_, number) = self.code.holding(svma).next()?;
+        self.all.get(*number)
     }
 }
 
@@ -404,18 +504,6 @@ fn needed_section(elf: &Elf<'_>, id: SectionId, name: &str) -> Result<Reader, St
     } else {
         named_section(elf, id, name)
     }
-}
-
-fn holds(unit: &UnitRef<'_, Reader>, entry: &Die, svma: u64) -> bool {
-    let Ok(mut ranges) = unit.die_ranges(entry) else {
-        return false;
-    };
-    while let Ok(Some(range)) = ranges.next() {
-        if (range.begin..range.end).contains(&svma) {
-            return true;
-        }
-    }
-    false
 }
 
 /// What `look` finds in an entry, or in the entries to which it refers (DWARF 5, section 2.13.2).

@@ -4,7 +4,60 @@
 //! statement or directive, or of the first statement in its loop. The source has the line of the
 //! directive.
 
+use std::cell::OnceCell;
+
 use experiment::symbols::{Construct, Directive as Workshared, Workshare};
+
+/// The text of a source file, divided into lines once.
+#[derive(Debug, Default)]
+pub struct Text {
+    lines: Vec<String>,
+    loops: OnceCell<Loops>,
+}
+
+/// The worksharing loops of a source file.
+#[derive(Debug)]
+struct Loops {
+    /// Their directives, by line.
+    directives: Vec<Workshared>,
+    /// The lines with the word `ordered`.
+    ordered: Vec<u32>,
+}
+
+impl Text {
+    /// The text in the bytes of a file.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        Self {
+            lines: text.lines().map(str::to_owned).collect(),
+            loops: OnceCell::new(),
+        }
+    }
+
+    /// A line, from 1.
+    #[must_use]
+    pub fn line(&self, line: u32) -> Option<&str> {
+        let at = usize::try_from(line.checked_sub(1)?).ok()?;
+        self.lines.get(at).map(String::as_str)
+    }
+
+    fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| {
+            let lines = || (1..).zip(&self.lines);
+            let all = lines().filter_map(|(line, _)| worksharing(&self.lines, line));
+            let mut directives: Vec<Workshared> =
+                all.filter(|it| it.construct == Workshare::Loop).collect();
+            directives.dedup_by_key(|it| it.line);
+            let is_ordered = |line: &String| words(&line.to_ascii_lowercase()).contains(&"ordered");
+            let ordered = lines().filter(|(_, line)| is_ordered(line));
+            Loops {
+                directives,
+                ordered: ordered.map(|(line, _)| line).collect(),
+            }
+        })
+    }
+}
 
 /// A directive in a line of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +72,27 @@ pub(crate) enum Directive {
 
 /// The directive on a line, from 1, or on one that it continues or that continues it. C and C++
 /// continue a line by a backslash, Fortran by an ampersand.
-pub(crate) fn directive_at(text: &str, line: u32) -> Option<Directive> {
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let continues = |line: &str| line.ends_with('\\') || without_comment(line).ends_with('&');
+pub(crate) fn directive_at(text: &Text, line: u32) -> Option<Directive> {
+    let lines = &text.lines;
+    let continues = |line: &str| {
+        let line = line.trim();
+        line.ends_with('\\') || without_comment(line).ends_with('&')
+    };
     let at = (line as usize)
         .checked_sub(1)
         .filter(|&at| at < lines.len())?;
-    let first = (0..at).rev().find(|&before| !continues(lines[before]));
+    let first = (0..at).rev().find(|&before| !continues(&lines[before]));
     let first = first.map_or(0, |before| before + 1);
-    let last = (at..lines.len()).find(|&at| !continues(lines[at]));
+    let last = (at..lines.len()).find(|&at| !continues(&lines[at]));
     let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
     directive(&whole.to_ascii_lowercase())
 }
 
 /// Whether a line of C or C++ is of the loop below a directive, or of the statement in it, and holds no
 /// directive itself.
-pub(crate) fn is_loop_of(text: &str, directive: u32, line: u32) -> bool {
+pub(crate) fn is_loop_of(text: &Text, directive: u32, line: u32) -> bool {
     let is_directive = |at: u32| directive_at(text, at).is_some();
-    let below = (directive + 1..).zip(text.lines().skip(directive as usize));
+    let below = (directive + 1..).zip(text.lines.iter().skip(directive as usize));
     let mut code = below.filter(|(at, line)| {
         let line = line.trim_start();
         !(line.is_empty() || line.starts_with("//") || is_directive(*at))
@@ -85,8 +141,8 @@ fn directive(line: &str) -> Option<Directive> {
 
 /// The line of the directive of a construct below a line: flang gives the initial value of a reduction
 /// variable the line of the statement before the directive. `None` if there is anything else.
-pub(crate) fn line_below(text: &str, line: u32, construct: Construct) -> Option<u32> {
-    let mut below = (line + 1..).zip(text.lines().skip(line as usize));
+pub(crate) fn line_below(text: &Text, line: u32, construct: Construct) -> Option<u32> {
+    let mut below = (line + 1..).zip(text.lines.iter().skip(line as usize));
     let (at, directive) = below.find(|(_, line)| !is_blank_or_comment(line))?;
     let directive = directive.to_ascii_lowercase();
     let mut words = words(&directive);
@@ -99,14 +155,14 @@ pub(crate) fn line_below(text: &str, line: u32, construct: Construct) -> Option<
 /// Fortran source: the directive there, or the one above. Between the two are at most the beginnings of
 /// loops and of constructs without a body of their own (`do`, `single`), or of other constructs than
 /// `construct`, if that is known. `None` if there is no such directive.
-pub(crate) fn first_line(text: &str, line: u32, construct: Option<Construct>) -> Option<u32> {
-    let lines: Vec<&str> = text.lines().collect();
+pub(crate) fn first_line(text: &Text, line: u32, construct: Option<Construct>) -> Option<u32> {
+    let lines = &text.lines;
     let given = (line as usize).checked_sub(1)?;
     let mut at = given;
     loop {
         if is_directive(lines.get(at)?) {
             let last = at;
-            while at > 0 && is_directive(lines[at]) && continues(lines[at - 1], lines[at]) {
+            while at > 0 && is_directive(&lines[at]) && continues(&lines[at - 1], &lines[at]) {
                 at -= 1;
             }
             let directive = lines[at..=last].join(" ").to_ascii_lowercase();
@@ -119,12 +175,12 @@ pub(crate) fn first_line(text: &str, line: u32, construct: Option<Construct>) ->
             if !is_outlining && !begins_block(&words) {
                 return None;
             }
-        } else if at != given && !begins_loop(lines[at]) {
+        } else if at != given && !begins_loop(&lines[at]) {
             return None;
         }
         at = (0..at)
             .rev()
-            .find(|&before| !is_blank_or_comment(lines[before]))?;
+            .find(|&before| !is_blank_or_comment(&lines[before]))?;
     }
 }
 
@@ -134,12 +190,12 @@ const NEAR: u32 = 40;
 /// The directive of the worksharing construct that a call begins, to which debug information gives
 /// `line` (from 1). gcc gives such a call the line of the loop below the directive, or that of the
 /// statement before it, but sometimes another line of the function: then it is the nearest.
-pub(crate) fn worksharing_near(text: &str, line: u32, construct: Workshare) -> Option<Workshared> {
-    let lines: Vec<&str> = text.lines().collect();
-    let is_it = |at: u32| Some(worksharing(&lines, at)?).filter(|it| it.construct == construct);
+pub(crate) fn worksharing_near(text: &Text, line: u32, construct: Workshare) -> Option<Workshared> {
+    let lines = &text.lines;
+    let is_it = |at: u32| Some(worksharing(lines, at)?).filter(|it| it.construct == construct);
     let here = is_it(line);
-    let above = || is_it(statement_above(&lines, line)?);
-    let next = || is_it(line_with_code(&lines, line)?);
+    let above = || is_it(statement_above(lines, line)?);
+    let next = || is_it(line_with_code(lines, line)?);
     let below = || (line + 1..=line + NEAR).find_map(is_it);
     let before = || (line.saturating_sub(NEAR)..line).rev().find_map(is_it);
     let nearest = || {
@@ -153,7 +209,7 @@ pub(crate) fn worksharing_near(text: &str, line: u32, construct: Workshare) -> O
 }
 
 /// The next line that is neither blank nor a comment.
-fn line_with_code(lines: &[&str], line: u32) -> Option<u32> {
+fn line_with_code(lines: &[String], line: u32) -> Option<u32> {
     let below = (line + 1..).zip(lines.iter().skip(line as usize));
     let mut code = below.filter(|(_, text)| !is_blank_or_comment(text) && !is_comment(text));
     Some(code.next()?.0)
@@ -161,40 +217,42 @@ fn line_with_code(lines: &[&str], line: u32) -> Option<u32> {
 
 /// The directive of the worksharing construct that ends at a line: the one in the line itself, or in
 /// the line above a loop's.
-pub(crate) fn worksharing_above(text: &str, line: u32) -> Option<Workshared> {
-    let lines: Vec<&str> = text.lines().collect();
-    worksharing(&lines, line).or_else(|| worksharing(&lines, statement_above(&lines, line)?))
+pub(crate) fn worksharing_above(text: &Text, line: u32) -> Option<Workshared> {
+    let lines = &text.lines;
+    worksharing(lines, line).or_else(|| worksharing(lines, statement_above(lines, line)?))
 }
 
 /// The worksharing construct of the directive at a line.
-pub(crate) fn worksharing_at(text: &str, line: u32) -> Option<Workshared> {
-    let lines: Vec<&str> = text.lines().collect();
-    worksharing(&lines, line)
+pub(crate) fn worksharing_at(text: &Text, line: u32) -> Option<Workshared> {
+    let lines = &text.lines;
+    worksharing(lines, line)
 }
 
 /// The innermost worksharing loop around a line whose directive is not above the line `first`, and
 /// whose iterations have no order: none has an `ordered` clause.
-pub(crate) fn loop_around(text: &str, first: u32, line: u32) -> Option<Workshared> {
-    let lines: Vec<&str> = text.lines().collect();
-    let is_loop = |at: u32| {
-        worksharing(&lines, at)
-            .filter(|it| it.construct == Workshare::Loop && it.line >= first && it.last >= line)
-    };
-    let found = (first..=line).rev().find_map(is_loop)?;
-    let directive = lines.get(found.line as usize - 1..line as usize)?.join(" ");
-    let is_ordered = |word: &&str| *word == "ordered";
-    let directive = directive.to_ascii_lowercase();
-    (!words(&directive).iter().any(is_ordered)).then_some(found)
+pub(crate) fn loop_around(text: &Text, first: u32, line: u32) -> Option<Workshared> {
+    let Loops {
+        directives,
+        ordered,
+    } = text.loops();
+    let after = directives.partition_point(|it| it.line <= line);
+    let before = directives[..after].iter().rev();
+    let found = before
+        .take_while(|it| it.line >= first)
+        .find(|it| it.last >= line)?;
+    let next = ordered.partition_point(|at| *at < found.line);
+    let is_ordered = ordered.get(next).is_some_and(|at| *at <= line);
+    (!is_ordered).then_some(*found)
 }
 
 /// The line above, but for blank lines, comments, and beginnings of loops that are collapsed.
-fn statement_above(lines: &[&str], line: u32) -> Option<u32> {
+fn statement_above(lines: &[String], line: u32) -> Option<u32> {
     let mut at = (line as usize).checked_sub(1)?;
     while at > 0 {
         at -= 1;
         let text = lines.get(at)?.trim_start();
         let is_loop = text.starts_with("for") || begins_loop(text);
-        let is_comment = text.starts_with("//") || is_blank_or_comment(lines[at]);
+        let is_comment = text.starts_with("//") || is_blank_or_comment(&lines[at]);
         if !is_loop && !is_comment {
             return Some(at as u32 + 1);
         }
@@ -203,7 +261,7 @@ fn statement_above(lines: &[&str], line: u32) -> Option<u32> {
 }
 
 /// The worksharing construct whose directive, continued or not, has a part in a line.
-fn worksharing(lines: &[&str], line: u32) -> Option<Workshared> {
+fn worksharing(lines: &[String], line: u32) -> Option<Workshared> {
     let at = (line as usize)
         .checked_sub(1)
         .filter(|&at| at < lines.len())?;
@@ -250,15 +308,15 @@ fn worksharing(lines: &[&str], line: u32) -> Option<Workshared> {
 
 /// The last line, counted from 0, of the statement that begins in a line: in C up to where its
 /// parentheses and braces close, in Fortran up to the `end do` of its loop.
-fn end_of(lines: &[&str], begin: usize) -> Option<usize> {
-    let is_code = |at: &usize| !is_blank_or_comment(lines[*at]) && !is_comment(lines[*at]);
+fn end_of(lines: &[String], begin: usize) -> Option<usize> {
+    let is_code = |at: &usize| !is_blank_or_comment(&lines[*at]) && !is_comment(&lines[*at]);
     let begin = (begin..lines.len()).find(is_code)?;
-    if begins_loop(lines[begin]) {
+    if begins_loop(&lines[begin]) {
         let mut depth = 0;
         for at in (begin..lines.len()).filter(is_code) {
             let line = lines[at].trim_start().to_ascii_lowercase();
             let words = words(&line);
-            if begins_loop(lines[at]) {
+            if begins_loop(&lines[at]) {
                 depth += 1;
             } else if words.starts_with(&["enddo"]) || words.starts_with(&["end", "do"]) {
                 depth -= 1;
@@ -409,8 +467,12 @@ fn is_sentinel(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn line_of(text: &str, line: u32) -> u32 {
-        first_line(text, line, None).unwrap_or(line)
+    fn text(text: &str) -> Text {
+        Text::new(text.as_bytes())
+    }
+
+    fn line_of(lines: &str, line: u32) -> u32 {
+        first_line(&text(lines), line, None).unwrap_or(line)
     }
 
     #[test]
@@ -455,14 +517,14 @@ mod tests {
             assert_eq!(line_of(fixed, line), 2, "{line}");
         }
         let other = "!$omp parallel\n!$omp master taskloop\ndo i = 1, 9\n";
-        let of = |construct| [2, 3].map(|line| first_line(other, line, construct));
+        let of = |construct| [2, 3].map(|line| first_line(&text(other), line, construct));
         assert_eq!(of(Some(Construct::Parallel)), [Some(1); 2]);
         assert_eq!(of(Some(Construct::Taskloop)), [Some(2); 2]);
         assert_eq!(of(None), [Some(2); 2]);
         let before = "t = 0\n\n!$omp parallel do reduction(+: t)\ndo i = 1, 9\nt = t + i\n";
-        let parallel = |line| line_below(before, line, Construct::Parallel);
+        let parallel = |line| line_below(&text(before), line, Construct::Parallel);
         assert_eq!([1, 3, 5, 99].map(parallel), [Some(3), None, None, None]);
-        assert_eq!(line_below(before, 1, Construct::Task), None);
+        assert_eq!(line_below(&text(before), 1, Construct::Task), None);
         let lettered = "!$omp parallel\nc-----\nC\nc  More.\n      call w(1)\n";
         assert_eq!(line_of(lettered, 5), 1);
         let named = "!$omp parallel\nc = 1\ncall w(1)\nd = 1\n";
@@ -479,11 +541,11 @@ mod tests {
     fn the_loop_of_a_combined_construct_is_below_its_directive() {
         let c =
             "w(1);\n#pragma omp target teams loop \\\n  map(to: x)\n// all\nfor (;;)\n  w(2);\n";
-        let is_loop = |line| is_loop_of(c, 2, line);
+        let is_loop = |line| is_loop_of(&text(c), 2, line);
         let expected = [false, false, false, true, true, false];
         assert_eq!([2, 3, 4, 5, 6, 7].map(is_loop), expected);
-        assert!(!is_loop_of(c, 1, 5));
-        assert!(!is_loop_of(c, 9, 10));
+        assert!(!is_loop_of(&text(c), 1, 5));
+        assert!(!is_loop_of(&text(c), 9, 10));
     }
 
     #[test]
@@ -492,7 +554,7 @@ mod tests {
                  for (int i = 0; i < n; i++) {\n    w(i);\n  }\n#pragma omp single\n  w(1);\n\
                  #pragma omp barrier\n}\n";
         let found = |line, construct| {
-            let found = worksharing_near(c, line, construct);
+            let found = worksharing_near(&text(c), line, construct);
             found.map(|it| (it.line, it.last, it.is_nearest))
         };
         for (line, is_nearest) in [(1, true), (2, false), (3, false), (4, false), (6, false)] {
@@ -504,17 +566,20 @@ mod tests {
             assert_eq!(found(line, Workshare::Single), expected, "{line}");
         }
         assert_eq!(found(3, Workshare::Sections), None);
-        let ends = |line| worksharing_above(c, line).map(|it| it.line);
+        let ends = |line| worksharing_above(&text(c), line).map(|it| it.line);
         assert_eq!(
             [3, 6, 7, 9, 11].map(ends),
             [Some(3), Some(3), Some(3), Some(9), None]
         );
         let fortran = "!$omp parallel\n!$omp do schedule(static) &\n!$omp& private(j)\n\
                        do i = 1, n\n do j = 1, n\n  a(i) = j\n end do\nenddo\n!$omp end do\n";
-        let found = worksharing_near(fortran, 4, Workshare::Loop);
+        let found = worksharing_near(&text(fortran), 4, Workshare::Loop);
         assert_eq!(found.map(|it| (it.line, it.last)), Some((2, 8)));
-        assert_eq!(worksharing_at(fortran, 9), None);
-        assert_eq!(worksharing_at("#pragma omp parallel if(for)\n", 1), None);
+        assert_eq!(worksharing_at(&text(fortran), 9), None);
+        assert_eq!(
+            worksharing_at(&text("#pragma omp parallel if(for)\n"), 1),
+            None
+        );
     }
 
     #[test]
@@ -531,7 +596,11 @@ mod tests {
             "*$omp barrier",
         ];
         for line in barriers {
-            assert_eq!(directive_at(line, 1), Some(Directive::Barrier), "{line}");
+            assert_eq!(
+                directive_at(&text(line), 1),
+                Some(Directive::Barrier),
+                "{line}"
+            );
         }
         let others = [
             "#pragma omp for // no barrier needed",
@@ -540,31 +609,39 @@ mod tests {
             "[[omp::directive(parallel for)]]",
         ];
         for line in others {
-            assert_eq!(directive_at(line, 1), Some(Directive::Other), "{line}");
+            assert_eq!(
+                directive_at(&text(line), 1),
+                Some(Directive::Other),
+                "{line}"
+            );
         }
         let tasks = [
             "#pragma omp taskloop reduction(+ : x)",
             "!$omp parallel do reduction(task, +:x)",
         ];
         for line in tasks {
-            assert_eq!(directive_at(line, 1), Some(Directive::Tasks), "{line}");
+            assert_eq!(
+                directive_at(&text(line), 1),
+                Some(Directive::Tasks),
+                "{line}"
+            );
         }
         for line in ["w(1);", "// an omp barrier", "BARRIER;", "#pragma once", ""] {
-            assert_eq!(directive_at(line, 1), None, "{line}");
+            assert_eq!(directive_at(&text(line), 1), None, "{line}");
         }
     }
 
     #[test]
     fn a_directive_may_be_continued() {
         let c = "w(1);\n#pragma omp \\\n  barrier\nw(2);\n";
-        assert_eq!(directive_at(c, 1), None);
-        assert_eq!(directive_at(c, 2), Some(Directive::Barrier));
-        assert_eq!(directive_at(c, 3), Some(Directive::Barrier));
-        assert_eq!(directive_at(c, 4), None);
-        assert_eq!(directive_at(c, 5), None);
-        assert_eq!(directive_at(c, 0), None);
+        assert_eq!(directive_at(&text(c), 1), None);
+        assert_eq!(directive_at(&text(c), 2), Some(Directive::Barrier));
+        assert_eq!(directive_at(&text(c), 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(&text(c), 4), None);
+        assert_eq!(directive_at(&text(c), 5), None);
+        assert_eq!(directive_at(&text(c), 0), None);
         let fortran = "call w(1)\n!$omp &\n!$omp& barrier\ncall w(2)\n";
-        assert_eq!(directive_at(fortran, 3), Some(Directive::Barrier));
-        assert_eq!(directive_at(fortran, 4), None);
+        assert_eq!(directive_at(&text(fortran), 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(&text(fortran), 4), None);
     }
 }

@@ -10,13 +10,15 @@
 //! worksharing loop: the instruction's line lies in the statement of such a directive, which stands in
 //! the instruction's own function, the body of a construct. Debug information and the source are needed.
 
+use std::rc::Rc;
+
 use experiment::linkage::{is_inner_body, is_outlined};
 use experiment::symbols::Workshare;
 
 use crate::code::{SpinLoops, call_before, loop_of};
 use crate::debuginfo::Location;
 use crate::directives::{
-    Directive, directive_at, first_line, is_fortran, loop_around, worksharing_above,
+    Directive, Text, directive_at, first_line, is_fortran, loop_around, worksharing_above,
     worksharing_near,
 };
 use crate::symbols::Symbols;
@@ -27,7 +29,7 @@ use crate::symbols::Symbols;
 pub fn worksharing_loop(
     symbols: &Symbols,
     svma: u64,
-    source: impl FnOnce(&str) -> Option<String>,
+    source: impl FnOnce(&str) -> Option<Rc<Text>>,
 ) -> Option<u64> {
     let head = loop_of(symbols, svma)?;
     loop_directive(symbols, svma, source).map(|_| head)
@@ -40,7 +42,7 @@ pub fn worksharing_loop(
 pub fn loop_directive(
     symbols: &Symbols,
     svma: u64,
-    source: impl FnOnce(&str) -> Option<String>,
+    source: impl FnOnce(&str) -> Option<Rc<Text>>,
 ) -> Option<(String, u32)> {
     let function = symbols.code(svma).filter(|it| is_outlined(&it.name))?;
     let (file, line) = line_of(symbols, svma)?;
@@ -66,7 +68,7 @@ pub fn directive_of_call(
     symbols: &Symbols,
     svma: u64,
     construct: Option<Workshare>,
-    source: impl FnOnce(&str) -> Option<String>,
+    source: impl FnOnce(&str) -> Option<Rc<Text>>,
 ) -> Option<u32> {
     let (file, line) = innermost(symbols, svma)?;
     let text = source(&file)?;
@@ -84,14 +86,14 @@ pub fn directive_of_call(
 pub fn is_of_directive(
     symbols: &Symbols,
     svma: u64,
-    source: impl FnOnce(&str) -> Option<String>,
+    source: impl FnOnce(&str) -> Option<Rc<Text>>,
 ) -> bool {
     // clang inlines the body of a construct into a function that has the directive's line.
     let place = innermost(symbols, svma);
     let Some((text, line)) = place.and_then(|(file, line)| Some((source(&file)?, line))) else {
         return false;
     };
-    let own = text.lines().nth((line as usize).saturating_sub(1));
+    let own = text.line(line);
     let asks = own.is_some_and(|own| own.to_ascii_lowercase().contains("omp_get_thread_num"));
     let is_of_loop = || {
         let above = worksharing_above(&text, line);

@@ -1,5 +1,6 @@
 //! The names of mutexes: of their variables, and of what is given to the call that initialises them.
 
+use crate::directives::Text;
 use crate::names;
 
 /// The name of the variable with this symbol, as in the source; of a critical section's variable, the
@@ -31,12 +32,10 @@ const STATEMENT: u32 = 2;
 
 /// The lock that the call of this line initialises, as the source spells it: the first argument,
 /// without C's address operator.
-pub(crate) fn argument(text: &str, line: u32) -> Option<String> {
+pub(crate) fn argument(text: &Text, line: u32) -> Option<String> {
     let first = line.saturating_sub(STATEMENT).max(1);
-    (first..=line).rev().find_map(|line| {
-        let mut rest = text.lines().skip(line as usize - 1);
-        argument_of(rest.next()?)
-    })
+    let mut lines = (first..=line).rev();
+    lines.find_map(|line| argument_of(text.line(line)?))
 }
 
 fn argument_of(line: &str) -> Option<String> {
@@ -84,6 +83,7 @@ mod tests {
 
     #[test]
     fn the_lock_of_a_call_is_its_argument() {
+        let argument = |text: &str, line| argument(&Text::new(text.as_bytes()), line);
         for (line, name) in [
             ("  omp_init_lock(&lock);", "lock"),
             (

@@ -12,13 +12,7 @@ impl Symbols {
     #[must_use]
     pub fn bytes(&self, function: &ElfFunction) -> &[u8] {
         let code = self.machine_code();
-        let holding = code.iter().find_map(|(start, bytes)| {
-            let from = usize::try_from(function.start.checked_sub(*start)?).ok()?;
-            bytes.get(from..)
-        });
-        let bytes = holding.unwrap_or_default();
-        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
-        &bytes[..size.min(bytes.len())]
+        code.map_or(&[], |code| code.bytes(function.start, function.size))
     }
 
     /// The first call of the function that begins at `svma`, in the order of its code.
@@ -90,18 +84,20 @@ impl Symbols {
     /// some billion bytes.
     #[must_use]
     pub fn takers(&self, targets: &HashSet<u64>) -> Vec<(u64, u64)> {
+        /// An operand of four bytes behind three of an instruction.
+        const LONGEST: usize = 7;
         let mut found = Vec::new();
-        for (start, bytes) in self.machine_code() {
-            let words = bytes.windows(4).enumerate();
-            for (at, word) in words.skip(3) {
-                let word: &[u8; 4] = word.first_chunk().expect("windows of four bytes");
-                let value = i32::from_le_bytes(*word);
-                let end = start.wrapping_add(at as u64 + 4);
+        let mut look = |start: u64, bytes: &[u8]| {
+            for (at, code) in bytes.windows(LONGEST).enumerate() {
+                let code: &[u8; LONGEST] = code.first_chunk().expect("windows of that length");
+                let [one, two, three, operand @ ..] = *code;
+                let value = i32::from_le_bytes(operand);
+                let end = start.wrapping_add((at + LONGEST) as u64);
                 let lea =
-                    matches!(bytes[at - 3..at], [0x48 | 0x4c, 0x8d, mode] if mode & 0xc7 == 5);
+                    matches!([one, two, three], [0x48 | 0x4c, 0x8d, mode] if mode & 0xc7 == 5);
                 let target = if lea {
                     end.wrapping_add_signed(i64::from(value))
-                } else if bytes[at - 1] & 0xf8 == 0xb8 {
+                } else if three & 0xf8 == 0xb8 {
                     u64::from(value.cast_unsigned())
                 } else {
                     continue;
@@ -110,6 +106,9 @@ impl Symbols {
                     found.push((target, end));
                 }
             }
+        };
+        if let Some(file) = self.file() {
+            file.each_piece_of_code(LONGEST - 1, &mut look);
         }
         found
     }

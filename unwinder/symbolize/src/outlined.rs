@@ -34,6 +34,16 @@ impl Symbols {
     pub fn origin(&self, svma: u64) -> Option<Origin> {
         let function = self.function(svma)?;
         let compiler = outlining_compiler(&function.name)?;
+        let start = function.start;
+        if let Some(known) = self.origins.borrow().get(&start) {
+            return known.clone();
+        }
+        let origin = self.find_origin(function, compiler);
+        self.origins.borrow_mut().insert(start, origin.clone());
+        origin
+    }
+
+    fn find_origin(&self, function: ElfFunction, compiler: Compiler) -> Option<Origin> {
         // The rows of a part that was split off begin in the middle of the body.
         let whole = cold_part_of(&function.name).and_then(|name| self.named(name));
         let function = whole.unwrap_or(function);

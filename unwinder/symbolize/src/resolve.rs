@@ -21,7 +21,7 @@ use crate::directives::{self, is_fortran};
 use crate::kallsyms::KernelFunction;
 use crate::locks;
 use crate::object::ObjectResolver;
-use crate::source::{Files, SymbolSource, source_text};
+use crate::source::{Files, SymbolSource, Texts};
 use crate::symbols::Symbols;
 
 /// Resolves every frame of a recording that holds no symbols, from the files as they are on this machine.
@@ -59,6 +59,7 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let user = UserFrames::of(tables);
     let locks = tables.locks.rows();
     let variables: FxHashSet<FrameId> = locks.iter().map(|lock| lock.variable).collect();
+    let mut texts = Texts::new(source);
     for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
@@ -69,16 +70,16 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .collect();
         let missed = match (module, tables.modules.get(module.0)) {
             (ModuleId::NONE, _) | (_, None) => None,
-            (ModuleId::KERNEL, _) => kernel(&mut builder, source, &wanted),
+            (ModuleId::KERNEL, _) => kernel(&mut builder, texts.source, &wanted),
             (_, Some(row)) if row.path.is_empty() => None,
-            (_, Some(row)) => match source.symbols(row) {
+            (_, Some(row)) => match texts.source.symbols(row) {
                 Ok(symbols) => {
                     // After a tail call of the program, the call is one of our own library or of
                     // the runtime, whose lines tell nothing of the program's directive.
                     if row.runtime == RuntimeKind::None {
                         for (id, address) in &wanted {
                             if let Some(barrier) = barriers.get_mut(id) {
-                                let text = |path: &str| source_text(source, path);
+                                let text = |path: &str| texts.of(path);
                                 *barrier = barriers::decide(&symbols, *address, text);
                             }
                         }
@@ -105,9 +106,9 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
         builder.table.misses.extend(missed);
     }
     let mut table = builder.table;
-    find_directives(&mut table, &builder.other_lines, source);
-    find_worksharing(&mut table, tables, &barriers, source);
-    name_inits(&mut table, tables, source);
+    find_directives(&mut table, &builder.other_lines, &mut texts);
+    find_worksharing(&mut table, tables, &barriers, &mut texts);
+    name_inits(&mut table, tables, &mut texts);
     table.lock_names.sort_unstable_by_key(|row| row.0);
     table.barriers = barriers.into_iter().collect();
     table.code.sort_unstable_by_key(|row| row.0);
@@ -138,9 +139,8 @@ fn digest_sources(table: &mut SymbolTable, source: &mut impl SymbolSource) {
 fn find_directives(
     table: &mut SymbolTable,
     other_lines: &FxHashMap<FunctionId, u32>,
-    source: &mut impl SymbolSource,
+    texts: &mut Texts<'_, impl SymbolSource>,
 ) {
-    let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
     for (id, function) in (0..).map(FunctionId).zip(&mut table.functions) {
         // flang's line may be that of another directive which the construct begins with.
         let is_flang = outlining_compiler(&function.linkage) == Some(Compiler::Flang);
@@ -156,10 +156,7 @@ fn find_directives(
         if !is_fortran(path) && other.is_none() {
             continue;
         }
-        let text = texts
-            .entry(source_line.file)
-            .or_insert_with(|| source_text(source, path));
-        let Some(text) = text else {
+        let Some(text) = texts.of(path) else {
             continue;
         };
         if is_fortran(path) {
@@ -167,11 +164,11 @@ fn find_directives(
             let mut found = lines
                 .iter()
                 .flatten()
-                .filter_map(|&line| directives::first_line(text, line, construct));
-            let below = || directives::line_below(text, *line, construct?);
+                .filter_map(|&line| directives::first_line(&text, line, construct));
+            let below = || directives::line_below(&text, *line, construct?);
             *line = found.next().or_else(below).unwrap_or(*line);
         } else if let Some(other) = other
-            && directives::is_loop_of(text, other, *line)
+            && directives::is_loop_of(&text, other, *line)
         {
             *line = other;
         }
@@ -184,7 +181,7 @@ fn find_worksharing(
     table: &mut SymbolTable,
     tables: &Tables,
     barriers: &BTreeMap<FrameId, Barrier>,
-    source: &mut impl SymbolSource,
+    texts: &mut Texts<'_, impl SymbolSource>,
 ) {
     let mut calls: BTreeMap<FrameId, Option<Workshare>> = BTreeMap::new();
     for thread_state in tables.thread_states.rows() {
@@ -200,13 +197,8 @@ fn find_worksharing(
     for construct in tables.loops.rows() {
         calls.insert(construct.call, Some(word(construct.schedule)));
     }
-    let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
     let files = &table.files;
-    let mut text = |file: FileId| {
-        let text = texts.entry(file);
-        let text = text.or_insert_with(|| source_text(source, files.get(file.0 as usize)?));
-        text.clone()
-    };
+    let mut text = |file: FileId| texts.of(files.get(file.0 as usize)?);
     for (call, construct) in calls {
         let lines = table.frames.get(call.index()).map(|it| it.lines.as_slice());
         let lines = lines.unwrap_or_default();
@@ -243,27 +235,22 @@ fn find_worksharing(
 
 /// Names the mutexes that are variables of a load object, which come with their svmas.
 fn name_variables(table: &mut SymbolTable, symbols: &Symbols, variables: &[(FrameId, u64)]) {
-    if variables.is_empty() {
-        return;
-    }
-    let svmas: Vec<u64> = variables.iter().map(|&(_, svma)| svma).collect();
-    let names: FxHashMap<u64, String> = symbols.variables(&svmas).into_iter().collect();
     let named = variables.iter().filter_map(|(frame, svma)| {
-        let symbol = names.get(svma)?;
-        Some((*frame, locks::variable_name(symbol)))
+        let symbol = symbols.data(*svma)?;
+        Some((*frame, locks::variable_name(&symbol.name)))
     });
     table.lock_names.extend(named);
 }
 
 /// Names the mutexes that have no variable by what the calls that initialised them were given.
-fn name_inits(table: &mut SymbolTable, tables: &Tables, source: &mut impl SymbolSource) {
+fn name_inits(table: &mut SymbolTable, tables: &Tables, texts: &mut Texts<'_, impl SymbolSource>) {
     let calls = tables.locks.rows().iter().map(|lock| lock.init);
     let calls: BTreeSet<FrameId> = calls.filter(|&call| call != FrameId::NONE).collect();
     for call in calls {
         let lines = &table.frame(call).lines;
         let name = lines.iter().find_map(|line| {
             let path = table.files.get(line.source.file.0 as usize)?;
-            locks::argument(&source_text(source, path)?, line.source.line)
+            locks::argument(&*texts.of(path)?, line.source.line)
         });
         table.lock_names.extend(name.map(|name| (call, name)));
     }

@@ -1,11 +1,13 @@
 //! Where symbols and sources come from.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use experiment::tables::Module;
 use rustc_hash::FxHashMap;
 
+use crate::directives::Text;
 use crate::kallsyms::{self, KernelFunction};
 use crate::symbols::Symbols;
 
@@ -65,8 +67,28 @@ impl SymbolSource for Files {
     }
 }
 
-/// The text of a source file; a barrier or a construct of Fortran may stand in it.
-pub(crate) fn source_text(source: &mut impl SymbolSource, path: &str) -> Option<String> {
-    let bytes = source.source(path)?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// A source of symbols whose source files are read once each.
+pub(crate) struct Texts<'s, S> {
+    pub(crate) source: &'s mut S,
+    texts: FxHashMap<String, Option<Rc<Text>>>,
+}
+
+impl<'s, S: SymbolSource> Texts<'s, S> {
+    pub(crate) fn new(source: &'s mut S) -> Self {
+        Texts {
+            source,
+            texts: FxHashMap::default(),
+        }
+    }
+
+    /// The text of a source file; a barrier or a construct of Fortran may stand in it.
+    pub(crate) fn of(&mut self, path: &str) -> Option<Rc<Text>> {
+        if let Some(known) = self.texts.get(path) {
+            return known.clone();
+        }
+        let bytes = self.source.source(path);
+        let text = bytes.map(|bytes| Rc::new(Text::new(&bytes)));
+        self.texts.insert(path.to_owned(), text.clone());
+        text
+    }
 }

@@ -1,18 +1,21 @@
 //! The functions of a file: which one holds an svma, and its name.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::linkage::STUB;
-use unwinder::elf::{CodeSegments, Elf, ElfError, ElfFile};
+use rustc_hash::FxHashMap;
+use unwinder::elf::{Code, Elf, ElfError, ElfFile};
 use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
 use unwinder::{BuildId, Cfi};
 
 use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
 use crate::debuginfo::{DebugInfo, FullDebugInfo, Location};
+use crate::outlined::Origin;
+use crate::ranges::Ranges;
 use crate::unnamed::{Target, Unnamed};
 
 /// A function of a load object.
@@ -48,15 +51,28 @@ struct Entry {
     table: u8,
 }
 
+/// Where the name of a variable is.
+#[derive(Clone, Copy)]
+struct Name {
+    table: u8,
+    offset: u32,
+}
+
 /// The symbols of one file, and its debug information once lines are asked for.
 pub struct Symbols {
+    /// The functions, by address.
     entries: Vec<Entry>,
+    /// Their numbers, by name, and of one name by address. Made on first use.
+    by_name: OnceCell<Box<[u32]>>,
+    variables: Ranges<Name>,
     strings: Vec<Arc<[u8]>>,
     misses: Vec<SymbolsMiss>,
     object: ObjectFile,
     debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
     unnamed: OnceCell<Unnamed>,
-    machine_code: OnceCell<CodeSegments>,
+    machine_code: OnceCell<Option<Code>>,
+    /// Those of outlined functions, by the functions' svmas.
+    pub(crate) origins: RefCell<FxHashMap<u64, Option<Origin>>>,
 }
 
 impl std::fmt::Debug for Symbols {
@@ -150,16 +166,20 @@ impl Symbols {
     fn of(elf: &Elf<'_>, object: ObjectFile) -> Self {
         let mut misses = Vec::new();
         let tables = tables(elf, &object, &mut misses);
-        let entries = entries(&tables, &elf.code_ranges());
+        let entries = entries(&tables, elf.code_ranges());
+        let variables = variables(&tables);
         let strings = tables.into_iter().map(|table| table.strings).collect();
         Self {
             entries,
+            by_name: OnceCell::new(),
+            variables,
             strings,
             misses,
             object,
             debug: OnceCell::new(),
             unnamed: OnceCell::new(),
             machine_code: OnceCell::new(),
+            origins: RefCell::default(),
         }
     }
 
@@ -239,11 +259,15 @@ impl Symbols {
     /// The first function of this linkage name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<ElfFunction> {
-        let entry = self
-            .entries
-            .iter()
-            .find(|entry| self.name(entry) == name.as_bytes())?;
-        Some(self.as_function(entry))
+        let of = |number: &u32| &self.entries[*number as usize];
+        let by_name = self.by_name.get_or_init(|| {
+            let mut numbers: Vec<u32> = (0..).take(self.entries.len()).collect();
+            numbers.sort_by_cached_key(|number| self.name(of(number)));
+            numbers.into()
+        });
+        let first = by_name.partition_point(|number| self.name(of(number)) < name.as_bytes());
+        let entry = by_name.get(first).map(of)?;
+        (self.name(entry) == name.as_bytes()).then(|| self.as_function(entry))
     }
 
     /// The code locations of the instruction at `svma`, the innermost inlined function first.
@@ -305,10 +329,15 @@ impl Symbols {
         self.unnamed.get_or_init(|| Unnamed::open(&self.object))
     }
 
-    /// Its machine code, read on first use: it is large and seldom needed.
-    pub(crate) fn machine_code(&self) -> &CodeSegments {
-        let read = || Some(self.object.open().ok()?.parse().ok()?.code());
-        self.machine_code.get_or_init(|| read().unwrap_or_default())
+    /// Its machine code, opened on first use: it is seldom needed.
+    pub(crate) fn machine_code(&self) -> Option<&Code> {
+        let open = || Some(Code::of(self.object.open().ok()?));
+        self.machine_code.get_or_init(open).as_ref()
+    }
+
+    /// The file itself, opened once more.
+    pub(crate) fn file(&self) -> Option<ElfFile> {
+        self.object.open().ok()
     }
 
     /// The linkage name of the function that a stub or slot leads to.
@@ -319,58 +348,16 @@ impl Symbols {
         }
     }
 
-    /// The symbol of the variable that holds an svma. Reads the tables once more.
+    /// The symbol of the variable that holds an svma; of several, the innermost.
     #[must_use]
     pub fn data(&self, svma: u64) -> Option<ElfVariable> {
-        let file = self.object.open().ok()?;
-        let elf = file.parse().ok()?;
-        tables(&elf, &self.object, &mut Vec::new())
-            .iter()
-            .find_map(|table| {
-                let holds = |symbol: &ElfSymbol| {
-                    symbol.is_defined()
-                        && symbol.is_variable()
-                        && svma.wrapping_sub(symbol.svma) < symbol.size.max(1)
-                };
-                let symbol = table.iter().find(holds)?;
-                let name = table.name(&symbol);
-                Some(ElfVariable {
-                    name: String::from_utf8_lossy(name).into_owned(),
-                    start: symbol.svma,
-                    size: symbol.size,
-                })
-            })
-    }
-
-    /// The symbols of the variables that hold these svmas, each with its svma. Reads the tables once
-    /// more, since few programs ask for variables.
-    #[must_use]
-    pub fn variables(&self, svmas: &[u64]) -> Vec<(u64, String)> {
-        let Ok(file) = self.object.open() else {
-            return Vec::new();
-        };
-        let Ok(elf) = file.parse() else {
-            return Vec::new();
-        };
-        let mut found: Vec<(u64, String)> = Vec::new();
-        for table in tables(&elf, &self.object, &mut Vec::new()) {
-            for symbol in table.iter() {
-                let holds = |svma: u64| {
-                    let offset = svma.checked_sub(symbol.svma);
-                    offset.is_some_and(|offset| offset < symbol.size.max(1))
-                };
-                if !symbol.is_defined() || !symbol.is_variable() {
-                    continue;
-                }
-                for &svma in svmas.iter().filter(|&&svma| holds(svma)) {
-                    if !found.iter().any(|(known, _)| *known == svma) {
-                        let name = String::from_utf8_lossy(table.name(&symbol));
-                        found.push((svma, name.into_owned()));
-                    }
-                }
-            }
-        }
-        found
+        let (range, name) = self.variables.holding(svma).next()?;
+        let name = string_at(&self.strings[usize::from(name.table)], name.offset);
+        Some(ElfVariable {
+            name: String::from_utf8_lossy(name).into_owned(),
+            start: range.start,
+            size: range.end - range.start,
+        })
     }
 
     fn name(&self, entry: &Entry) -> &[u8] {
@@ -450,16 +437,42 @@ fn preference<'a>(symbol: &ElfSymbol, name: &'a [u8]) -> impl Ord + use<'a> {
     )
 }
 
+/// The variables of the tables. Of two at one address, that of the first table comes last, so that it is found
+/// first. One without a size has its first byte.
+fn variables(tables: &[ElfSymbols]) -> Ranges<Name> {
+    let numbered = tables.iter().enumerate().rev();
+    let of_table = numbered.flat_map(|(number, table)| {
+        let symbols = table.iter();
+        let wanted = symbols.filter(|symbol| symbol.is_defined() && symbol.is_variable());
+        wanted.map(move |symbol| {
+            let end = symbol.svma.saturating_add(symbol.size.max(1));
+            let name = Name {
+                table: number as u8,
+                offset: symbol.name,
+            };
+            (symbol.svma..end, name)
+        })
+    });
+    of_table.collect()
+}
+
 /// The functions of the tables, sorted. A symbol without a size ends with its section: `_init` is
 /// not the stubs of the procedure linkage table behind it.
-fn entries(tables: &[ElfSymbols], code: &[Range<u64>]) -> Vec<Entry> {
+fn entries(tables: &[ElfSymbols], mut code: Vec<Range<u64>>) -> Vec<Entry> {
+    code.sort_unstable_by_key(|range| range.start);
+    // The end of the section that holds an svma.
+    let end_of_section = |svma: u64| {
+        let after = code.partition_point(|range| range.start <= svma);
+        let before = after.checked_sub(1).map(|last| code[last].end);
+        before.filter(|end| *end > svma)
+    };
     let mut found: Vec<(u8, ElfSymbol)> = Vec::new();
     for (number, table) in (0..).zip(tables) {
         let wanted = |symbol: &ElfSymbol| {
             symbol.is_defined()
                 && (symbol.is_function() || symbol.is_label())
                 && symbol.name != 0
-                && code.iter().any(|range| range.contains(&symbol.svma))
+                && end_of_section(symbol.svma).is_some()
         };
         found.extend(table.iter().filter(wanted).map(|symbol| (number, symbol)));
     }
@@ -475,12 +488,7 @@ fn entries(tables: &[ElfSymbols], code: &[Range<u64>]) -> Vec<Entry> {
         let end = match symbol.size {
             0 => {
                 let next = found.get(at + 1).map_or(u64::MAX, |(_, next)| next.svma);
-                let holds = |range: &&Range<u64>| range.contains(&symbol.svma);
-                next.min(
-                    code.iter()
-                        .find(holds)
-                        .map_or(symbol.svma, |range| range.end),
-                )
+                next.min(end_of_section(symbol.svma).unwrap_or(symbol.svma))
             }
             size => symbol.svma.saturating_add(size),
         };

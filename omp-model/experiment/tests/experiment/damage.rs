@@ -115,6 +115,51 @@ fn mend_checksums(bytes: &mut [u8]) {
 }
 
 #[test]
+fn samples_that_do_not_decode_are_counted_whatever_their_checksum() {
+    const SAMPLES: u8 = 9;
+    let folder = TempExperiment::new("undecodable");
+    let recording = Recording::generate(3, 4);
+    recording.write(&folder.path, true);
+    let records = folder.path.join(RECORDS);
+    let mut bytes = fs::read(&records).unwrap();
+    let whole = Experiment::open(&folder.path).unwrap();
+    assert_eq!(whole.warnings, []);
+    // The second frame of samples, and the last.
+    let (mut at, mut frames) = (16, Vec::new());
+    while at < bytes.len() {
+        let length = u32::from_le_bytes(*bytes[at + 2..].first_chunk().unwrap()) as usize;
+        if bytes[at] == SAMPLES {
+            frames.push(at + 10..at + 10 + length);
+        }
+        at += 10 + length;
+    }
+    let chosen = [1, frames.len() - 1];
+    for frame in chosen {
+        // What follows the number of samples and the time of the first is packed.
+        let payload = frames[frame].clone();
+        let half = payload.start + payload.len() / 2;
+        bytes[half..payload.end].fill(0xff);
+    }
+    mend_checksums(&mut bytes);
+    replace(&records, &bytes);
+    let read = Experiment::open(&folder.path).unwrap();
+    let lost: u64 = chosen
+        .map(|at| u64::from(whole.samples.index()[at].rows))
+        .iter()
+        .sum();
+    let expected = Warning::Undecodable {
+        frames: 2,
+        samples: lost,
+    };
+    assert_eq!(read.warnings, [expected]);
+    assert!(read.finished && read.symbols.is_some());
+    assert_eq!(
+        read.samples.iter().count() as u64,
+        whole.samples.len() - lost
+    );
+}
+
+#[test]
 fn no_damage_makes_the_reader_panic() {
     let folder = TempExperiment::new("fuzz");
     let recording = Recording::small(5);

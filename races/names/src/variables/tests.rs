@@ -59,9 +59,10 @@ fn elements_and_fields_of_globals_have_the_names_of_the_source() {
         let folder = tempfile::tempdir().expect("a folder");
         let (_symbols, variables) = opened(&built(folder.path(), options));
         let begin = |name: &str| {
-            let all = &variables.statics().0;
+            let all = &variables.statics().globals;
             let is_it = |key| variables.debug.name(key).as_deref() == Some(name);
-            all.iter().find(|one| is_it(one.key)).expect(name).begin
+            let (range, _) = all.iter().find(|(_, one)| is_it(one.key)).expect(name);
+            range.start
         };
         let of = |symbol: &str, offset, size| name(&variables, begin(symbol), offset, size);
         assert_eq!(of("counter", 0, 4).as_deref(), Some("counter"));
@@ -178,7 +179,8 @@ fn damaged_debug_information_ends_in_no_loop() {
             let _ = variables.passed(svma, 8, 4);
             let _ = variables.reached(svma, "local[i] = deep + p[i].one;");
         }
-        let all: Vec<u64> = variables.statics().0.iter().map(|one| one.begin).collect();
+        let all = variables.statics().globals.iter();
+        let all: Vec<u64> = all.map(|(range, _)| range.start).collect();
         for begin in all {
             let _ = variables.global(begin, 4, &[]);
         }
