@@ -102,6 +102,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     }
     if let Some(bytes) = crate::header::memory() {
         session.replay.limit(bytes / 8);
+        session.streams.limit(bytes / 8);
     }
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
@@ -377,6 +378,20 @@ impl Session {
             return vec!["nothing was checked: the library was not loaded into the program".into()];
         }
         let mut losses = Vec::new();
+        if self.streams.broken() > 0 {
+            losses.push(
+                "the checks ended early: what a thread had written for them makes no sense, as if the \
+                 program had overwritten it"
+                    .into(),
+            );
+        }
+        if self.streams.is_overfull() {
+            losses.push(
+                "the checks ended early: what threads had written after an event that is missing took more \
+                 than an eighth of the machine's memory"
+                    .into(),
+            );
+        }
         let mut lose = |count: u64, what: &str| {
             if count > 0 {
                 losses.push(format!("{count} {what}"));
@@ -385,10 +400,6 @@ impl Session {
         lose(
             self.consumer.refused(),
             "threads were not checked: there is room for 512 at a time",
-        );
-        lose(
-            self.streams.broken() as u64,
-            "threads were checked in part: what they wrote makes no sense",
         );
         lose(
             self.replay.given_up(),

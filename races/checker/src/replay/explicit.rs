@@ -48,6 +48,7 @@ impl Replay {
                 kind: StrandKind::Task,
                 thread: slot,
                 index: 0,
+                region,
                 base: Some(base),
                 asked: false,
                 implicit: strand,

@@ -82,6 +82,7 @@ impl Replay {
                 kind,
                 thread: slot,
                 index,
+                region,
                 base: Some(base),
                 asked,
                 implicit: main,
