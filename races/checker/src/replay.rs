@@ -65,6 +65,8 @@ struct Info {
     asked: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
+    /// Of a chunk, a section or a single: the segment of the implicit task that it ended.
+    after: u32,
     /// Of a task that a chunk, a section or a single has created, or another such task: the implicit task
     /// around that.
     born: Option<StrandId>,

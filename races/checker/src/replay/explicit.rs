@@ -52,6 +52,7 @@ impl Replay {
                 base: Some(base),
                 asked: false,
                 implicit: strand,
+                after: 0,
                 born,
                 rounds: None,
             },

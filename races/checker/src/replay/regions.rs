@@ -51,6 +51,7 @@ impl Replay {
                     base,
                     asked: false,
                     implicit: strand,
+                    after: 0,
                     born: None,
                     rounds: None,
                 },
@@ -158,6 +159,7 @@ impl Replay {
             base: team.base.clone(),
             asked: false,
             implicit: strand,
+            after: 0,
             born: None,
             rounds: None,
         };
