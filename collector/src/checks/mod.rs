@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
 use processes::records::Mapping;
+use race_checker::misuse::Misuse;
 use race_checker::replay::Replay;
 use race_checker::streams::Streams;
 use race_checker::synchronisation::{Deadlock, Synchronisation};
@@ -449,7 +450,10 @@ impl Session {
         let sources = race_names::sources(&races, &uninitialised);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = self.replay.synchronisation() {
-            let found = (state.deadlocks(self.hang.clone()), state.misuses().to_vec());
+            let is_known =
+                |it: &&Misuse| self.consumer.refused() == 0 || !it.kind.rests_on_absence();
+            let misuses = state.misuses().iter().filter(is_known).cloned().collect();
+            let found: (_, Vec<Misuse>) = (state.deadlocks(self.hang.clone()), misuses);
             let contexts = self.replay.contexts();
             deadlocks = race_names::deadlocks(&found.0, contexts, &mut self.places);
             misuse = race_names::misuses(&found.1, contexts, &mut self.places);

@@ -316,7 +316,7 @@ events! {
     Acquired = 21 { kind: u8, lock: u64, code: u64, context: u32, }
     /// It gives it back; written before others can have it.
     Released = 22 { kind: u8, lock: u64, code: u64, context: u32, }
-    /// A lock is made.
+    /// A lock is made. `lock` 0: memory has gone in which there may have been locks.
     LockInit = 23 { kind: u8, lock: u64, code: u64, context: u32, }
     /// A lock is destroyed.
     LockDestroy = 24 { kind: u8, lock: u64, code: u64, context: u32, }
