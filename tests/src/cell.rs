@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use fixtures::{Compiler, Family, Library, Opt, Program, Run, Truth, WaitPolicy};
 
+use crate::crowding::Crowding;
 use crate::{tools, without_perf};
 
 /// A program with a compiler, a runtime, a number of threads and a wait policy.
@@ -32,6 +33,8 @@ pub struct Recorded {
     pub experiment: PathBuf,
     /// The truth of each process, the first one's first.
     pub truths: Vec<Truth>,
+    /// Seconds in which the program's threads could run and other programs had the CPU.
+    pub crowded: f64,
 }
 
 /// The folder for the tests' files.
@@ -177,9 +180,15 @@ impl Cell {
             words.insert(0, without_perf().as_os_str());
         }
         let command = run.under(&words);
+        let crowding = Crowding::begin();
         run.finish(command).map_err(|e| text(&e))?;
         let truths = Truth::load_all(run.truth_path()).map_err(|e| text(&e))?;
-        Ok(Recorded { experiment, truths })
+        let crowded = crowding.end(&truths);
+        Ok(Recorded {
+            experiment,
+            truths,
+            crowded,
+        })
     }
 }
 

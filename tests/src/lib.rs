@@ -9,6 +9,7 @@
 mod cell;
 mod check;
 mod check_tree;
+mod crowding;
 mod outcome;
 mod races;
 mod report;

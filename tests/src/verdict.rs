@@ -128,6 +128,16 @@ impl Verdict {
         }
     }
 
+    /// Allows for the seconds in which other programs had the CPUs, where they are more than a sum may
+    /// be off anyway.
+    pub fn allow_crowding(&mut self, seconds: f64) {
+        for deviation in &mut self.deviations {
+            if seconds > deviation.allowed {
+                deviation.allowed += seconds;
+            }
+        }
+    }
+
     pub(crate) fn fault(&mut self, sentence: String) {
         self.faults.push(sentence);
     }

@@ -114,10 +114,41 @@ impl Fault {
     }
 }
 
+/// How collect records, and what er_print must be able to show of it.
+#[derive(Clone, Copy, Debug)]
+struct Recording {
+    options: &'static [&'static str],
+    reports: &'static [&'static str],
+    /// It checks accesses to memory, of programs that were compiled for that.
+    accesses: bool,
+}
+
+const PROFILES: &[Recording] = &[Recording {
+    options: &[],
+    reports: &["-functions", "-header", "-OMP_preg", "-overview"],
+    accesses: false,
+}];
+
+const CHECKS: &[Recording] = &[
+    Recording {
+        options: &["-r", "deadlock"],
+        reports: &["-deadlocks", "-misuse", "-header"],
+        accesses: false,
+    },
+    Recording {
+        options: &["-r", "all"],
+        reports: &["-races", "-deadlocks", "-misuse", "-uninit", "-header"],
+        accesses: true,
+    },
+];
+
 /// A program and what it is started with.
 struct Subject {
     name: String,
     words: Vec<String>,
+    /// The same program compiled for checks of accesses. It is not run alone: the sanitizer's own
+    /// runtime would then report what it finds.
+    accesses: Option<String>,
     environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 }
 
@@ -129,6 +160,7 @@ fn subjects() -> Vec<Subject> {
             .iter()
             .map(|word| (*word).to_owned())
             .collect(),
+        accesses: Some(text(&program(name, &["-fsanitize=thread"])).to_owned()),
         environment: OPENMP
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -160,6 +192,7 @@ fn subjects() -> Vec<Subject> {
                 .iter()
                 .map(|word| word.to_str().unwrap().to_owned())
                 .collect(),
+            accesses: None,
             environment: run.environment(),
         });
     }
@@ -348,7 +381,7 @@ fn strike(fault: Fault, started: &Started, experiment: &Path, moment: Duration, 
     }
 }
 
-/// Writes anything anywhere into collect's memory for OpenMP events.
+/// Writes anything anywhere into the memory by which collect gets events.
 fn scribble(collect: u32, random: &mut Rng) {
     for entry in fs::read_dir(format!("/proc/{collect}/fd"))
         .into_iter()
@@ -356,7 +389,9 @@ fn scribble(collect: u32, random: &mut Rng) {
         .flatten()
     {
         let link = fs::read_link(entry.path()).unwrap_or_default();
-        if !link.to_string_lossy().contains("parallax-arena") {
+        let link = link.to_string_lossy();
+        let is_ours = ["parallax-arena", "parallax-races"];
+        if !is_ours.iter().any(|name| link.contains(name)) {
             continue;
         }
         let Ok(file) = File::options().write(true).open(entry.path()) else {
@@ -374,6 +409,16 @@ fn scribble(collect: u32, random: &mut Rng) {
 #[test]
 #[ignore = "minutes: a run of each program, bare and recorded, for each fault"]
 fn faults_at_random() {
+    faults(PROFILES);
+}
+
+#[test]
+#[ignore = "minutes, as for profiles"]
+fn faults_at_random_under_checks() {
+    faults(CHECKS);
+}
+
+fn faults(recordings: &[Recording]) {
     let runs = std::env::var(RUNS_VARIABLE).ok();
     let runs = runs.map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
     let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -383,12 +428,16 @@ fn faults_at_random() {
     let subjects = subjects();
     let mut wrong = Vec::new();
     for run in 0..runs {
-        let subject = &subjects[random.usize(..subjects.len())];
+        let recording = of(&mut random, recordings);
+        let fit = |subject: &&Subject| subject.accesses.is_some() || !recording.accesses;
+        let fitting: Vec<_> = subjects.iter().filter(fit).collect();
+        let subject = of(&mut random, &fitting);
         let fault = Fault::random(&mut random);
         let moment = Duration::from_millis(random.u64(..600));
-        if let Err(what) = one(subject, fault, moment, &mut random) {
+        if let Err(what) = one(subject, recording, fault, moment, &mut random) {
+            let options = recording.options.join(" ");
             let line = format!(
-                "run {run}, {}, {fault:?} after {moment:?}: {what}",
+                "run {run}, {options} {}, {fault:?} after {moment:?}: {what}",
                 subject.name
             );
             println!("{line}");
@@ -403,13 +452,25 @@ fn faults_at_random() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn one(subject: &Subject, fault: Fault, moment: Duration, random: &mut Rng) -> Result<(), String> {
+fn one(
+    subject: &Subject,
+    recording: Recording,
+    fault: Fault,
+    moment: Duration,
+    random: &mut Rng,
+) -> Result<(), String> {
     let place = place("random");
     let mut words: Vec<&str> = subject.words.iter().map(String::as_str).collect();
-    let mutant = place.join("mutant");
+    let mut recorded = words.clone();
+    if let (true, Some(instrumented)) = (recording.accesses, &subject.accesses) {
+        recorded[0] = instrumented;
+    }
+    let mutants = [place.join("mutant"), place.join("recorded-mutant")];
     if let Fault::Noise = fault {
-        make_mutant(Path::new(words[0]), &mutant, random);
-        words[0] = text(&mutant);
+        for (words, mutant) in [&mut words, &mut recorded].into_iter().zip(&mutants) {
+            make_mutant(Path::new(words[0]), mutant, random);
+            words[0] = text(mutant);
+        }
     }
     let bare_place = place.join("bare");
     let with_place = place.join("with");
@@ -424,8 +485,8 @@ fn one(subject: &Subject, fault: Fault, moment: Duration, random: &mut Rng) -> R
     let bare = bare.end(None);
 
     let experiment = with_place.join("run.er");
-    let recording = [text(&tools().collect), "-O", "run.er"];
-    let with = [&recording[..], &words].concat();
+    let collect = [text(&tools().collect), "-O", "run.er"];
+    let with = [&collect[..], recording.options, &recorded].concat();
     let with = Started::new(subject, &with, fault, &with_place);
     std::thread::sleep(Duration::from_millis(100));
     let own = with.program();
@@ -433,7 +494,7 @@ fn one(subject: &Subject, fault: Fault, moment: Duration, random: &mut Rng) -> R
     let with = with.end(own);
 
     let found = compare(fault, &bare, &with)
-        .and_then(|()| readable(fault, &experiment))
+        .and_then(|()| readable(fault, &experiment, recording.reports))
         .map_err(|what| format!("{what}; {}", keep(&place)));
     let _ = fs::remove_dir_all(&place);
     found
@@ -495,7 +556,7 @@ fn compare(fault: Fault, bare: &Ended, with: &Ended) -> Result<(), String> {
 }
 
 /// The experiment can be read, however its recording ended.
-fn readable(fault: Fault, experiment: &Path) -> Result<(), String> {
+fn readable(fault: Fault, experiment: &Path, reports: &[&str]) -> Result<(), String> {
     if matches!(fault, Fault::Removed) || !experiment.join("records").exists() {
         // Taken away, or killed before it was made.
         let may = matches!(fault, Fault::Removed | Fault::Kill | Fault::Limit { .. });
@@ -505,10 +566,7 @@ fn readable(fault: Fault, experiment: &Path) -> Result<(), String> {
             Err("there is no experiment".to_owned())
         };
     }
-    let out = tools().try_print(
-        experiment,
-        &["-functions", "-header", "-OMP_preg", "-overview"],
-    );
+    let out = tools().try_print(experiment, reports);
     let said = String::from_utf8_lossy(&out.stderr);
     let is_early = said.contains("is empty") && matches!(fault, Fault::Kill);
     if out.status.success() || is_early {
