@@ -512,6 +512,116 @@ static void announce(void)
     own_sum++;
 }
 
+/* What follows in a frame of the same place is another variable: a chunk's or a section's ends with it. */
+static __attribute__((noinline)) long waits_for_its_task(long n)
+{
+    long local = 0;
+#pragma omp task shared(local) firstprivate(n)
+    local = n;
+#pragma omp taskwait
+    return local;
+}
+
+static __attribute__((noinline)) long groups_its_tasks(long n)
+{
+    long local[2] = {0};
+#pragma omp taskgroup
+    {
+#pragma omp task shared(local) firstprivate(n)
+        local[0] = n;
+#pragma omp task shared(local) firstprivate(n)
+        local[1] = n + 1;
+    }
+    return local[0] + local[1];
+}
+
+static __attribute__((noinline)) long orders_its_tasks(long n)
+{
+    long local = 0;
+#pragma omp task shared(local) firstprivate(n) depend(out : local)
+    local = n;
+#pragma omp task shared(local) depend(inout : local)
+    local++;
+#pragma omp taskwait
+    return local;
+}
+
+static __attribute__((noinline)) long forks(long n)
+{
+    long local[2] = {n, n};
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+    for (int i = 0; i < 2; i++)
+        local[i]++;
+    return local[0] + local[1];
+}
+
+static long called(long n)
+{
+    return waits_for_its_task(n) + groups_its_tasks(n) + orders_its_tasks(n) + forks(n) + fibonacci(n % 6);
+}
+
+static void frames_of_chunks(void)
+{
+    long all = 0;
+#pragma omp parallel for reduction(+ : all) num_threads(3) schedule(dynamic)
+    for (long k = 1; k < 30; k++)
+        all += called(k);
+#pragma omp parallel for reduction(+ : all) num_threads(3) schedule(guided, 2)
+    for (long k = 1; k < 30; k++)
+        all += called(k);
+#pragma omp parallel num_threads(3) reduction(+ : all)
+    {
+        for (long k = 0; k < 10; k++) {
+#pragma omp single nowait
+            all += called(k);
+        }
+#pragma omp sections
+        {
+#pragma omp section
+            all += called(1);
+#pragma omp section
+            all += called(2);
+#pragma omp section
+            all += called(3);
+#pragma omp section
+            all += called(4);
+        }
+    }
+    counted += all;
+}
+
+/* Variables of the body of a loop, of the region around it, and blocks of the heap that a thread has for itself. */
+static void memory_of_chunks(void)
+{
+    long all = 0;
+#pragma omp parallel num_threads(3) reduction(+ : all)
+    {
+        long before = 0, each = 0, *block = malloc(2 * sizeof *block);
+#pragma omp task shared(before)
+        before = 1;
+#pragma omp taskwait
+#pragma omp for schedule(dynamic) nowait
+        for (long k = 0; k < 40; k++) {
+            long local = before;
+#pragma omp task shared(local, each) firstprivate(k, block)
+            {
+                local += k;
+                each += k;
+                block[0] = k;
+            }
+#pragma omp taskwait
+            all += local + block[0];
+            block[1] = local;
+        }
+#pragma omp task shared(before, each)
+        before += each;
+#pragma omp taskwait
+        all += before + block[1];
+        free(block);
+    }
+    counted += all;
+}
+
 /* The C library has two of each, of which only the newer ones can be called so. */
 static void newer_versions(void)
 {
@@ -567,6 +677,8 @@ int main(void)
     threads();
     called_once();
     announce();
+    frames_of_chunks();
+    memory_of_chunks();
     newer_versions();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);

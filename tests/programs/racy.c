@@ -165,6 +165,33 @@ static void many_tasks(void)
         crowd += i; /* crowd */
 }
 
+/* A variable of the region lives longer than the chunk, one of the chunk as long as its tasks. */
+static void tasks_of_chunks(void)
+{
+#pragma omp parallel num_threads(2) reduction(+ : crowd)
+    {
+        volatile int last = 0;
+#pragma omp for schedule(dynamic)
+        for (int k = 0; k < 60; k++) {
+            if (k % 2) {
+#pragma omp task shared(last)
+                last = k; /* outlives */
+            } else
+                crowd += last; /* outlives */
+        }
+#pragma omp for schedule(dynamic)
+        for (int k = 0; k < 20; k++) {
+            int local = 0;
+#pragma omp task shared(local)
+            local = k; /* siblings */
+#pragma omp task shared(local)
+            local = -k; /* siblings */
+#pragma omp taskwait
+            crowd += local;
+        }
+    }
+}
+
 int main(void)
 {
     omp_init_lock(&one);
@@ -181,6 +208,7 @@ int main(void)
     two_locks();
     copies();
     many_tasks();
+    tasks_of_chunks();
     omp_destroy_lock(&one);
     omp_destroy_lock(&other);
     printf("%ld %ld %ld %d %d\n", sum, hits, total, shared_by_tasks, consumed);

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use end_to_end::{compiler, finish, folder, tools};
+use end_to_end::{compiler, finish, folder, source, tools};
 use fixtures::Family;
 use serde_json::Value;
 
@@ -14,16 +14,21 @@ const FAMILIES: [Family; 2] = [Family::Clang, Family::Gcc];
 
 /// The program, built by this compiler.
 fn program(family: Family) -> PathBuf {
+    build(family, "deadlocks")
+}
+
+/// The program of this name, built by this compiler.
+fn build(family: Family, name: &str) -> PathBuf {
     let compiler = compiler(family);
     let program = folder().join(format!(
-        "deadlocks-{}-{:?}",
+        "{name}-{}-{:?}",
         compiler.name,
         std::thread::current().id()
     ));
     let mut command = Command::new(&compiler.path);
     command.args(["-O2", "-g", "-fopenmp"]);
     command.args(compiler.header());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
+    let source = source(&format!("{name}.c"));
     let status = command.arg(source).arg("-o").arg(&program).status();
     assert!(status.unwrap().success());
     program
@@ -116,18 +121,51 @@ fn errors_are_found_whether_or_not_they_happen_and_nothing_else_is() {
     for family in FAMILIES {
         let program = program(family);
         for (case, expected) in cases {
-            // LLVM's runtime aborts within the call, before it tells of it.
-            if (case, family) == ("free-release", Family::Clang) {
-                continue;
-            }
             let (words, status, findings) = found(&program, case, 20);
-            assert_eq!(status, 0, "{case} {family:?}");
+            // LLVM's runtime aborts within the call.
+            if (case, family) != ("free-release", Family::Clang) {
+                assert_eq!(status, 0, "{case} {family:?}");
+            }
             // GCC compiles `master` as a question for the thread's number.
             if (case, family) == ("barrier-in-master", Family::Gcc) {
                 assert!(words.is_empty(), "{findings:#}");
                 continue;
             }
             assert_eq!(words, expected, "{case} {family:?}: {findings:#}");
+        }
+    }
+}
+
+/// Whether the runtime goes on or aborts within the call.
+#[test]
+fn each_wrong_call_with_a_lock_is_misuse_and_no_right_one_is() {
+    let text = std::fs::read_to_string(source("lock_misuse.c")).unwrap();
+    let lines = (1..).zip(text.lines());
+    let (mut name, mut cases) = ("", Vec::new());
+    for (line, text) in lines {
+        if let Some(rest) = text.strip_prefix("static void ") {
+            name = rest.split_once('(').unwrap().0;
+            cases.push((name, None));
+        }
+        if let Some((_, kind)) = text.split_once("; // ") {
+            *cases.last_mut().unwrap() = (name, Some((line, kind)));
+        }
+    }
+    assert_eq!(cases.len(), 17);
+    for family in FAMILIES {
+        let program = build(family, "lock_misuse");
+        for (case, expected) in &cases {
+            let (_, status, findings) = found(&program, case, 20);
+            let misuse = findings["misuse"].as_array().unwrap().iter();
+            let told: Vec<(u64, &str)> = misuse
+                .map(|it| {
+                    let line = it["stack"][0]["line"].as_u64().unwrap();
+                    (line, it["kind"].as_str().unwrap())
+                })
+                .collect();
+            let expected = Vec::from_iter(*expected);
+            assert_eq!(told, expected, "{case} {family:?}: {findings:#}");
+            assert!(status == 0 || !expected.is_empty(), "{case} {family:?}");
         }
     }
 }
@@ -185,8 +223,7 @@ fn diagnosis(experiment: &Path) -> String {
 
 /// The line of the program with a comment at its end.
 fn line_of(comment: &str) -> usize {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
-    let text = std::fs::read_to_string(source).unwrap();
+    let text = std::fs::read_to_string(source("deadlocks.c")).unwrap();
     let found = text.lines().position(|line| line.ends_with(comment));
     found.unwrap() + 1
 }
@@ -218,10 +255,10 @@ fn a_lock_on_the_heap_is_known_by_its_allocation() {
 #[test]
 fn a_lock_on_the_stack_has_the_name_of_its_variable_if_calls_are_known() {
     let program = folder().join("deadlocks-instrumented");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/deadlocks.c");
     let mut gcc = Command::new("gcc");
     gcc.args(["-O1", "-g", "-fopenmp", "-fsanitize=thread"]);
-    let status = gcc.arg(source).arg("-o").arg(&program).status();
+    gcc.arg(source("deadlocks.c"));
+    let status = gcc.arg("-o").arg(&program).status();
     assert!(status.unwrap().success());
     let experiment = program.with_extension("er");
     let mut command = Command::new(&tools().collect);

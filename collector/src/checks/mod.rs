@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
 use processes::records::Mapping;
+use race_checker::misuse::Misuse;
 use race_checker::replay::Replay;
 use race_checker::streams::Streams;
 use race_checker::synchronisation::{Deadlock, Synchronisation};
@@ -102,6 +103,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     }
     if let Some(bytes) = crate::header::memory() {
         session.replay.limit(bytes / 8);
+        session.streams.limit(bytes / 8);
     }
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
@@ -377,6 +379,20 @@ impl Session {
             return vec!["nothing was checked: the library was not loaded into the program".into()];
         }
         let mut losses = Vec::new();
+        if self.streams.broken() > 0 {
+            losses.push(
+                "the checks ended early: what a thread had written for them makes no sense, as if the \
+                 program had overwritten it"
+                    .into(),
+            );
+        }
+        if self.streams.is_overfull() {
+            losses.push(
+                "the checks ended early: what threads had written after an event that is missing took more \
+                 than an eighth of the machine's memory"
+                    .into(),
+            );
+        }
         let mut lose = |count: u64, what: &str| {
             if count > 0 {
                 losses.push(format!("{count} {what}"));
@@ -385,10 +401,6 @@ impl Session {
         lose(
             self.consumer.refused(),
             "threads were not checked: there is room for 512 at a time",
-        );
-        lose(
-            self.streams.broken() as u64,
-            "threads were checked in part: what they wrote makes no sense",
         );
         lose(
             self.replay.given_up(),
@@ -438,7 +450,10 @@ impl Session {
         let sources = race_names::sources(&races, &uninitialised);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = self.replay.synchronisation() {
-            let found = (state.deadlocks(self.hang.clone()), state.misuses().to_vec());
+            let is_known =
+                |it: &&Misuse| self.consumer.refused() == 0 || !it.kind.rests_on_absence();
+            let misuses = state.misuses().iter().filter(is_known).cloned().collect();
+            let found: (_, Vec<Misuse>) = (state.deadlocks(self.hang.clone()), misuses);
             let contexts = self.replay.contexts();
             deadlocks = race_names::deadlocks(&found.0, contexts, &mut self.places);
             misuse = race_names::misuses(&found.1, contexts, &mut self.places);

@@ -26,7 +26,7 @@ impl Default for Contexts {
 }
 
 /// Most contexts that a thread numbers.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 15;
 
 impl Contexts {
     /// The slot belongs to a new thread.
@@ -34,8 +34,12 @@ impl Contexts {
         self.threads.remove(&slot);
     }
 
-    /// The thread in `slot` numbers a call in one of its contexts.
-    pub fn define(&mut self, slot: u32, id: u32, parent: u32, code: u64) {
+    /// The thread in `slot` numbers a call in one of its contexts. `false`: no thread has so many.
+    pub fn define(&mut self, slot: u32, id: u32, parent: u32, code: u64) -> bool {
+        let id = id as usize;
+        if id >= MOST {
+            return false;
+        }
         let parent = self.of_thread(slot, parent);
         let new = self.calls.len() as u32;
         let number = *self.numbers.entry((parent, code)).or_insert(new);
@@ -43,13 +47,11 @@ impl Contexts {
             self.calls.push((parent, code));
         }
         let known = self.threads.entry(slot).or_default();
-        let id = id as usize;
-        if id < MOST {
-            if known.len() <= id {
-                known.resize(id + 1, OUTERMOST);
-            }
-            known[id] = number;
+        if known.len() <= id {
+            known.resize(id + 1, OUTERMOST);
         }
+        known[id] = number;
+        true
     }
 
     /// The context that the thread in `slot` numbers so.

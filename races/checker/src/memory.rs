@@ -1,5 +1,7 @@
 //! Pieces of memory: blocks of one width at one distance.
 
+use std::ops::Range;
+
 /// `count` blocks of `width` bytes, the first at `first`, each `stride` bytes behind the one before.
 /// A single block has a `stride` of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,27 +83,30 @@ impl Piece {
             (_, 1) => self.common_with_block(other.first, other.end()),
             _ if self.stride == other.stride => self.common_of_one_stride(other),
             _ => {
-                // The one with fewer blocks goes through the other.
-                let (few, many) = if self.count <= other.count {
-                    (self, other)
-                } else {
-                    (other, self)
-                };
-                few.blocks_within(many.first, many.end())
-                    .find_map(|block| many.common_with_block(block, block + few.width))
+                let numbers = self.blocks_within(other.first, other.end());
+                let begin = (self.block(numbers.start) + self.width - 1) - other.first;
+                let touching = self.width + other.width - 1;
+                let steps = first_below(begin, self.stride, other.stride, touching)?;
+                let number = u128::from(numbers.start) + steps;
+                let number = u64::try_from(number).ok().filter(|it| *it < numbers.end)?;
+                let block = self.block(number);
+                other.common_with_block(block, block + self.width)
             }
         }
     }
 
-    /// The addresses of the blocks that may reach into `begin..end`.
-    fn blocks_within(&self, begin: u64, end: u64) -> impl Iterator<Item = u64> {
+    /// The address of a block.
+    fn block(&self, number: u64) -> u64 {
+        self.first + number * self.stride
+    }
+
+    /// The numbers of the blocks that may reach into `begin..end`.
+    fn blocks_within(&self, begin: u64, end: u64) -> Range<u64> {
         let low = begin
             .saturating_sub(self.width - 1)
             .saturating_sub(self.first);
-        let first = low.div_ceil(self.stride).min(self.count.into());
         let high = end.saturating_sub(self.first).div_ceil(self.stride);
-        let (start, stride) = (self.first, self.stride);
-        (first..high.min(self.count.into())).map(move |number| start + number * stride)
+        low.div_ceil(self.stride)..high.min(self.count.into())
     }
 
     /// The blocks that may reach into `begin..end`, if there are any.
@@ -110,12 +115,11 @@ impl Piece {
             let is_within = self.first < end && begin < self.end();
             return is_within.then_some(*self);
         }
-        let mut blocks = self.blocks_within(begin, end);
-        let first = blocks.next()?;
-        let count = 1 + blocks.count() as u32;
+        let numbers = self.blocks_within(begin, end);
+        let count = numbers.end.checked_sub(numbers.start)? as u32;
         let stride = if count > 1 { self.stride } else { 0 };
-        Some(Piece {
-            first,
+        (count > 0).then(|| Piece {
+            first: self.block(numbers.start),
             stride,
             count,
             ..*self
@@ -128,8 +132,8 @@ impl Piece {
             let low = self.first.max(begin);
             return (low < end && low < self.end()).then_some(low);
         }
-        let block = self.blocks_within(begin, end).next()?;
-        Some(block.max(begin)).filter(|low| *low < end)
+        let number = self.blocks_within(begin, end).next()?;
+        Some(self.block(number).max(begin)).filter(|low| *low < end)
     }
 
     /// Both have blocks at one distance: two neighbours decide.
@@ -148,6 +152,37 @@ impl Piece {
         let is_next = number + 1 < low.count.into() && offset + high.width > low.stride;
         is_next.then_some(block + low.stride)
     }
+}
+
+/// The least number of steps after which `begin` has a remainder below `bound` by `modulus`.
+fn first_below(begin: u64, step: u64, modulus: u64, bound: u64) -> Option<u128> {
+    let remainder = begin % modulus;
+    if remainder < bound {
+        return Some(0);
+    }
+    let low = modulus - remainder;
+    first_within(
+        step.into(),
+        modulus.into(),
+        low.into(),
+        (low + bound - 1).into(),
+    )
+}
+
+/// The least number of steps from 0 on whose remainder by `modulus` is in `low..=high`, where `low` is not
+/// 0 and `high` is less than `modulus`: as Euclid would look for it, for there may be billions of them.
+fn first_within(step: u128, modulus: u128, low: u128, high: u128) -> Option<u128> {
+    let step = step % modulus;
+    if step == 0 {
+        return None;
+    }
+    let steps = low.div_ceil(step);
+    if steps * step <= high {
+        return Some(steps);
+    }
+    // No multiple of the step lies in between: the number of times that they pass the modulus decides.
+    let passes = first_within(modulus, step, step - high % step, step - low % step)?;
+    Some((low + passes * modulus).div_ceil(step))
 }
 
 /// Joins pieces of the same accesses into as few as it can: neighbours, rows of a matrix, columns.
@@ -208,19 +243,14 @@ fn join_rows(pieces: &mut Vec<Piece>) {
                 (last.stride, last.count) = (distance, 2);
                 true
             }
-            (_, 1) if last.count > 1 && distance == last.stride * u64::from(last.count) => {
-                last.count += 1;
-                true
+            (1, _) => false,
+            _ => {
+                let follows = (next.count == 1 || last.stride == next.stride)
+                    && distance == last.stride * u64::from(last.count);
+                let count = last.count.checked_add(next.count).filter(|_| follows);
+                last.count = count.unwrap_or(last.count);
+                count.is_some()
             }
-            (_, _)
-                if last.count > 1
-                    && last.stride == next.stride
-                    && distance == last.stride * u64::from(last.count) =>
-            {
-                last.count += next.count;
-                true
-            }
-            _ => false,
         }
     });
 }
@@ -298,9 +328,25 @@ mod tests {
                     of_one.contains(&common) && of_two.contains(&common),
                     "{one:?} {two:?}"
                 );
+                let is_one_stride = one.stride == two.stride;
+                assert!(
+                    is_one_stride || Some(&common) == expected,
+                    "{one:?} {two:?}"
+                );
             }
             assert_eq!(one.common(&two).is_some(), two.common(&one).is_some());
         }
+    }
+
+    #[test]
+    fn series_of_billions_of_blocks_are_compared_at_once() {
+        let even = run(1 << 20, 8, 32, u32::MAX);
+        let odd = run((1 << 20) + 16, 8, 48, u32::MAX);
+        assert_eq!(even.common(&odd), Some((1 << 20) + 64));
+        let between = run((1 << 20) + 8, 8, 64, u32::MAX);
+        assert_eq!(even.common(&between), None);
+        let within = even.within(1 << 30, 1 << 34);
+        assert_eq!(within.map(|it| it.count), Some((1 << 29) - (1 << 25)));
     }
 
     #[test]

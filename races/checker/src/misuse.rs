@@ -18,8 +18,10 @@ pub enum Kind {
     TakenTwice,
     /// A lock is destroyed while it is set.
     DestroyedHeld,
-    /// A lock is set that was not initialised.
+    /// A lock is used that was not initialised, or was destroyed there.
     NotInitialised,
+    /// A lock is initialised that was initialised there.
+    InitialisedTwice,
     /// A barrier in a critical section, an ordered region, a single or an explicit task.
     BarrierInside(Inside),
     /// A worksharing construct in one of them.
@@ -76,6 +78,16 @@ pub struct Misuse {
 pub struct Misuses {
     all: Vec<Misuse>,
     numbers: HashMap<(Kind, u64, u64), usize>,
+}
+
+impl Kind {
+    /// Whether it rests on what no thread has done before: one that was not recorded may have.
+    pub fn rests_on_absence(self) -> bool {
+        matches!(
+            self,
+            Kind::ReleasedFree | Kind::NotInitialised | Kind::InitialisedTwice
+        )
+    }
 }
 
 impl Misuses {

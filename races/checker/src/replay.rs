@@ -57,12 +57,16 @@ struct Info {
     /// The slot of the thread that executes it, and its number in its team.
     thread: u32,
     index: u32,
+    /// The region in which it runs.
+    region: u64,
     /// What is around it.
     base: Option<Rc<Base>>,
     /// The program asked for the thread's number in it, or in the task around it.
     asked: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
+    /// Of a chunk, a section or a single: the segment of the implicit task that it ended.
+    after: u32,
     /// Of a task that a chunk, a section or a single has created, or another such task: the implicit task
     /// around that.
     born: Option<StrandId>,
@@ -214,16 +218,27 @@ impl Replay {
         &self.lock_places
     }
 
-    /// What comes next in the thread's stream. `loops` are those of the program.
-    pub fn record(&mut self, slot: u32, record: Record, loops: &mut dyn Loops) {
+    /// What comes next in the thread's stream. `loops` are those of the program. `false`: it makes no
+    /// sense after what came before, and nothing has changed.
+    pub fn record(&mut self, slot: u32, record: Record, loops: &mut dyn Loops) -> bool {
         match record {
+            Record::Run(run) if !run.is_in_memory() => {}
             Record::Run(run) if run.kind & UNWRITTEN != 0 => self.read_unwritten(slot, &run, loops),
             Record::Run(run) => self.run(slot, &run, loops),
-            Record::Context { id, parent, code } => self.contexts.define(slot, id, parent, code),
+            Record::Context { id, parent, code } => {
+                return self.contexts.define(slot, id, parent, code);
+            }
             Record::Event(_, Event::AsksThread { code })
                 if code != 0 && loops.is_of_directive(code) => {}
+            // Regions lie within older ones.
+            Record::Event(_, Event::Fork { region, .. })
+                if region == ROOT || self.teams.contains_key(&region) =>
+            {
+                return false;
+            }
             Record::Event(number, event) => self.event(slot, number, event),
         }
+        true
     }
 
     /// The program has ended.
@@ -416,6 +431,8 @@ impl Replay {
                 team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
                 self.teams.insert(region, team);
             }
+            // The fork was in a signal handler, and not recorded.
+            Event::Join { region: ROOT } => {}
             Event::Join { region } => self.join(slot, current, region),
             Event::Implicit {
                 region,

@@ -61,6 +61,17 @@ pub struct Base {
     pub outer: Option<Rc<Base>>,
 }
 
+/// Tasks that create each other lie in each other without end: one after the other goes, not one within
+/// the other.
+impl Drop for Base {
+    fn drop(&mut self) {
+        let mut next = self.outer.take();
+        while let Some(mut base) = next.and_then(Rc::into_inner) {
+            next = base.outer.take();
+        }
+    }
+}
+
 /// The stack of a thread that created another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creator {

@@ -306,13 +306,17 @@ impl Strands {
     /// Whether `from` comes before `to` by orders of this certainty or a higher one.
     ///
     /// Forward there is one chain: the strand's end, the end of the one that waited for it, and so
-    /// on. The search goes backward from `to` until it meets the chain.
+    /// on. The search goes backward from `to` until it meets the chain. Strands of a broken stream may have
+    /// waited for each other: their chain ends where it comes to itself.
     fn precedes(&self, from: Point, to: Point, certainty: Certainty) -> bool {
         let mut chain: HashMap<StrandId, u32> = HashMap::new();
         let mut next = Some(from);
         while let Some(point) = next {
-            let known = chain.entry(point.strand).or_insert(point.segment);
-            *known = (*known).min(point.segment);
+            let known = chain.get(&point.strand);
+            if known.is_some_and(|segment| *segment <= point.segment) {
+                break;
+            }
+            chain.insert(point.strand, point.segment);
             next = self
                 .strands
                 .get(&point.strand)

@@ -9,6 +9,12 @@ pub struct Streams {
     streams: Vec<Stream>,
     /// The number of the next event.
     next: u64,
+    /// Words that may wait.
+    most_words: Option<usize>,
+    /// A stream made no sense.
+    is_broken: bool,
+    /// More waited than may.
+    is_overfull: bool,
 }
 
 #[derive(Debug, Default)]
@@ -16,7 +22,6 @@ struct Stream {
     words: Vec<u64>,
     /// Those of `words` that have been passed on.
     passed: usize,
-    is_broken: bool,
 }
 
 impl Stream {
@@ -26,48 +31,70 @@ impl Stream {
     }
 }
 
+/// What became of a stream.
+enum Drained {
+    /// As much was passed on as can be.
+    Moved(bool),
+    /// The next record makes no sense.
+    Senseless,
+}
+
 impl Streams {
+    /// Sets a limit to the memory of records that wait for an event, in bytes.
+    pub fn limit(&mut self, bytes: usize) {
+        self.most_words = Some(bytes / size_of::<u64>());
+    }
+
     /// Appends words of the thread in `slot`.
     pub fn add(&mut self, slot: usize, words: &[u64]) {
+        if self.is_broken || self.is_overfull {
+            return;
+        }
         if self.streams.len() <= slot {
             self.streams.resize_with(slot + 1, Stream::default);
         }
-        if let Some(stream) = self.streams.get_mut(slot)
-            && !stream.is_broken
-        {
+        if let Some(stream) = self.streams.get_mut(slot) {
             stream.words.drain(..std::mem::take(&mut stream.passed));
             stream.words.extend(words);
         }
     }
 
     /// Passes on what is in order: accesses of a thread, and the event with the next number. Events
-    /// behind a number that is missing stay.
-    pub fn drain(&mut self, pass: &mut dyn FnMut(u32, Record)) {
+    /// behind a number that is missing stay. `pass` says whether the record makes sense.
+    pub fn drain(&mut self, pass: &mut dyn FnMut(u32, Record) -> bool) {
         loop {
             let before = self.next;
             let mut is_moved = false;
             for slot in 0..self.streams.len() {
-                is_moved |= self.drain_slot(slot, pass);
+                match self.drain_slot(slot, pass) {
+                    Drained::Moved(moved) => is_moved |= moved,
+                    Drained::Senseless => {
+                        self.is_broken = true;
+                        self.streams.clear();
+                        return;
+                    }
+                }
             }
             if !is_moved && self.next == before {
-                return;
+                break;
             }
+        }
+        if self.most_words.is_some_and(|most| self.waiting() > most) {
+            self.is_overfull = true;
+            self.streams.clear();
         }
     }
 
-    fn drain_slot(&mut self, slot: usize, pass: &mut dyn FnMut(u32, Record)) -> bool {
+    fn drain_slot(&mut self, slot: usize, pass: &mut dyn FnMut(u32, Record) -> bool) -> Drained {
         let Some(stream) = self.streams.get_mut(slot) else {
-            return false;
+            return Drained::Moved(false);
         };
-        let mut is_moved = false;
         let words = stream.waiting();
         let mut used = 0;
         while used < words.len() {
+            // Records are written whole: one that makes no sense is no record.
             let Some((record, length)) = Record::parse(&words[used..]) else {
-                // Records are written whole: one that makes no sense is no record.
-                used = words.len();
-                stream.is_broken = true;
-                break;
+                return Drained::Senseless;
             };
             if let Record::Event(number, _) = record {
                 if number > self.next {
@@ -75,12 +102,13 @@ impl Streams {
                 }
                 self.next = self.next.max(number + 1);
             }
-            pass(slot as u32, record);
+            if !pass(slot as u32, record) {
+                return Drained::Senseless;
+            }
             used += length;
-            is_moved = true;
         }
         stream.passed += used;
-        is_moved
+        Drained::Moved(used > 0)
     }
 
     /// Passes over the numbers that are missing: the program has ended. Returns how many.
@@ -100,12 +128,15 @@ impl Streams {
         missing
     }
 
-    /// Streams that were given up, for they made no sense.
+    /// How many streams made no sense: with the first one all are given up. What its thread did is not
+    /// known from there on, nor is the order of what others did, and so no accusation could rest on it.
     pub fn broken(&self) -> usize {
-        self.streams
-            .iter()
-            .filter(|stream| stream.is_broken)
-            .count()
+        usize::from(self.is_broken)
+    }
+
+    /// Whether all streams were given up, for the records that waited for an event took too much memory.
+    pub fn is_overfull(&self) -> bool {
+        self.is_overfull
     }
 
     /// Words that wait.

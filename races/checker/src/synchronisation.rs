@@ -33,6 +33,9 @@ pub trait Program {
     fn may_coincide(&self, one: &Position, other: &Position) -> bool;
     /// Locks that stand for an order without a lock of the program's.
     fn exclusions(&self, slot: u32) -> Vec<Held>;
+    /// Whether what lies at an address lives as long as its memory is told of: it is in no stack's frame, and
+    /// in no block of the heap but one for itself.
+    fn is_lasting(&self, address: u64) -> bool;
 }
 
 /// A task.
@@ -116,10 +119,12 @@ pub struct Synchronisation {
     misuses: Misuses,
     /// Locks of new findings, which are to be named.
     found: Vec<Lock>,
-    /// Locks of OpenMP that are initialised.
-    initialised: HashSet<u64>,
-    /// The runtime tells when a lock is initialised.
-    tells_init: bool,
+    /// Locks of OpenMP that are initialised: where, if it is certain that none of them has gone with its
+    /// memory.
+    initialised: BTreeMap<u64, Option<Call>>,
+    /// Where locks of OpenMP were destroyed, and where those that are initialised were released last.
+    destroyed: HashMap<u64, Call>,
+    released: HashMap<u64, Call>,
     teams: HashMap<u64, Team>,
     /// Threads that wait for a lock, by slot.
     waits: BTreeMap<u32, Wait>,
@@ -186,6 +191,10 @@ impl Synchronisation {
             }
             Event::Alloc { address, bytes, .. } => {
                 self.forget(address..address.saturating_add(bytes));
+                let inside = self
+                    .initialised
+                    .range_mut(address..address.saturating_add(bytes));
+                inside.for_each(|(_, at)| *at = None);
             }
             Event::Fork {
                 region,
@@ -330,20 +339,39 @@ impl Synchronisation {
                 if !matches!(lock.0, LOCK | MUTEX_DECLARED) {
                     return;
                 }
-                let call = || program.call(slot, code, context);
+                let call = program.call(slot, code, context);
+                if lock.0 == LOCK && !self.require_initialised(lock, &call) {
+                    return;
+                }
+                let before = self.released.insert(lock.1, call.clone());
                 match released {
                     Release::Owned => {}
                     // One thread's tasks are not told apart with certainty.
                     Release::Other(holder) if holder.owner.slot == slot => {}
                     Release::Other(holder) => {
-                        self.misused(Kind::ReleasedByOther, lock, call(), Some(holder.call));
+                        self.misused(Kind::ReleasedByOther, lock, call, Some(holder.call));
                     }
-                    Release::Free => self.misused(Kind::ReleasedFree, lock, call(), None),
+                    Release::Free => self.misused(Kind::ReleasedFree, lock, call, before),
                 }
             }
-            Event::LockInit { lock, .. } => {
-                self.tells_init = true;
-                self.initialised.insert(lock);
+            // A library was unloaded.
+            Event::LockInit { lock: 0, .. } => {
+                self.initialised.values_mut().for_each(|at| *at = None);
+            }
+            Event::LockInit {
+                kind,
+                lock,
+                code,
+                context,
+            } => {
+                let call = program.call(slot, code, context);
+                let certain = program.is_lasting(lock).then(|| call.clone());
+                let before = self.initialised.insert(lock, certain);
+                if let Some(before) = before.flatten() {
+                    let lock = held(kind, lock).lock;
+                    self.misused(Kind::InitialisedTwice, lock, call, Some(before));
+                }
+                self.released.remove(&lock);
                 self.forget(lock..lock + 1);
             }
             Event::LockDestroy {
@@ -352,17 +380,30 @@ impl Synchronisation {
                 code,
                 context,
             } => {
-                self.initialised.remove(&lock);
                 let lock = held(kind, lock).lock;
+                let call = program.call(slot, code, context);
+                self.require_initialised(lock, &call);
+                self.initialised.remove(&lock.1);
+                self.destroyed.insert(lock.1, call.clone());
                 if let [holder, ..] = self.holders.of(lock) {
                     let other = Some(holder.call.clone());
-                    let call = program.call(slot, code, context);
                     self.misused(Kind::DestroyedHeld, lock, call, other);
                 }
                 self.forget(lock.1..lock.1 + 1);
             }
             _ => {}
         }
+    }
+
+    /// A lock of OpenMP is used. `false` if it is not initialised, which is told of once.
+    fn require_initialised(&mut self, lock: Lock, call: &Call) -> bool {
+        let is_initialised = self.initialised.contains_key(&lock.1);
+        if !is_initialised {
+            self.initialised.insert(lock.1, None);
+            let destroyed = self.destroyed.get(&lock.1).cloned();
+            self.misused(Kind::NotInitialised, lock, call.clone(), destroyed);
+        }
+        is_initialised
     }
 
     fn arrive(&mut self, task: Task, kind: u8, call: Call) {
@@ -550,9 +591,8 @@ impl Synchronisation {
         call: Call,
     ) {
         let wants = held(kind, lock);
-        let is_of_openmp = wants.lock.0 == LOCK;
-        if is_of_openmp && self.tells_init && !self.initialised.contains(&lock) {
-            self.misused(Kind::NotInitialised, wants.lock, call.clone(), None);
+        if wants.lock.0 == LOCK {
+            self.require_initialised(wants.lock, &call);
         }
         // A test does not wait.
         if matches!(kind, TEST_LOCK | TEST_NEST_LOCK) {

@@ -412,6 +412,10 @@ macro_rules! mutex_events {
             const CRITICAL: c_uint = 5;
             tls::with(|thread| {
                 let context = thread.context();
+                // The call of the routine has told of it.
+                if lock != 0 && lock == thread.lock_call {
+                    return;
+                }
                 let lock = match (kind, thread.critical) {
                     (CRITICAL, section @ 1..) => section,
                     _ => lock,

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use race_stream::producer::Shared;
-use race_stream::record::Checks;
+use race_stream::record::{Checks, Event};
 
 use crate::next::next;
 use crate::{tls, unwritten};
@@ -108,6 +108,15 @@ static AT_EXIT: extern "C" fn() = at_exit;
 unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     if checks() != Checks::default() {
         wait_for_look();
+        // Locks of its own go with it.
+        tls::with(|thread| {
+            thread.event(&Event::LockInit {
+                kind: 0,
+                lock: 0,
+                code: 0,
+                context: 0,
+            })
+        });
     }
     next!(c"dlclose", fn(*mut c_void) -> c_int, (handle), -1)
 }

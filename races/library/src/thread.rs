@@ -119,6 +119,8 @@ pub(crate) struct Thread {
     pub(crate) place: Place,
     /// The variable of the critical section that it begins or ends now; 0 if unknown.
     pub(crate) critical: u64,
+    /// The lock with which it calls a routine of the OpenMP runtime now; 0: none.
+    pub(crate) lock_call: u64,
     /// The declared lock of which it has told last that it will release it; 0: none.
     pub(crate) released: u64,
     /// What it has called once last.
@@ -180,6 +182,7 @@ impl Thread {
             fork_frame: 0,
             place: Place::default(),
             critical: 0,
+            lock_call: 0,
             released: 0,
             once: crate::threads::Once::default(),
             starts: 0,

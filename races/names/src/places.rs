@@ -99,6 +99,12 @@ impl Places {
         self.locks.get(&lock).cloned()
     }
 
+    /// Whether a lock is a variable of a load object, or a block of the heap.
+    pub(crate) fn is_data(&self, lock: Lock) -> bool {
+        let is_block = matches!(self.locks.get(&lock), Some(Place::Heap(_)));
+        is_block || self.space.locate_data(lock.1).is_some()
+    }
+
     /// Whether code is mapped at `address`.
     pub fn is_mapped(&self, address: u64) -> bool {
         self.space.locate(address).is_some()

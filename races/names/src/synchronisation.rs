@@ -212,6 +212,11 @@ impl Namer<'_> {
         let stack = self.misuse_stack(misuse.kind, &misuse.call);
         let other = misuse.other.as_ref();
         let other = other.map(|call| (self.misuse_stack(misuse.kind, call), call.thread));
+        // Elsewhere another lock may have been there before.
+        let is_variable = misuse.lock.is_none_or(|lock| self.places.is_data(lock));
+        if misuse.kind == Kind::InitialisedTwice && !is_variable {
+            return None;
+        }
         let lock = misuse
             .lock
             .map(|lock| self.lock_name(lock))
@@ -242,7 +247,11 @@ impl Namer<'_> {
             ),
             Kind::ReleasedFree => (
                 "lock released that is not set".to_owned(),
-                format!("thread {thread} unsets {lock}, which nobody has set"),
+                if there.is_empty() {
+                    format!("thread {thread} unsets {lock}, which nobody has set")
+                } else {
+                    format!("thread {thread} unsets {lock}, which was unset at {there}")
+                },
             ),
             Kind::NeverReleased => (
                 "lock never released".to_owned(),
@@ -260,7 +269,15 @@ impl Namer<'_> {
             ),
             Kind::NotInitialised => (
                 "lock not initialised".to_owned(),
-                format!("thread {thread} uses {lock}, which no call has initialised"),
+                if there.is_empty() {
+                    format!("thread {thread} uses {lock}, which no call has initialised")
+                } else {
+                    format!("thread {thread} uses {lock}, which was destroyed at {there}")
+                },
+            ),
+            Kind::InitialisedTwice => (
+                "lock initialised twice".to_owned(),
+                format!("{lock} is initialised, which was initialised at {there}"),
             ),
             Kind::BarrierInside(what) => (
                 format!("barrier inside {}", inside(what)),

@@ -82,6 +82,10 @@ pub const UNWRITTEN: u8 = 8;
 /// Of such a read of a thread's own variable: the initial thread's has been written.
 pub const WRITTEN_ELSEWHERE: u8 = 16;
 
+/// No program has memory from here on: with five levels of page tables, the system takes the upper half
+/// of 2^57 bytes.
+const MEMORY_END: u64 = 1 << 56;
+
 /// The most bytes of an access that is one of several of its run.
 pub const MAX_SIZE: u32 = 0xffff;
 
@@ -107,14 +111,15 @@ impl Run {
         ]
     }
 
-    fn parse(words: &[u64; 4]) -> Run {
+    /// `None`: no such series of accesses can be.
+    fn parse(words: &[u64; 4]) -> Option<Run> {
         let [head, first, code, last] = *words;
         let size = (head >> 16) as u32 & MAX_SIZE;
         let (size, stride, count) = match size {
             0 => (last as u32, 0, 1),
             _ => (size, (last >> 32) as i32, (last as u32).max(1)),
         };
-        Run {
+        let run = Run {
             first,
             stride,
             count,
@@ -122,7 +127,16 @@ impl Run {
             code,
             context: (head >> 32) as u32,
             kind: (head >> 8) as u8 & (WRITE | ATOMIC | REPEATED | UNWRITTEN | WRITTEN_ELSEWHERE),
-        }
+        };
+        (run.count == 1 || run.is_in_memory()).then_some(run)
+    }
+
+    /// Whether all of it is memory that a program can have. A single access that is not has never
+    /// happened: it ended in a signal.
+    pub fn is_in_memory(&self) -> bool {
+        let length = i64::from(self.stride) * (i64::from(self.count) - 1);
+        let last = self.first.checked_add_signed(length);
+        last.is_some_and(|last| self.first.max(last) < MEMORY_END)
     }
 }
 
@@ -152,7 +166,7 @@ impl Record {
         let head = *words.first()?;
         let kind = head as u8;
         if kind == Kind::Run as u8 {
-            return Some((Record::Run(Run::parse(words.first_chunk()?)), 4));
+            return Some((Record::Run(Run::parse(words.first_chunk()?)?), 4));
         }
         if kind == Kind::Context as u8 {
             let [head, parent, code] = *words.first_chunk()?;
@@ -166,7 +180,8 @@ impl Record {
         let fields = (head >> 8) as usize & 0xff;
         let number = *words.get(1)?;
         let event = Event::parse(kind, words.get(2..2 + fields)?)?;
-        Some((Record::Event(number, event), 2 + fields))
+        (number < u64::MAX && event.is_possible())
+            .then_some((Record::Event(number, event), 2 + fields))
     }
 }
 
@@ -222,6 +237,27 @@ macro_rules! events {
             }
         }
     };
+}
+
+impl Event {
+    /// Whether the memory of which it tells can be.
+    fn is_possible(&self) -> bool {
+        let are_bounds = |begin: u64, end: u64| begin <= end && end < MEMORY_END;
+        match *self {
+            Event::ThreadBegin {
+                stack,
+                stack_end,
+                tls,
+                tls_end,
+                ..
+            } => are_bounds(stack, stack_end) && are_bounds(tls, tls_end),
+            Event::Alloc { address, bytes, .. } => {
+                are_bounds(address, address.saturating_add(bytes))
+            }
+            Event::LockInit { lock, .. } | Event::LockDestroy { lock, .. } => lock < MEMORY_END,
+            _ => true,
+        }
+    }
 }
 
 events! {
@@ -280,7 +316,7 @@ events! {
     Acquired = 21 { kind: u8, lock: u64, code: u64, context: u32, }
     /// It gives it back; written before others can have it.
     Released = 22 { kind: u8, lock: u64, code: u64, context: u32, }
-    /// A lock is made.
+    /// A lock is made. `lock` 0: memory has gone in which there may have been locks.
     LockInit = 23 { kind: u8, lock: u64, code: u64, context: u32, }
     /// A lock is destroyed.
     LockDestroy = 24 { kind: u8, lock: u64, code: u64, context: u32, }
@@ -370,6 +406,12 @@ mod tests {
             &[1, 2, 3],
             &[7 | 4 << 8, 1, 2],
             &[7 | 1 << 8, 1, 2],
+            // A series that leaves all memory, a block and a lock beyond it, and bounds the wrong way round.
+            &[1 | 8 << 16, 1 << 55, 3, 8 << 32 | u32::MAX as u64],
+            &[1 | 8 << 16, 64, 3, (-8i32 as u32 as u64) << 32 | 10],
+            &[27 | 5 << 8, 1, 64, u64::MAX, 3, 0, 0],
+            &[23 | 4 << 8, 1, 1, u64::MAX, 0, 0],
+            &[3 | 6 << 8, 1, 1, 64, 32, 0, 0, 0],
         ] {
             assert_eq!(Record::parse(words), None, "{words:?}");
         }

@@ -16,7 +16,7 @@ fn space_of(owner: StrandId) -> u32 {
 }
 
 /// The task in whose frames memory of this space is.
-fn owner_of(space: u32) -> Option<StrandId> {
+pub(super) fn owner_of(space: u32) -> Option<StrandId> {
     (1..1 << 31).contains(&space).then(|| StrandId(space - 1))
 }
 

@@ -3,11 +3,12 @@
 use race_stream::record::{ATOMIC, WRITE};
 
 use super::Replay;
+use super::accesses::owner_of;
 use crate::comparison::{Comparison, Conflict};
 use crate::interval::{Access, Interval};
 use crate::memory::Piece;
 use crate::site::{Site, StrandKind};
-use crate::strands::{Order, StrandId};
+use crate::strands::{END, Order, Point, StrandId};
 use crate::sweep::Sweep;
 
 impl Replay {
@@ -103,9 +104,87 @@ impl Replay {
         born == Some(other.strand) && self.stack_owner(address).map(|(_, owner)| owner) == born
     }
 
+    /// The implicit task in whose frames the address of an access is, or whose thread has allocated the
+    /// block there in a region.
+    fn owner(&self, access: &Access, address: u64) -> Option<StrandId> {
+        owner_of(access.piece.space).or_else(|| {
+            let mut next = access.strand;
+            let implicit = loop {
+                let implicit = self.infos.get(&next)?.implicit;
+                if implicit != next {
+                    break implicit;
+                }
+                next = self.strands.created(next)?.strand;
+            };
+            let thread = self.infos.get(&implicit)?.thread;
+            self.heap.is_of(address, thread).then_some(implicit)
+        })
+    }
+
+    /// In which part of an implicit task an access is: the chunk, section or single, or the task that the
+    /// implicit task has created, and the segment of the implicit task that ended then.
+    fn part_of(&self, implicit: StrandId, access: &Access) -> Option<(StrandId, u32)> {
+        let mut next = access.strand;
+        loop {
+            let info = self.infos.get(&next)?;
+            if info.implicit == implicit && next != implicit {
+                return Some((next, info.after));
+            }
+            let created = self.strands.created(next)?;
+            if created.strand == implicit {
+                return Some((next, created.segment));
+            }
+            next = created.strand;
+        }
+    }
+
+    /// Whether two accesses to memory of one implicit task's thread, in different parts of that task, are one
+    /// after the other on this thread. Had another thread executed one of the parts, it had other memory.
+    fn are_parts_in_order(&self, one: &Access, other: &Access, address: u64) -> bool {
+        let owner = self.owner(one, address);
+        let owner = owner.or_else(|| self.owner(other, address));
+        let Some(owner) = owner else {
+            return false;
+        };
+        let parts = [one, other].map(|access| Some((access, self.part_of(owner, access)?)));
+        let [Some(one), Some(other)] = parts else {
+            return false;
+        };
+        let (early, late) = if one.1.1 < other.1.1 {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let ((access, (part, _)), (_, (late, segment))) = (early, late);
+        let is_worked = |part| self.infos.get(&part).is_some_and(|it| it.implicit == owner);
+        if part == late || !(is_worked(part) || is_worked(late)) {
+            return false;
+        }
+        // A chunk is over before the implicit task goes on.
+        let before = if is_worked(part) {
+            Point {
+                strand: part,
+                segment: END,
+            }
+        } else {
+            Point {
+                strand: owner,
+                segment,
+            }
+        };
+        let last = Point {
+            strand: access.strand,
+            segment: access.last,
+        };
+        self.strands.order(last, before) == Order::Certain
+    }
+
     /// Whether an address that one thread accessed in two strands would be another one, had another
     /// thread executed one of them.
     pub(super) fn is_own(&self, one: &Access, other: &Access, address: u64) -> bool {
+        if self.are_parts_in_order(one, other, address) {
+            return true;
+        }
         if self.is_creators(one, other, address) || self.is_creators(other, one, address) {
             return true;
         }

@@ -6,7 +6,7 @@ use super::work::SINGLE;
 use crate::holders::Owner;
 use crate::locksets::Held;
 use crate::position::{Level, Position};
-use crate::site::{Call, StrandKind};
+use crate::site::{Block, Call, StrandKind};
 use crate::synchronisation::{Program, Task};
 
 impl Program for Replay {
@@ -80,6 +80,15 @@ impl Program for Replay {
         one.may_coincide(other, &self.strands, |region| {
             self.teams.get(&region).map(|team| team.phase)
         })
+    }
+
+    fn is_lasting(&self, address: u64) -> bool {
+        /// Bytes of a nest lock.
+        const LARGEST: u64 = 16;
+        let is_on_stack = self.stack_owner(address).is_some();
+        let block = self.heap.block(address);
+        let is_own = |block: &Block| block.address == address && block.bytes <= LARGEST;
+        !is_on_stack && block.is_none_or(is_own)
     }
 
     fn exclusions(&self, slot: u32) -> Vec<Held> {

@@ -47,9 +47,11 @@ impl Replay {
                     kind,
                     thread: slot,
                     index: 0,
+                    region: ROOT,
                     base,
                     asked: false,
                     implicit: strand,
+                    after: 0,
                     born: None,
                     rounds: None,
                 },
@@ -153,9 +155,11 @@ impl Replay {
             kind: StrandKind::Implicit,
             thread: slot,
             index,
+            region,
             base: team.base.clone(),
             asked: false,
             implicit: strand,
+            after: 0,
             born: None,
             rounds: None,
         };
@@ -251,12 +255,6 @@ impl Replay {
 
     /// The region in which a strand runs.
     pub(super) fn region_of(&self, strand: StrandId) -> Option<u64> {
-        let thread = self.infos.get(&strand)?.thread;
-        let tasks = &self.threads.get(&thread)?.tasks;
-        let found = tasks
-            .iter()
-            .rev()
-            .find(|task| task.current == strand || task.main == strand);
-        found.map(|task| task.region)
+        self.infos.get(&strand).map(|info| info.region)
     }
 }

@@ -70,6 +70,7 @@ impl Replay {
         let Some(team) = self.teams.get_mut(&region).filter(|team| team.size > 1) else {
             return;
         };
+        let after = self.strands.divide(main).segment;
         let strand = self.strands.begin(team.parent, number);
         team.strands.push(strand);
         let (index, asked) = self
@@ -82,9 +83,11 @@ impl Replay {
                 kind,
                 thread: slot,
                 index,
+                region,
                 base: Some(base),
                 asked,
                 implicit: main,
+                after,
                 born: None,
                 rounds: None,
             },

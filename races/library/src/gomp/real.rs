@@ -18,6 +18,13 @@ const RECORDED: usize = 1 << 63;
 /// A function that every runtime with LLVM's interface has. Such a runtime has OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
 
+/// Whether a function is a routine for locks. LLVM's runtime aborts within many wrong calls of them, before
+/// it tells of them.
+fn is_of_locks(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b"omp_") && name.windows(5).any(|word| word == b"_lock")
+}
+
 /// What stands for a function that no library has.
 extern "C" fn nothing() -> usize {
     0
@@ -51,9 +58,13 @@ pub(super) extern "C" fn resolve(function: u32) -> usize {
     if address != 0 {
         word = address;
         let library = objects::library_of(address as u64);
-        if process::shared().is_some() && !library.contains(&llvm) {
-            objects::note_runtime(Runtime::Gomp, library);
-            word |= RECORDED;
+        if process::shared().is_some() {
+            if !library.contains(&llvm) {
+                objects::note_runtime(Runtime::Gomp, library);
+                word |= RECORDED;
+            } else if is_of_locks(name) {
+                word |= RECORDED;
+            }
         }
     }
     place.store(word, Relaxed);

@@ -49,21 +49,34 @@ tells! {
     destroyed LockDestroy;
 }
 
+/// Calls the real function. What LLVM's runtime tells of the lock meanwhile is told here.
+///
+/// # Safety
+/// `saved` and `what` are an entry point's.
+unsafe fn forward_with(lock: u64, saved: &Saved, what: What) -> usize {
+    tls::with(|thread| thread.lock_call = lock);
+    // SAFETY: the caller's promise.
+    let result = unsafe { forward(saved, what) };
+    tls::with(|thread| thread.lock_call = 0);
+    result
+}
+
 /// Takes a mutex; the kind is `ompt_mutex_t`.
 pub(super) unsafe extern "C-unwind" fn acquire(saved: &Saved, what: What) -> usize {
     let (kind, lock) = (what.kind() as u8, lock(saved, what));
     wants(kind, lock, saved.code);
     // SAFETY: the entry point's own.
-    let result = unsafe { forward(saved, what) };
+    let result = unsafe { forward_with(lock, saved, what) };
     acquired(kind, lock, saved.code);
     result
 }
 
 /// Gives a mutex back.
 pub(super) unsafe extern "C-unwind" fn release(saved: &Saved, what: What) -> usize {
-    released(what.kind() as u8, lock(saved, what), saved.code);
+    let lock = lock(saved, what);
+    released(what.kind() as u8, lock, saved.code);
     // SAFETY: the entry point's own.
-    unsafe { forward(saved, what) }
+    unsafe { forward_with(lock, saved, what) }
 }
 
 /// Takes a mutex if it is free. The test of a nest lock returns how often it is held now.
@@ -71,7 +84,7 @@ pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize 
     let (kind, lock) = (what.kind() as u8, lock(saved, what));
     wants(kind, lock, saved.code);
     // SAFETY: the entry point's own.
-    let result = unsafe { forward(saved, what) };
+    let result = unsafe { forward_with(lock, saved, what) };
     if result as u32 == 1 {
         acquired(kind, lock, saved.code);
     }
@@ -88,8 +101,11 @@ fn test_nest(what: What, lock: usize) -> u32 {
     } else {
         Function::omp_test_nest_lock
     };
+    tls::with(|thread| thread.lock_call = lock as u64);
     // SAFETY: the routine's type, and the caller's own argument.
-    unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize)(lock) }
+    let held = unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize)(lock) };
+    tls::with(|thread| thread.lock_call = 0);
+    held
 }
 
 /// Sets a nest lock. A test takes it if it is the task's own already; if the test fails, the task gets
@@ -100,7 +116,7 @@ pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> us
     let held = test_nest(what, lock);
     if held == 0 {
         // SAFETY: the entry point's own.
-        unsafe { forward(saved, what) };
+        unsafe { forward_with(lock as u64, saved, what) };
     }
     if held <= 1 {
         acquired(3, lock as u64, saved.code);
@@ -114,24 +130,26 @@ pub(super) unsafe extern "C-unwind" fn unset_nest(saved: &Saved, what: What) -> 
     let held = test_nest(what, lock);
     if held != 0 {
         // SAFETY: the entry point's own; this thread has just set it.
-        unsafe { forward(saved, what) };
+        unsafe { forward_with(lock as u64, saved, what) };
     }
     if held <= 2 {
         released(3, lock as u64, saved.code);
     }
     // SAFETY: the entry point's own.
-    unsafe { forward(saved, what) }
+    unsafe { forward_with(lock as u64, saved, what) }
 }
 
 pub(super) unsafe extern "C-unwind" fn init(saved: &Saved, what: What) -> usize {
+    let lock = lock(saved, what);
     // SAFETY: the entry point's own.
-    let result = unsafe { forward(saved, what) };
-    initialized(what.kind() as u8, saved.registers[0] as u64, saved.code);
+    let result = unsafe { forward_with(lock, saved, what) };
+    initialized(what.kind() as u8, lock, saved.code);
     result
 }
 
 pub(super) unsafe extern "C-unwind" fn destroy(saved: &Saved, what: What) -> usize {
-    destroyed(what.kind() as u8, saved.registers[0] as u64, saved.code);
+    let lock = lock(saved, what);
+    destroyed(what.kind() as u8, lock, saved.code);
     // SAFETY: the entry point's own.
-    unsafe { forward(saved, what) }
+    unsafe { forward_with(lock, saved, what) }
 }
