@@ -1,9 +1,11 @@
 //! Locates `libcollector.so` for a checkout, an installation and a copied directory.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use omp_ring::samples::SAMPLES_VARIABLE;
+use preload::Program;
 
 /// File name of the library that is loaded into the program.
 pub const NAME: &str = "libcollector.so";
@@ -17,6 +19,12 @@ pub const TOOLS_VARIABLE: &str = "OMP_TOOL_LIBRARIES";
 /// The dynamic linker's list of libraries to load before all others, separated by colons or spaces
 /// (ld.so(8)). It is how events of GNU's runtime, which does not support OMPT, are recorded.
 pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+
+/// What keeps our libraries out of the program that a command line starts, as `exec` finds it.
+pub fn obstacle(program: &OsStr) -> Option<String> {
+    let name = CString::new(program.as_bytes()).ok()?;
+    preload::obstacle(Program::Name(&name)).map(|it| it.to_string())
+}
 
 /// Candidate paths of the library for `collect` at `executable`, in the order of the search.
 ///

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use omp_ring::ARENA_VARIABLE;
 
-use crate::library::{PRELOAD_VARIABLE, TOOLS_VARIABLE};
+use crate::library::{self, PRELOAD_VARIABLE, TOOLS_VARIABLE};
 
 /// The state of a process that has mapped a runtime, as far as events depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct ProcessState {
     pub has_own_namespace: bool,
     /// It lacks capabilities that we have.
     pub lacks_capabilities: bool,
+    /// What keeps the library out of its program.
+    pub obstacle: Option<String>,
     /// It ended before it was read: the other fields are unknown.
     pub has_ended: bool,
 }
@@ -52,6 +54,7 @@ impl ProcessState {
             other_user: user(format!("/proc/{pid}")).filter(|uid| Some(*uid) != own_user),
             has_own_namespace: ["pid", "user"].iter().any(is_apart),
             lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
+            obstacle: library::obstacle(format!("/proc/{pid}/exe").as_ref()),
             has_ended: false,
         };
         // The link is gone once the program has ended, even while the process waits for its parent.
@@ -95,6 +98,8 @@ fn name_library(variables: &[u8], library: &Path) -> bool {
 pub enum Cause {
     /// There was no library to load, or no arena: why.
     NoLibrary(String),
+    /// The library cannot be loaded into the program: why.
+    CannotLoad(String),
     /// The process ran already when the recording began.
     Attached,
     /// Its records were invalid.
@@ -125,6 +130,9 @@ impl Cause {
         if state.has_ended {
             return Cause::Ended(is_loaded);
         }
+        if let Some(obstacle) = &state.obstacle {
+            return Cause::CannotLoad(obstacle.clone());
+        }
         if state.names_library == Some(false) {
             return Cause::Cleared;
         }
@@ -146,6 +154,9 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::NoLibrary(reason) => f.write_str(reason),
+            Cause::CannotLoad(obstacle) => {
+                write!(f, "libcollector.so cannot be loaded into it: {obstacle}")
+            }
             Cause::Attached => f.write_str(
                 "collect was attached to it (-P) and loads nothing into a process that runs; start \
                  the program with collect to have its regions and waits measured",

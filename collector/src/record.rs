@@ -1,6 +1,6 @@
 //! A recording, from the launch of the program to the last row.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -69,10 +69,9 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     // ready.
     experiment::choose(&request.target).map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (found, arena) = library_and_arena();
-    if let Err(reason) = &found {
-        say(format!("recording without OpenMP states: {reason}"));
-    }
+    let (found, arena) = library_and_arena(&request.command[0]);
+    let without = found.as_ref().err().map(without_events);
+    without.iter().for_each(say);
     let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
     let options = &request.control;
@@ -84,7 +83,8 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let arena_path = arena.as_ref().map(Consumer::path);
     let prepared = prepare(
         request,
-        library.zip(arena_path.as_deref()),
+        found.as_deref(),
+        arena_path.as_deref(),
         signals.inherited(),
         local_ranks,
     )?;
@@ -92,7 +92,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
         held,
         environment,
         source,
-        notes,
+        mut notes,
         start,
     } = prepared;
     // After the fork, so that the program keeps the priority that its user gave it.
@@ -103,6 +103,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     if let Source::Own { .. } = &source {
         notes.iter().for_each(say);
     }
+    notes.extend(without);
     header.notes = notes;
     header.sampling = header::sampling(&source.plan(), &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
@@ -121,7 +122,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let processes = Processes::new(objects, !request.follow);
     let mut merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
     merge.control.begin(options);
-    let library = found.map(|_| ()).map_err(Cause::NoLibrary);
+    let library = found.map(|_| ());
     let mut session = Session::new(pid, merge, writer, header, library, options.clone());
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
     Ok(ended
@@ -143,12 +144,13 @@ struct Prepared {
 /// Prepares to run the program, recorded by perf events, or without them where they are forbidden.
 fn prepare(
     request: &Request,
-    library_and_arena: Option<(&Path, &str)>,
+    library: Result<&Path, &Cause>,
+    arena: Option<&str>,
     inherited: Inherited,
     local_ranks: usize,
 ) -> Result<Prepared, RecordError> {
     let hold = |samples: Option<&str>| {
-        let mut environment = library::environment(library_and_arena, samples);
+        let mut environment = library::environment(library.ok().zip(arena), samples);
         let signals = request.control.signals();
         let signals = signals.map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
         environment.retain(|(name, _)| name != SIGNALS_VARIABLE);
@@ -170,8 +172,13 @@ fn prepare(
                 start: clock::raw_now(),
             });
         }
-        // The library samples in its stead.
-        Err(impossible) if library_and_arena.is_some() && request.counters.is_empty() => impossible,
+        // The library samples in its stead, if the program can load it. It runs as alone if not.
+        Err(impossible)
+            if matches!(library, Ok(_) | Err(Cause::CannotLoad(_)))
+                && request.counters.is_empty() =>
+        {
+            impossible
+        }
         Err(impossible) => return Err(other(impossible)),
     };
     // It ends without running the program.
@@ -346,12 +353,20 @@ fn run_session(
     }
 }
 
-/// The library and the arena that record OpenMP events, or why there are none.
-fn library_and_arena() -> (Result<PathBuf, String>, Option<Consumer>) {
+/// The library and the arena that record OpenMP events of a program, or why there are none.
+fn library_and_arena(program: &OsStr) -> (Result<PathBuf, Cause>, Option<Consumer>) {
+    if let Some(obstacle) = library::obstacle(program) {
+        return (Err(Cause::CannotLoad(obstacle)), None);
+    }
     match library::find().and_then(|library| Ok((library, arena()?))) {
         Ok((library, arena)) => (Ok(library), Some(arena)),
-        Err(reason) => (Err(reason), None),
+        Err(reason) => (Err(Cause::NoLibrary(reason)), None),
     }
+}
+
+/// What is said where the program's OpenMP events cannot be recorded.
+fn without_events(cause: &Cause) -> String {
+    format!("the program is recorded without OpenMP events: {cause}")
 }
 
 /// The shared memory for OpenMP events, for as many threads as the limit of file sizes permits.
@@ -428,13 +443,14 @@ pub fn describe(plan: &Plan, counters: &[Counter], library: Option<&Path>) -> St
 pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (found, arena) = library_and_arena();
+    let (found, arena) = library_and_arena(&request.command[0]);
     // A child that is never released shows which events can be opened.
     let arena_path = arena.as_ref().map(Consumer::path);
     let library = found.as_deref().ok();
     let prepared = prepare(
         request,
-        library.zip(arena_path.as_deref()),
+        found.as_deref(),
+        arena_path.as_deref(),
         signals.inherited(),
         local_ranks,
     )?;
@@ -445,8 +461,8 @@ pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError>
         library,
     ));
     prepared.notes.iter().for_each(say);
-    if let Err(reason) = found {
-        say(reason);
+    if let Err(cause) = &found {
+        say(without_events(cause));
     }
     Ok(())
 }

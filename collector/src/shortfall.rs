@@ -1,11 +1,15 @@
 //! Notes for the header on what an experiment lacks, and one line at the end of the run if it
 //! matters.
 
+use std::collections::BTreeSet;
+
 use experiment::header::Header;
 use experiment::losses::LossKind;
 
 use crate::header::Silent;
+use crate::library;
 use crate::merge::Merge;
+use crate::no_events::Cause;
 use processes::Unrecorded;
 
 use crate::sys;
@@ -35,6 +39,8 @@ pub struct Shortfall {
     pub went_on: Vec<(i32, String)>,
     /// Processes that the kernel does not permit to record.
     pub unrecorded: Vec<Unrecorded>,
+    /// Programs that other ones started and that cannot load the library: name, and what keeps it out.
+    pub unloadable: Vec<(String, String)>,
     /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
     /// Number of times that the kernel throttled sampling by the clock.
@@ -69,6 +75,7 @@ impl Shortfall {
             refused: lost(LossKind::ThreadsRefused),
             went_on: processes.still_running(&merge.tables, merge.merged_to(), sys::is_running),
             unrecorded: processes.unrecorded.clone(),
+            unloadable: unloadable_programs(merge),
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
             has_clock: !header.sampling.event.is_empty(),
@@ -116,6 +123,7 @@ impl Shortfall {
                  into it but its owner; run collect as that user, or on a copy without the bit"
             ));
         }
+        notes.extend(self.unloadable.iter().map(unloadable));
         if self.passed_over > 0 {
             notes.push(format!(
                 "-F off: {} of the program left out",
@@ -239,6 +247,7 @@ impl Shortfall {
                  capabilities"
             ));
         }
+        parts.extend(self.unloadable.iter().map(unloadable));
         for Silent { name, cause } in &self.silent {
             parts.push(match cause {
                 Some(cause) => format!("no OpenMP events from {name}: {cause}"),
@@ -247,6 +256,29 @@ impl Shortfall {
         }
         (!parts.is_empty()).then(|| format!("{}; `er_print -header` says more", parts.join("; ")))
     }
+}
+
+/// The programs that were started by others and cannot load the library, where there is one.
+fn unloadable_programs(merge: &Merge) -> Vec<(String, String)> {
+    if merge.processes.objects.collector().is_none() {
+        return Vec::new();
+    }
+    let paths = merge.tables.processes.iter().map(|row| &row.executable);
+    let paths: BTreeSet<&String> = paths.filter(|path| !path.is_empty()).collect();
+    let judged = paths
+        .into_iter()
+        .map(|path| (path, library::obstacle(path.as_ref())));
+    judged
+        .filter_map(|(path, obstacle)| Some((path.clone(), obstacle?)))
+        .collect()
+}
+
+/// What is said of a program that cannot load the library.
+fn unloadable((name, obstacle): &(String, String)) -> String {
+    format!(
+        "no OpenMP events from {name}: {}",
+        Cause::CannotLoad(obstacle.clone())
+    )
 }
 
 /// `1 thread`, `2 threads`.
@@ -269,7 +301,6 @@ pub(crate) fn named(processes: &[(i32, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::no_events::Cause;
 
     fn line(shortfall: &Shortfall) -> String {
         shortfall.line().unwrap_or_default()

@@ -10,12 +10,13 @@ use crate::packages;
 
 /// Programs that tests start besides compilers: the program, its package in every manager, and its
 /// purpose.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 6] = [
     ("tmux", "tmux", "the analyzer's walk in a terminal"),
     ("gdb", "gdb", "the test of gdb beside collect"),
     ("strace", "strace", "the test of strace beside collect"),
     ("perl", "perl", "the tests of limits and signals"),
     ("unshare", "util-linux", "the test of namespaces"),
+    ("musl-gcc", "musl-tools", "the tests of another C library"),
 ];
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,

@@ -67,7 +67,11 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     })?;
     let consumer = Consumer::create(checks)
         .map_err(|error| other(format!("there is no shared memory: {error}")))?;
-    let environment = environment(&library, links.path(), &consumer.path());
+    let obstacle = library::obstacle(&request.command[0]);
+    let environment = match &obstacle {
+        None => environment(&library, links.path(), &consumer.path()),
+        Some(_) => std::env::vars_os().collect(),
+    };
     let held = launch::hold(&request.command, &environment, signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
     let pid = held.pid;
@@ -90,6 +94,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         streams: Streams::default(),
         replay: Replay::default(),
         places: Places::new(),
+        obstacle,
         words: Vec::new(),
         hang: None,
         is_told: false,
@@ -177,6 +182,8 @@ struct Session {
     streams: Streams,
     replay: Replay,
     places: Places,
+    /// What keeps the library out of the program.
+    obstacle: Option<String>,
     words: Vec<u64>,
     /// The deadlock in which the program hangs, as of the last time that nothing moved.
     hang: Option<Deadlock>,
@@ -375,6 +382,11 @@ impl Session {
 
     /// What was not checked so far.
     fn losses(&self) -> Vec<String> {
+        if let Some(obstacle) = &self.obstacle {
+            return vec![format!(
+                "nothing was checked: {LIBRARY} cannot be loaded into the program: {obstacle}"
+            )];
+        }
         if self.consumer.process().is_none() {
             return vec!["nothing was checked: the library was not loaded into the program".into()];
         }

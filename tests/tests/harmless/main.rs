@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod experiments;
+mod foreign;
 mod limits;
 mod loads;
 mod random;
