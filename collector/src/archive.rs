@@ -9,6 +9,7 @@ use experiment::tables::Tables;
 use symbolize::LONGEST_SOURCE;
 use symbolize::search::ARCHIVE;
 
+use crate::after::After;
 use crate::control_options::Archive;
 
 /// Copies what the experiment names. Returns what went wrong, as a sentence.
@@ -17,6 +18,7 @@ pub fn copy(
     what: Archive,
     tables: &Tables,
     symbols: &SymbolTable,
+    after: &mut After<'_>,
 ) -> Option<String> {
     let objects = tables.modules.rows().iter().map(|module| &module.path);
     let objects = objects
@@ -31,18 +33,28 @@ pub fn copy(
         if !from.is_absolute() {
             continue;
         }
-        if let Err(error) = copy_file(from, &experiment.join(ARCHIVE), longest) {
-            failed.get_or_insert_with(|| {
-                format!("cannot archive {path}: {error}; the archive lacks it and perhaps others")
-            });
+        let goes_on = &mut || after.goes_on(|| format!("copying {path}"));
+        if !goes_on() {
+            return Some(format!("a signal ended the copying at {path}: {REST}"));
+        }
+        if let Err(error) = copy_file(from, &experiment.join(ARCHIVE), longest, goes_on) {
+            failed.get_or_insert_with(|| format!("cannot archive {path}: {error}; {REST}"));
         }
     }
     failed
 }
 
+/// What follows from a file that was not copied.
+const REST: &str = "the archive lacks it and perhaps others";
+
 /// Copies a file, if there is one of at most this length, to its path below the archive. The copy has none of
 /// its permissions: a program that sets its user id would do so there, too.
-fn copy_file(from: &Path, archive: &Path, longest: u64) -> io::Result<()> {
+fn copy_file(
+    from: &Path,
+    archive: &Path,
+    longest: u64,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
     let below: PathBuf = from.components().skip(1).collect();
     let is_plain = below
         .components()
@@ -61,8 +73,22 @@ fn copy_file(from: &Path, archive: &Path, longest: u64) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    io::copy(&mut file.take(longest), &mut File::create_new(&to)?).map(|_| ())
+    let mut copy = File::create_new(&to)?;
+    let mut file = file.take(longest);
+    // A part would be taken for the file.
+    let remove = |error| fs::remove_file(&to).and(Err(error));
+    while goes_on() {
+        match io::copy(&mut file.by_ref().take(PIECE), &mut copy) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return remove(error),
+        }
+    }
+    remove(io::Error::other("a signal ended the copying"))
 }
+
+/// Bytes that are copied between two looks for signals.
+const PIECE: u64 = 8 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -71,11 +97,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_copy_that_a_signal_ends_is_not_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (archive, program) = (
+            folder.path().join("archives"),
+            folder.path().join("program"),
+        );
+        fs::write(&program, vec![1; 3 * PIECE as usize]).expect("writable");
+        for steps in 0..3 {
+            let mut left = steps;
+            let mut goes_on = || {
+                left -= 1;
+                left >= 0
+            };
+            assert!(copy_file(&program, &archive, u64::MAX, &mut goes_on).is_err());
+            let copy = archive.join(program.strip_prefix("/").expect("an absolute path"));
+            assert!(!copy.exists(), "after {steps} steps");
+        }
+        assert!(copy_file(&program, &archive, u64::MAX, &mut || true).is_ok());
+    }
+
+    #[test]
     fn a_copy_is_of_a_stored_file_and_has_none_of_its_permissions() {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = folder.path().join("archives");
         let copied = |from: &Path, longest| {
-            copy_file(from, &archive, longest).expect("it is copied or left out");
+            copy_file(from, &archive, longest, &mut || true).expect("it is copied or left out");
             let below = from.strip_prefix("/").expect("an absolute path");
             fs::metadata(archive.join(below)).ok()
         };

@@ -19,12 +19,14 @@
 //! | [`merge`], [`streams`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
+//! | [`after`] | what is done after the program's end, until a signal ends it |
 //! | [`archive`] | files that are copied into the experiment |
 //! | [`checks`] | `-r`: a program that is checked instead of sampled |
 //! | [`header`], [`no_events`], [`shortfall`] | the header: what was recorded, what was not, and why |
-//! | [`say`], [`progress`] | messages on standard error |
+//! | [`say`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod after;
 pub mod archive;
 pub mod attach;
 pub mod checks;
@@ -50,7 +52,6 @@ pub mod openmp;
 pub mod own_samples;
 pub mod perf;
 mod proc;
-pub mod progress;
 pub mod rank;
 pub mod record;
 pub mod registered;

@@ -12,10 +12,10 @@ use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
+use crate::after::{After, Watched};
 use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::no_events::Cause;
-use crate::progress::WithProgress;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::{Shortfall, named};
@@ -110,7 +110,7 @@ impl Session {
     ) -> io::Result<Ended> {
         match self.record_rounds(&mut source, signals)? {
             RoundsEnd::Program(ended) => {
-                self.end(source, Some(ended), verbose);
+                self.end(source, signals, Some(ended), verbose);
                 Ok(ended)
             }
             RoundsEnd::Limit(end, why) => {
@@ -123,7 +123,7 @@ impl Session {
                 signals.discard(own.filter(|&signal| !is_handled(self.pid, signal)));
                 self.header.duration_ns = end.0;
                 self.merge.openmp.pause();
-                self.end(source, None, verbose);
+                self.end(source, signals, None, verbose);
                 let ended = self.await_end(signals);
                 self.ended = Some(ended);
                 self.header.exit_status = known_status(ended);
@@ -375,7 +375,13 @@ impl Session {
     }
 
     /// The last round, the symbols and the final header. `ended` is `None` if the program goes on.
-    fn end(&mut self, mut source: Source, ended: Option<Ended>, verbose: bool) {
+    fn end(
+        &mut self,
+        mut source: Source,
+        signals: &mut Signals,
+        ended: Option<Ended>,
+        verbose: bool,
+    ) {
         self.merge.last_round(&mut source);
         sys::lower_priority();
         let (has_minor, has_major) = (source.counts_faults(), source.counts_major_faults());
@@ -417,7 +423,7 @@ impl Session {
             say(format!("{error}; the end of the recording is missing"));
             self.header.stopped = Some(error.to_string());
             self.writer.stop(&self.header);
-        } else if let Err(error) = self.name_and_finish() {
+        } else if let Err(error) = self.name_and_finish(signals, ended) {
             let missing =
                 format!("{error}; the experiment is whole but for the names of functions");
             say(&missing);
@@ -432,29 +438,48 @@ impl Session {
         }
     }
 
-    /// Writes the symbols and the end.
-    fn name_and_finish(&mut self) -> Result<(), ExperimentError> {
+    /// Writes the symbols and the end. A signal ends that with a whole experiment.
+    fn name_and_finish(
+        &mut self,
+        signals: &mut Signals,
+        ended: Option<Ended>,
+    ) -> Result<(), ExperimentError> {
         // Symbols can take seconds. If collect is killed meanwhile, only the symbols are missing.
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),
             paths: self.merge.processes.objects.paths(),
         };
-        let mut files = WithProgress::new(files, |path| {
-            say(format!("reading the symbols of {path} ..."));
-        });
+        let goes_on = ended.is_none() && !self.is_attached;
+        let mut after = After::new(signals, goes_on.then_some(self.pid));
+        let mut files = Watched {
+            source: files,
+            after: &mut after,
+        };
         let jumps = symbolize::find_jumps(&mut self.merge.tables, &mut files);
         self.writer.append(&self.merge.tables, &Batch::default())?;
         let mut symbols = symbolize::resolve(&self.merge.tables, &mut files);
         symbols.jumps = jumps;
+        if after.is_ended() {
+            // A reader that finds no symbols resolves all itself.
+            self.remark("a signal ended the naming of functions: they have the names that they have in the files where the experiment is read");
+            return self.writer.finish(&self.header);
+        }
         self.writer.symbols(&symbols)?;
         let (archive, directory) = (self.options.archive, self.writer.directory());
-        let failed = archive::copy(directory, archive, &self.merge.tables, &symbols);
+        let (tables, symbols) = (&self.merge.tables, &symbols);
+        let failed = archive::copy(directory, archive, tables, symbols, &mut after);
+        drop(after);
         if let Some(failed) = failed {
-            say(&failed);
-            self.header.notes.push(failed);
+            self.remark(&failed);
         }
         self.writer.finish(&self.header)
+    }
+
+    /// Says something that the header says, too.
+    fn remark(&mut self, what: &str) {
+        say(what);
+        self.header.notes.push(what.to_owned());
     }
 
     /// Prints the recording in a few lines, for `-v`.

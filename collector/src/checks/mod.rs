@@ -19,10 +19,11 @@ use race_checker::misuse::Misuse;
 use race_checker::replay::Replay;
 use race_checker::streams::Streams;
 use race_checker::synchronisation::{Deadlock, Synchronisation};
-use race_names::Places;
+use race_names::{GoesOn, Places};
 use race_stream::consumer::{Consumer, SlotState};
 use race_stream::record::Checks;
 
+use crate::after::After;
 use crate::cli::Request;
 use crate::record::RecordError;
 use crate::say::say;
@@ -78,6 +79,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
     let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
+    store_nothing(writer.directory(), checks);
     let program = request.command[0].to_string_lossy().into_owned();
     // Before this, there is one thread, which forks.
     consumer
@@ -113,8 +115,10 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
     header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
-    let losses = session.finish(!matches!(ended, Ended::Exited(_)));
-    let findings = session.findings(losses);
+    let mut after = After::new(&mut signals, None);
+    let losses = session.finish(!matches!(ended, Ended::Exited(_)), &mut after);
+    let findings = session.named_findings(losses, &mut after);
+    drop(after);
     findings.coverage.losses.iter().for_each(say);
     if !session.is_told {
         let happened = findings.deadlocks.iter().filter(|it| it.happened);
@@ -127,6 +131,24 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         say(error);
     }
     Ok(ended.status())
+}
+
+/// Stores that nothing is stored yet, for the case that this process is killed before it stores more.
+fn store_nothing(folder: &Path, checks: Checks) {
+    let nothing = Findings {
+        version: findings::VERSION,
+        checks: words(checks),
+        coverage: Coverage {
+            losses: vec![
+                "the recording was cut off before anything was stored: what the program did is unknown"
+                    .into(),
+            ],
+            ..Coverage::default()
+        },
+        ..Findings::default()
+    };
+    // Where the file system refuses, the last store says so.
+    let _ = ::experiment::write_findings(folder, &nothing);
 }
 
 /// The time after which the program is ended: nothing is gained by letting one go on unchecked.
@@ -201,7 +223,13 @@ struct Session {
 /// Time between two stores of the findings, for the case that this process is killed.
 const STORE_EVERY: Duration = Duration::from_secs(1);
 /// As a multiple of the time that a store took: the least time until the next one.
-const STORE_PAUSE: u32 = 20;
+const STORE_PAUSE: u32 = 50;
+/// The most findings of a kind that are stored while the program runs.
+const MOST_STORED: usize = 1000;
+/// The time in which those are named.
+const NAMING: Duration = Duration::from_millis(20);
+/// The most bytes of load objects with which a store names anything: to read more takes longer.
+const NAMED_BYTES: u64 = 64 << 20;
 
 /// Time without a record after which a hang is told of.
 const HANG_AFTER: Duration = Duration::from_secs(10);
@@ -212,12 +240,12 @@ const GRACE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: u32 = 100;
 
 impl Session {
-    /// Reads until the program has ended.
+    /// Reads while the program runs.
     fn run(&mut self, pid: i32, signals: &mut Signals, limit: Option<Duration>) -> Ended {
         let mut rounds = 0;
         let mut moved = Instant::now();
         let mut end = limit.map(|limit| (moved + limit, libc::SIGTERM));
-        let ended = loop {
+        loop {
             let taken = self.round();
             if !self.is_stored && Instant::now() >= self.store_at {
                 self.store();
@@ -259,12 +287,10 @@ impl Session {
             }
             match sys::try_wait(pid) {
                 Ok(None) => {}
-                Ok(Some(ended)) => break ended,
-                Err(_) => break Ended::Unknown,
+                Ok(Some(ended)) => return ended,
+                Err(_) => return Ended::Unknown,
             }
-        };
-        while self.round() > 0 {}
-        ended
+        }
     }
 
     /// Notes the deadlock in which the program is now, for a signal may change that.
@@ -278,8 +304,9 @@ impl Session {
         self.note_hang();
         let hang = self.hang.clone();
         self.places.set_locks(self.replay.lock_places());
-        let named =
-            race_names::deadlocks(hang.as_slice(), self.replay.contexts(), &mut self.places);
+        let contexts = self.replay.contexts();
+        let places = &mut self.places;
+        let named = race_names::deadlocks(hang.as_slice(), contexts, places, &mut |_, _| true);
         for deadlock in &named {
             say(format!(
                 "nothing has moved for {} s: {}; end the program with Ctrl-C to keep what was found",
@@ -313,13 +340,27 @@ impl Session {
         taken
     }
 
-    /// Stores what was found so far.
+    /// Stores what was found so far. Names take time, and the program waits meanwhile: what is not named
+    /// soon stands at its addresses.
     fn store(&mut self) {
         let start = Instant::now();
-        let findings = self.findings(vec![
+        let has_time = self.places.bytes() <= NAMED_BYTES;
+        let mut is_named = true;
+        let losses = vec![
             "the recording was cut off: what came after the last of these findings is unknown"
                 .into(),
-        ]);
+        ];
+        let mut findings = self.findings(losses, MOST_STORED, &mut |_, _| {
+            is_named = has_time && start.elapsed() < NAMING;
+            is_named
+        });
+        if !is_named {
+            findings.coverage.losses.push(
+                "how certain findings are that stand at addresses: the recording was cut off before they \
+                 were named, and only the first thousand of each kind were stored"
+                    .into(),
+            );
+        }
         // Where the file system refuses, the last store says so.
         let _ = ::experiment::write_findings(&self.folder, &findings);
         self.is_stored = true;
@@ -356,11 +397,19 @@ impl Session {
     /// Checks what is left when the program has ended. Returns what was not checked.
     ///
     /// `has_hung`: the program did not end by itself. One that does may leave threads at a barrier.
-    fn finish(&mut self, has_hung: bool) -> Vec<String> {
+    fn finish(&mut self, has_hung: bool, after: &mut After<'_>) -> Vec<String> {
+        let mut goes_on = || after.goes_on(|| "checking what the program did last".to_owned());
+        while goes_on() && self.round() > 0 {}
         let mut missing = 0;
-        while self.streams.waiting() > 0 {
+        while goes_on() && self.streams.waiting() > 0 {
             missing += self.streams.skip().max(1);
             self.replay();
+        }
+        if !goes_on() {
+            return vec![
+                "what the program did last: a signal ended the checking after the program's end"
+                    .to_owned(),
+            ];
         }
         if let Some(hang) = self.replay.hang()
             && (has_hung || hang.is_of_locks())
@@ -442,34 +491,55 @@ impl Session {
         losses
     }
 
+    /// What was found, with names as far as a signal lets there be.
+    fn named_findings(&mut self, losses: Vec<String>, after: &mut After<'_>) -> Findings {
+        let mut findings = self.findings(losses, usize::MAX, &mut |named, all| {
+            after.goes_on(|| format!("naming findings, {named} of {all}"))
+        });
+        if after.is_ended() {
+            findings.coverage.losses.push(
+                "how certain findings are that stand at addresses: a signal ended the naming"
+                    .to_owned(),
+            );
+        }
+        findings
+    }
+
     /// What was found so far.
     ///
-    /// `losses`: what was not checked, besides what the session knows.
-    fn findings(&mut self, mut losses: Vec<String>) -> Findings {
+    /// `losses`: what was not checked, besides what the session knows. `most`: how many of each kind are taken.
+    fn findings(&mut self, mut losses: Vec<String>, most: usize, goes_on: GoesOn<'_>) -> Findings {
         losses.extend(self.losses());
         let waited: u64 = (0..self.consumer.slots())
             .map(|slot| self.consumer.waited(slot))
             .sum();
         self.places.set_locks(self.replay.lock_places());
-        let races = race_names::races(
-            self.replay.races().all(),
-            self.replay.contexts(),
-            &mut self.places,
-        );
-        let unwritten = self.replay.unwritten().all();
-        let uninitialised =
-            race_names::uninitialised(unwritten, self.replay.contexts(), &mut self.places);
-        let sources = race_names::sources(&races, &uninitialised);
+        let (replay, places) = (&mut self.replay, &mut self.places);
+        let races = replay.races().all();
+        let races = &races[..races.len().min(most)];
+        let races = race_names::races(races, replay.contexts(), places, &mut *goes_on);
+        let unwritten = replay.unwritten().all();
+        let unwritten = &unwritten[..unwritten.len().min(most)];
+        let contexts = replay.contexts();
+        let uninitialised = race_names::uninitialised(unwritten, contexts, places, &mut *goes_on);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
-        if let Some(state) = self.replay.synchronisation() {
+        if let Some(state) = replay.synchronisation() {
             let is_known =
                 |it: &&Misuse| self.consumer.refused() == 0 || !it.kind.rests_on_absence();
-            let misuses = state.misuses().iter().filter(is_known).cloned().collect();
-            let found: (_, Vec<Misuse>) = (state.deadlocks(self.hang.clone()), misuses);
-            let contexts = self.replay.contexts();
-            deadlocks = race_names::deadlocks(&found.0, contexts, &mut self.places);
-            misuse = race_names::misuses(&found.1, contexts, &mut self.places);
+            let misuses: Vec<Misuse> = state
+                .misuses()
+                .iter()
+                .filter(is_known)
+                .take(most)
+                .cloned()
+                .collect();
+            let stuck = state.deadlocks(self.hang.clone());
+            let stuck = &stuck[..stuck.len().min(most)];
+            let contexts = replay.contexts();
+            deadlocks = race_names::deadlocks(stuck, contexts, places, &mut *goes_on);
+            misuse = race_names::misuses(&misuses, contexts, places, &mut *goes_on);
         }
+        let sources = race_names::sources(&races, &uninitialised);
         Findings {
             version: findings::VERSION,
             checks: words(self.checks),

@@ -55,7 +55,10 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
             head.insert("total".to_owned(), total(table, whole));
         }
         if let Some(sum) = table.rows.iter().find(|row| row.role == Role::Sum) {
-            head.insert("total".to_owned(), json!(object(table, sum)));
+            head.insert(
+                "total".to_owned(),
+                json!(object(table, sum, table.has_means())),
+            );
         }
         rows = Some(rows_of(&tables));
     }
@@ -137,8 +140,9 @@ fn rows_of(tables: &[&Table]) -> String {
         match table.rows.iter().position(|row| row.role == Role::Centre) {
             Some(_) => rows.push(json!(neighbours(table))),
             None => {
+                let has_means = table.has_means();
                 let told = table.rows.iter().filter(|row| row.role != Role::Sum);
-                rows.extend(told.map(|row| json!(object(table, row))));
+                rows.extend(told.map(|row| json!(object(table, row, has_means))));
             }
         }
     }
@@ -149,13 +153,14 @@ fn rows_of(tables: &[&Table]) -> String {
 fn nested(table: &Table) -> String {
     let mut text = String::from("[");
     let mut open = 0;
+    let has_means = table.has_means();
     for row in &table.rows {
         let depth = row.node.unwrap_or_default().depth;
         if open > depth {
             text.push_str(&"]}".repeat((open - depth) as usize));
             text.push(',');
         }
-        let object = json!(object(table, row)).to_string();
+        let object = json!(object(table, row, has_means)).to_string();
         text.push_str(&object[..object.len() - 1]);
         text.push_str(",\"children\":[");
         open = depth + 1;
@@ -167,19 +172,21 @@ fn nested(table: &Table) -> String {
 
 /// The row that a table is about, with those around it.
 fn neighbours(table: &Table) -> Map<String, Json> {
+    let has_means = table.has_means();
     let of = |role: Role| -> Json {
         let rows = table.rows.iter().filter(|row| row.role == role);
-        rows.map(|row| json!(object(table, row))).collect()
+        rows.map(|row| json!(object(table, row, has_means)))
+            .collect()
     };
     let centre = table.rows.iter().find(|row| row.role == Role::Centre);
-    let mut fields = centre.map_or_else(Map::new, |row| object(table, row));
+    let mut fields = centre.map_or_else(Map::new, |row| object(table, row, has_means));
     fields.insert("callers".to_owned(), of(Role::Caller));
     fields.insert("callees".to_owned(), of(Role::Callee));
     fields
 }
 
-/// A row.
-fn object(table: &Table, row: &Row) -> Map<String, Json> {
+/// A row. `has_means`: [`Table::has_means`] of its table.
+fn object(table: &Table, row: &Row, has_means: bool) -> Map<String, Json> {
     let mut fields = Map::new();
     // A name that no column tells is the first field.
     let is_first = |column: &Column| column.is_name() && column.json == InJson::Nowhere;
@@ -223,7 +230,7 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
         };
         fields.insert("inferred".to_owned(), inferred);
     }
-    if table.has_means() {
+    if has_means {
         fields.extend(means(table, row));
     }
     fields

@@ -1,25 +1,63 @@
 //! What to do about a race, where the accesses and the lines of source prove it. Else nothing.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
-use findings::{Access, Frame, Kind, Origin, Race};
+use findings::{Access, Construct, Frame, Kind, Origin, Race};
+use hashbrown::HashMap;
 
 use crate::is_library_source;
 use crate::places::outlined;
 use crate::source::{Sources, Word, assignment, is_fortran, words};
 use crate::updates::Update;
 
-/// One sentence, or nothing. `all`: every race of the program.
-pub(crate) fn of(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
-    reduced(race, sources)
-        .or_else(|| half_atomic(race))
-        .or_else(|| criticals(race))
-        .or_else(|| one_lock(race))
-        .or_else(|| loop_index(race, sources))
-        .or_else(|| update(race, all, sources))
-        .or_else(|| nowait(race, sources))
-        .or_else(|| taskwait(race))
-        .or_else(|| private(race, sources))
+/// What advice is made of.
+pub(crate) struct Advisor<'a> {
+    /// Every race of the program, by the name of its variable.
+    races: HashMap<Option<&'a str>, Vec<&'a Race>>,
+    /// The blocks behind directives, by file and line.
+    bodies: HashMap<(String, u32), Option<Rc<Body>>>,
+    /// The lines at which the loops of Fortran below directives end.
+    ends: HashMap<(String, u32), Option<u32>>,
+    sources: &'a mut Sources,
+}
+
+impl<'a> Advisor<'a> {
+    /// `all`: every race of the program.
+    pub(crate) fn new(all: &'a [Race], sources: &'a mut Sources) -> Self {
+        let mut races: HashMap<Option<&str>, Vec<&Race>> = HashMap::new();
+        for race in all {
+            let name = race.variable.name.as_deref();
+            races.entry(name).or_default().push(race);
+        }
+        Advisor {
+            races,
+            bodies: HashMap::new(),
+            ends: HashMap::new(),
+            sources,
+        }
+    }
+
+    /// One sentence, or nothing.
+    pub(crate) fn of(&mut self, race: &Race) -> Option<String> {
+        reduced(race, self.sources)
+            .or_else(|| half_atomic(race))
+            .or_else(|| criticals(race))
+            .or_else(|| one_lock(race))
+            .or_else(|| loop_index(race, self.sources))
+            .or_else(|| self.update(race))
+            .or_else(|| nowait(race, self.sources))
+            .or_else(|| taskwait(race))
+            .or_else(|| self.private(race))
+    }
+
+    /// The block behind a directive.
+    fn body(&mut self, construct: &Construct) -> Option<Rc<Body>> {
+        let place = (construct.file.clone(), construct.line);
+        let body = self.bodies.entry(place);
+        body.or_insert_with_key(|(file, line)| Body::read(file, *line, self.sources).map(Rc::new))
+            .clone()
+    }
 }
 
 fn is_plain(access: &Access) -> bool {
@@ -180,39 +218,134 @@ fn update_of(
     ))
 }
 
-/// Statements that compute a new value from the old one.
-fn update(race: &Race, all: &[Race], sources: &mut Sources) -> Option<String> {
-    let [one, other] = &race.accesses;
-    let is_candidate = |access: &Access| is_plain(access) && is_own(access);
-    if !is_candidate(one) || !is_candidate(other) || !have_same_constructs(race) {
-        return None;
+impl Advisor<'_> {
+    /// Statements that compute a new value from the old one.
+    fn update(&mut self, race: &Race) -> Option<String> {
+        let [one, other] = &race.accesses;
+        let is_candidate = |access: &Access| is_plain(access) && is_own(access);
+        if !is_candidate(one) || !is_candidate(other) || !have_same_constructs(race) {
+            return None;
+        }
+        let name = last_name(race)?;
+        let (update, lines) = update_of(one, name, self.sources)?;
+        if !is_within(other, one, &lines) {
+            let (other, _) = update_of(other, name, self.sources)?;
+            return Some(if update.is_extreme() || other.is_extreme() {
+                "put both updates into one critical construct".to_owned()
+            } else {
+                "make both updates atomic".to_owned()
+            });
+        }
+        let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
+        match scalar(race) {
+            // A function that the construct calls would go on with the original variable.
+            Some(scalar) if !is_task && is_in_body(one) && is_loop(one, self.sources) => {
+                // Whoever reads a sum while it grows does not want a reduction.
+                let is_read = self.is_used_elsewhere(race, &lines, scalar)
+                    || self.is_named_around(one, &lines, scalar);
+                let operator = update.reduction();
+                (!is_read).then(|| {
+                    format!(
+                        "let each thread have a part of the result: reduction({operator}:{scalar})"
+                    )
+                })
+            }
+            _ if update.is_extreme() => {
+                Some("put the comparison and the assignment into one critical construct".to_owned())
+            }
+            _ => Some("make the update atomic".to_owned()),
+        }
     }
-    let name = last_name(race)?;
-    let (update, lines) = update_of(one, name, sources)?;
-    if !is_within(other, one, &lines) {
-        let (other, _) = update_of(other, name, sources)?;
-        return Some(if update.is_extreme() || other.is_extreme() {
-            "put both updates into one critical construct".to_owned()
+
+    /// Whether the variable of an update, which has these lines, also races on another one that names it.
+    fn is_used_elsewhere(&mut self, race: &Race, lines: &RangeInclusive<u32>, name: &str) -> bool {
+        let own = &race.accesses[0];
+        let same = self.races.get(&race.variable.name.as_deref());
+        let same = same.into_iter().flatten();
+        let same = same.filter(|other| other.variable.origin == race.variable.origin);
+        let accesses = same.flat_map(|other| &other.accesses);
+        let mut elsewhere = accesses.filter(|access| !is_within(access, own, lines));
+        // A compiler may move an access to a line that does not name the variable.
+        elsewhere.any(|access| {
+            let line = line_of(access, self.sources);
+            line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
+        })
+    }
+
+    /// Whether the loop around an access names the variable on other lines than these, before them or behind,
+    /// as far as the loop's end is known.
+    fn is_named_around(
+        &mut self,
+        access: &Access,
+        lines: &RangeInclusive<u32>,
+        name: &str,
+    ) -> bool {
+        let (Some(frame), Some(construct)) = (access.stack.first(), access.constructs.first())
+        else {
+            return false;
+        };
+        if frame.file != construct.file || frame.line <= construct.line {
+            return false;
+        }
+        let end = match self.body(construct) {
+            Some(body) if !is_fortran(&construct.file) => *body.lines.end(),
+            _ => self.end_of_do(construct).unwrap_or(frame.line),
+        };
+        let within = construct.line + 1..=end;
+        let mut named = self.sources.lines_with(&construct.file, name, within);
+        named.any(|line| !lines.contains(&line))
+    }
+
+    /// The line at which the loop of Fortran below a directive ends.
+    fn end_of_do(&mut self, construct: &Construct) -> Option<u32> {
+        let place = (construct.file.clone(), construct.line);
+        let end = self.ends.entry(place);
+        *end.or_insert_with_key(|(file, line)| end_of_do(file, *line, self.sources))
+    }
+
+    /// A scalar of the function that each execution of the body assigns before anything else.
+    fn private(&mut self, race: &Race) -> Option<String> {
+        let name = scalar(race)?;
+        let Origin::Stack(declaration) = &race.variable.origin else {
+            return None;
+        };
+        let [one, other] = &race.accesses;
+        let construct = one.constructs.first()?;
+        let file = &construct.file;
+        if !have_same_constructs(race)
+            || is_fortran(file)
+            || !matches!(construct.name.as_str(), "parallel" | "for")
+            || declaration.file != *file
+            || declaration.line >= construct.line
+        {
+            return None;
+        }
+        let body = self.body(construct)?;
+        // Its value may come from before the construct.
+        let before = declaration.line + 1..=construct.line - 1;
+        if self.sources.lines_with(file, name, before).next().is_some() {
+            return None;
+        }
+        let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
+        let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
+        let within = body.lines.start() + 1..=*body.lines.end();
+        let first = self.sources.lines_with(file, name, within).next();
+        if !lines.into_iter().all(holds) || !body.assigns_first(name, first) {
+            return None;
+        }
+        let behind = body.lines.end() + 1..=body.end;
+        let is_used_behind = self.sources.lines_with(file, name, behind).next().is_some();
+        if !is_used_behind {
+            Some(format!(
+                "give each thread its own variable: private({name})"
+            ))
+        } else if is_loop(one, self.sources) {
+            Some(format!(
+                "give each thread its own variable, and keep the last one's value: lastprivate({name})"
+            ))
         } else {
-            "make both updates atomic".to_owned()
-        });
-    }
-    let is_task = one.constructs.first().is_some_and(|it| it.name == "task");
-    match scalar(race) {
-        // A function that the construct calls would go on with the original variable.
-        Some(scalar) if !is_task && is_in_body(one) && is_loop(one, sources) => {
-            // Whoever reads a sum while it grows does not want a reduction.
-            let is_read = is_used_elsewhere(race, &lines, scalar, all, sources)
-                || is_named_around(one, &lines, scalar, sources);
-            let operator = update.reduction();
-            (!is_read).then(|| {
-                format!("let each thread have a part of the result: reduction({operator}:{scalar})")
-            })
+            None
         }
-        _ if update.is_extreme() => {
-            Some("put the comparison and the assignment into one critical construct".to_owned())
-        }
-        _ => Some("make the update atomic".to_owned()),
     }
 }
 
@@ -222,52 +355,6 @@ fn is_within(access: &Access, other: &Access, lines: &RangeInclusive<u32>) -> bo
         return false;
     };
     (&frame.file, &frame.function) == (&other.file, &other.function) && lines.contains(&frame.line)
-}
-
-/// Whether the variable of an update, which has these lines, also races on another one that names it.
-fn is_used_elsewhere(
-    race: &Race,
-    lines: &RangeInclusive<u32>,
-    name: &str,
-    all: &[Race],
-    sources: &mut Sources,
-) -> bool {
-    let own = &race.accesses[0];
-    let is_same = |other: &&Race| {
-        other.variable.name == race.variable.name && other.variable.origin == race.variable.origin
-    };
-    let accesses = all.iter().filter(is_same).flat_map(|other| &other.accesses);
-    let mut elsewhere = accesses.filter(|access| !is_within(access, own, lines));
-    // A compiler may move an access to a line that does not name the variable.
-    elsewhere.any(|access| {
-        let line = line_of(access, sources);
-        line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
-    })
-}
-
-/// Whether the loop around an access names the variable on other lines than these, before them or behind, as
-/// far as the loop's end is known.
-fn is_named_around(
-    access: &Access,
-    lines: &RangeInclusive<u32>,
-    name: &str,
-    sources: &mut Sources,
-) -> bool {
-    let (Some(frame), Some(construct)) = (access.stack.first(), access.constructs.first()) else {
-        return false;
-    };
-    if frame.file != construct.file || frame.line <= construct.line {
-        return false;
-    }
-    let end = match Body::read(&construct.file, construct.line, sources) {
-        Some(body) if !is_fortran(&construct.file) => *body.lines.end(),
-        _ => end_of_do(&construct.file, construct.line, sources).unwrap_or(frame.line),
-    };
-    let mut others = (construct.line + 1..=end).filter(|line| !lines.contains(line));
-    others.any(|line| {
-        let line = sources.line(&construct.file, line);
-        line.is_some_and(|line| words(&line).contains(&Word::Name(name)))
-    })
 }
 
 /// The line at which the loop of Fortran below a directive ends.
@@ -369,56 +456,13 @@ fn taskwait(race: &Race) -> Option<String> {
     None
 }
 
-/// A scalar of the function that each execution of the body assigns before anything else.
-fn private(race: &Race, sources: &mut Sources) -> Option<String> {
-    let name = scalar(race)?;
-    let Origin::Stack(declaration) = &race.variable.origin else {
-        return None;
-    };
-    let [one, other] = &race.accesses;
-    let construct = one.constructs.first()?;
-    if !have_same_constructs(race)
-        || is_fortran(&construct.file)
-        || !matches!(construct.name.as_str(), "parallel" | "for")
-        || declaration.file != construct.file
-        || declaration.line >= construct.line
-    {
-        return None;
-    }
-    // Its value may come from before the construct.
-    let mut before = declaration.line + 1..construct.line;
-    if before.any(|line| {
-        let line = sources.line(&construct.file, line);
-        line.is_none_or(|line| words(&line).contains(&Word::Name(name)))
-    }) {
-        return None;
-    }
-    let lines = [one, other].map(|access| access.stack.first().map(|frame| frame.line));
-    let body = Body::read(&construct.file, construct.line, sources)?;
-    let holds = |line: Option<u32>| line.is_some_and(|line| body.lines.contains(&line));
-    if !lines.into_iter().all(holds) || !body.assigns_first(name) {
-        return None;
-    }
-    if !body.is_used_behind(name) {
-        Some(format!(
-            "give each thread its own variable: private({name})"
-        ))
-    } else if is_loop(one, sources) {
-        Some(format!(
-            "give each thread its own variable, and keep the last one's value: lastprivate({name})"
-        ))
-    } else {
-        None
-    }
-}
-
-/// The block behind a directive: words with their depth in it, by lines.
+/// The block behind a directive.
 struct Body {
-    lines: std::ops::RangeInclusive<u32>,
-    /// The words of each line of the block, and how deep its begin is within it.
+    lines: RangeInclusive<u32>,
+    /// Each line behind the block's first one, and how deep its begin is within the block.
     within: Vec<(i32, String)>,
-    /// The lines from the block's end to that of the function.
-    behind: Vec<String>,
+    /// The line at which the function around it ends.
+    end: u32,
 }
 
 impl Body {
@@ -428,15 +472,12 @@ impl Body {
         let mut depth = 0;
         let mut begin = None;
         let mut within = Vec::new();
-        let mut behind = Vec::new();
         let mut end = directive;
         for number in directive + 1..directive.saturating_add(MOST) {
             let line = sources.line(file, number)?;
             let is_open = begin.is_some() && end == directive;
             if is_open {
                 within.push((depth, line.clone()));
-            } else if begin.is_some() {
-                behind.push(line.clone());
             }
             for character in line.chars() {
                 match character {
@@ -456,40 +497,33 @@ impl Body {
                 return Some(Body {
                     lines: begin?..=end,
                     within,
-                    behind,
+                    end: number,
                 });
             }
         }
         None
     }
 
-    /// Whether the first use is an assignment that is always executed.
-    fn assigns_first(&self, name: &str) -> bool {
+    /// Whether the first use, which is at line `first`, is an assignment that is always executed.
+    fn assigns_first(&self, name: &str, first: Option<u32>) -> bool {
+        let at = first.and_then(|first| first.checked_sub(self.lines.start() + 1));
+        let Some((before, [(depth, line), ..])) =
+            at.and_then(|at| self.within.split_at_checked(at as usize))
+        else {
+            return false;
+        };
         let own = Word::Name(name);
-        let mut before: Option<&str> = None;
-        for (depth, line) in &self.within {
-            let words = words(line);
-            let uses = words.iter().filter(|word| **word == own).count();
-            if uses == 0 {
-                if !words.is_empty() {
-                    before = Some(line);
-                }
-                continue;
-            }
-            // The statement before it has ended.
-            let follows = before.is_none_or(|line| line.trim_end().ends_with([';', '{', '}']));
-            let is_assigned = words.first() == Some(&own)
-                && words.get(1) == Some(&Word::Mark('='))
-                && words.get(2) != Some(&Word::Mark('='))
-                && assignment(&words).is_some();
-            return *depth == 1 && follows && uses == 1 && is_assigned;
-        }
-        false
-    }
-
-    fn is_used_behind(&self, name: &str) -> bool {
-        let own = Word::Name(name);
-        self.behind.iter().any(|line| words(line).contains(&own))
+        let words = words(line);
+        let uses = words.iter().filter(|word| **word == own).count();
+        let mut before = before.iter().rev().map(|(_, line)| line);
+        let before = before.find(|line| !self::words(line).is_empty());
+        // The statement before it has ended.
+        let follows = before.is_none_or(|line| line.trim_end().ends_with([';', '{', '}']));
+        let is_assigned = words.first() == Some(&own)
+            && words.get(1) == Some(&Word::Mark('='))
+            && words.get(2) != Some(&Word::Mark('='))
+            && assignment(&words).is_some();
+        *depth == 1 && follows && uses == 1 && is_assigned
     }
 }
 
@@ -497,11 +531,18 @@ impl Body {
 mod tests {
     use super::*;
 
-    fn body(text: &str, directive: u32) -> Option<Body> {
+    /// The block behind a directive: whether it assigns `x` first, and whether `x` is used behind it.
+    fn body(text: &str, directive: u32) -> Option<(bool, bool)> {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("a.c");
         std::fs::write(&file, text).expect("a file");
-        Body::read(&file.to_string_lossy(), directive, &mut Sources::default())
+        let (file, sources) = (file.to_string_lossy(), &mut Sources::default());
+        let body = Body::read(&file, directive, sources)?;
+        let mut first = |lines| sources.lines_with(&file, "x", lines).next();
+        let within = body.lines.start() + 1..=*body.lines.end();
+        let is_assigned = body.assigns_first("x", first(within));
+        let is_used = first(body.lines.end() + 1..=body.end).is_some();
+        Some((is_assigned, is_used))
     }
 
     #[test]
@@ -510,8 +551,7 @@ mod tests {
             let text = format!(
                 "int f(void) {{\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) {{\n{within}\n}}\n{behind}\n}}\n"
             );
-            let body = body(&text, 2).expect("a body");
-            body.assigns_first("x") && !body.is_used_behind("x")
+            body(&text, 2).expect("a body") == (true, false)
         };
         assert!(around("x = a[i];\nb[i] = x;", "return 0;"));
         assert!(around("y = 1;\n// x\nx = a[i];\nb[i] = x;", ""));

@@ -31,28 +31,37 @@ use race_checker::races;
 use race_checker::site::{Base, Block, ConstructKind, Place, Site, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
+use advice::Advisor;
 pub use places::Places;
 use places::{Body, UserFrame};
 use pointers::Memory;
 pub use synchronisation::{deadlocks, misuses};
 pub use uninitialised::uninitialised;
 
+/// Asked before each finding is named, with how many are, and how many there are: whether to go on. If not, the
+/// rest stands at its addresses.
+pub type GoesOn<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
+
 /// Names the races of a program, whose load objects are in `places`.
-pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) -> Vec<Race> {
-    let is_flag = |race: &&races::Race| {
-        let mut sites = race.sites.iter();
-        sites.any(|site| places.is_in_wait(site.code))
-    };
-    let flags: HashSet<u64> = found
-        .iter()
-        .filter(is_flag)
-        .map(|race| race.address)
-        .collect();
+pub fn races(
+    found: &[races::Race],
+    contexts: &Contexts,
+    places: &mut Places,
+    goes_on: GoesOn<'_>,
+) -> Vec<Race> {
+    let mut flags: HashSet<u64> = HashSet::new();
+    for race in found {
+        places.set_nameless(!goes_on(0, found.len()));
+        if race.sites.iter().any(|site| places.is_in_wait(site.code)) {
+            flags.insert(race.address);
+        }
+    }
     let mut namer = Namer::new(contexts, places);
     namer.flags = flags;
     let mut all: Vec<Race> = Vec::new();
     let mut numbers: HashMap<Key, usize> = HashMap::new();
-    for race in found {
+    for (at, race) in found.iter().enumerate() {
+        namer.places.set_nameless(!goes_on(at, found.len()));
         let named = namer.race(race);
         // No source assigns to a reference: GCC writes back what it has passed to an inner region.
         if let Place::Stack(Some(frame)) = &race.place
@@ -88,28 +97,38 @@ pub fn races(found: &[races::Race], contexts: &Contexts, places: &mut Places) ->
             .cmp(&order(other))
             .then_with(|| place(one).cmp(&place(other)))
     });
-    let sources = &mut namer.places.sources;
-    let advice: Vec<_> = all
-        .iter()
-        .map(|race| advice::of(race, &all, sources))
-        .collect();
+    let advice: Vec<_> = {
+        let mut advisor = Advisor::new(&all, &mut namer.places.sources);
+        let is_named = |race: &Race| race.advice.as_deref() != Some(NAMELESS);
+        let mut advice = |race: &Race| is_named(race).then(|| advisor.of(race))?;
+        all.iter().map(&mut advice).collect()
+    };
     for (race, advice) in all.iter_mut().zip(advice) {
         race.advice = advice.or(race.advice.take());
     }
+    namer.places.set_nameless(false);
     all
 }
+
+/// What is advised where names are missing, and with them what excuses an access.
+const NAMELESS: &str = "record it to its end: how certain this is, only the names tell";
 
 /// What is advised where nothing but a read that a compiler may have moved races.
 const PROMOTED: &str =
     "see with -O0 whether the program makes the read: the compiler may have put it before a loop";
 
-/// What distinguishes a race for a reader: two lines with kinds, and a variable.
+/// What distinguishes a race for a reader: two lines with kinds, functions where there are no lines, and a
+/// variable.
 type Key = ([(String, u32, Kind); 2], String);
 
 fn key(race: &Race) -> Key {
     let side = |access: &Access| {
         let frame = access.stack.first().cloned().unwrap_or_default();
-        (frame.file, frame.line, access.kind)
+        let place = match frame.line {
+            0 => frame.function,
+            _ => frame.file,
+        };
+        (place, frame.line, access.kind)
     };
     let mut sides = [side(&race.accesses[0]), side(&race.accesses[1])];
     sides.sort();
@@ -156,8 +175,15 @@ impl<'a> Namer<'a> {
         };
         accesses.sort_by_key(order);
         let may_be_promoted = self.may_be_promoted(&race.sites);
+        let is_excused = self.flags.contains(&race.address) || may_be_promoted;
+        let is_nameless = self.places.is_nameless();
+        let advice = match () {
+            () if is_nameless => Some(NAMELESS.to_owned()),
+            () if may_be_promoted => Some(PROMOTED.to_owned()),
+            () => None,
+        };
         Race {
-            class: if race.is_certain() && !self.flags.contains(&race.address) && !may_be_promoted {
+            class: if race.is_certain() && !is_excused && !is_nameless {
                 Class::Race
             } else {
                 Class::OrderByChance
@@ -165,7 +191,7 @@ impl<'a> Namer<'a> {
             variable,
             count: race.count,
             accesses,
-            advice: may_be_promoted.then(|| PROMOTED.to_owned()),
+            advice,
         }
     }
 

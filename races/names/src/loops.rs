@@ -56,8 +56,15 @@ impl Places {
 
     /// Whether the access that the call reports which returns to `code` waits for a flag.
     pub(crate) fn is_in_wait(&mut self, code: u64) -> bool {
+        if let Some(known) = self.waits.get(&code) {
+            return *known;
+        }
         let ask = |symbols: &Symbols, svma, _: &mut Sources| iterations::is_in_wait(symbols, svma);
-        self.ask(code, ask).is_some_and(|(_, answer)| answer)
+        let Some((_, is_in_wait)) = self.ask(code, ask) else {
+            return false;
+        };
+        self.waits.insert(code, is_in_wait);
+        is_in_wait
     }
 
     /// Asks about the call that returns to `code`; with the answer comes the svma of its last byte.

@@ -47,8 +47,14 @@ pub struct Places {
     pub(crate) sources: Sources,
     /// By return address: whether the call is of a directive.
     pub(crate) directives: HashMap<u64, bool>,
+    /// By return address: whether the access that the call reports waits for a flag.
+    pub(crate) waits: HashMap<u64, bool>,
     /// What memory the locks of findings are.
     locks: HashMap<Lock, Place>,
+    /// Of load objects by their paths: whether they call the sanitizer.
+    instrumented: HashMap<PathBuf, bool>,
+    /// Nothing is named: code is an address in its load object.
+    is_nameless: bool,
 }
 
 /// The C library and what belongs to it.
@@ -89,6 +95,23 @@ impl Places {
         self.space.map(start, length, offset, image, path);
     }
 
+    /// From now on, nothing is named, or all again: names take time, which there may not be.
+    pub(crate) fn set_nameless(&mut self, is_nameless: bool) {
+        self.is_nameless = is_nameless;
+    }
+
+    /// Bytes of the load objects: what names are made of.
+    pub fn bytes(&self) -> u64 {
+        let paths = self.space.modules().iter().map(|module| &module.path);
+        let lengths = paths.filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
+        lengths.sum()
+    }
+
+    /// Whether nothing is named.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.is_nameless
+    }
+
     /// What memory locks are, if it is not known by their addresses alone.
     pub fn set_locks(&mut self, locks: &HashMap<Lock, Place>) {
         self.locks = locks.clone();
@@ -113,11 +136,16 @@ impl Places {
     /// Names of the load objects whose accesses cannot be seen, for they do not call the sanitizer. Not
     /// among them: the C library, whose work on the program's memory is rarely what races, and
     /// runtimes.
-    pub fn uninstrumented(&self) -> Vec<String> {
+    pub fn uninstrumented(&mut self) -> Vec<String> {
         let paths = self.space.modules().iter().map(|module| &module.path);
         let paths = paths.filter(|path| path.is_absolute() && !is_runtime(path));
+        let known = &mut self.instrumented;
+        let mut is_known = |path: &PathBuf| {
+            let is_instrumented = || is_instrumented(path);
+            *known.entry_ref(path).or_insert_with(is_instrumented)
+        };
         let mut names: Vec<String> = paths
-            .filter(|path| !is_instrumented(path))
+            .filter(|path| !is_known(path))
             .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
             .filter(|name| !BASIC.iter().any(|basic| name.starts_with(basic)))
             .collect();
@@ -143,6 +171,9 @@ impl Places {
         &mut self,
         module: ModuleIdx,
     ) -> Option<(&Symbols, &mut Sources)> {
+        if self.is_nameless {
+            return None;
+        }
         let path = self.path(module)?;
         let open = || Symbols::open(&path, None).ok();
         let symbols = self.symbols.entry(module).or_insert_with(open).as_ref()?;
@@ -241,6 +272,9 @@ impl Places {
     /// The same as the program's author knows them: without runtimes and the C++ library, and the body of a
     /// construct under the name of the function that holds it.
     pub(crate) fn user_frames(&mut self, code: u64) -> Vec<UserFrame> {
+        if self.is_nameless {
+            return self.find_user_frames(code);
+        }
         if let Some(known) = self.frames.get(&code) {
             return known.clone();
         }
@@ -310,6 +344,9 @@ impl Places {
 
     /// The variables of a load object, if it has debug information.
     fn variables(&mut self, module: ModuleIdx) -> Option<(&Symbols, &Variables)> {
+        if self.is_nameless {
+            return None;
+        }
         if !self.variables.contains_key(&module) {
             let opened = self.symbols(module).and_then(Variables::open);
             self.variables.insert(module, opened);

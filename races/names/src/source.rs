@@ -1,5 +1,6 @@
 //! Lines of source text, without what is no code.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,6 +11,8 @@ use symbolize::Text;
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     files: HashMap<String, Option<Rc<Text>>>,
+    /// By file and name, the lines of code that have the name.
+    names: HashMap<String, HashMap<String, Vec<u32>>>,
 }
 
 impl Sources {
@@ -21,6 +24,42 @@ impl Sources {
         } else {
             without_comments(line)
         })
+    }
+
+    /// The lines within some of a file whose code has a name.
+    pub(crate) fn lines_with(
+        &mut self,
+        file: &str,
+        name: &str,
+        within: RangeInclusive<u32>,
+    ) -> impl Iterator<Item = u32> + use<'_> {
+        if !self.names.contains_key(file) {
+            let names = self.names_in(file);
+            self.names.insert(file.to_owned(), names);
+        }
+        let lines = self.names.get(file).and_then(|names| names.get(name));
+        let lines = lines.map_or(&[][..], Vec::as_slice);
+        let first = lines.partition_point(|line| line < within.start());
+        let lines = lines[first..].iter().copied();
+        lines.take_while(move |line| line <= within.end())
+    }
+
+    fn names_in(&mut self, file: &str) -> HashMap<String, Vec<u32>> {
+        let mut names: HashMap<String, Vec<u32>> = HashMap::new();
+        for number in 1.. {
+            let Some(line) = self.line(file, number) else {
+                break;
+            };
+            for word in words(&line) {
+                if let Word::Name(name) = word {
+                    let lines = names.entry_ref(name).or_default();
+                    if lines.last() != Some(&number) {
+                        lines.push(number);
+                    }
+                }
+            }
+        }
+        names
     }
 
     /// Whether a directive begins at a line.

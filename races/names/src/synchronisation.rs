@@ -2,13 +2,14 @@
 
 use experiment::symbols::Workshare;
 use findings::{Deadlock, Edge, Frame, Misuse};
+use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
 use race_checker::misuse::{self, Inside, Kind};
 use race_checker::site::{Call, ConstructKind};
 use race_checker::synchronisation::{self, Waiter};
 
-use crate::{Namer, Places};
+use crate::{GoesOn, Namer, Places};
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u8 = 9;
@@ -18,32 +19,26 @@ pub fn deadlocks(
     found: &[synchronisation::Deadlock],
     contexts: &Contexts,
     places: &mut Places,
+    goes_on: GoesOn<'_>,
 ) -> Vec<Deadlock> {
     let mut namer = Namer::new(contexts, places);
     let mut all: Vec<Deadlock> = Vec::new();
-    for deadlock in found {
+    let mut known = HashSet::new();
+    for (at, deadlock) in found.iter().enumerate() {
+        namer.places.set_nameless(!goes_on(at, found.len()));
         let named = namer.deadlock(deadlock);
-        let is_known = |known: &Deadlock| {
-            let same = |one: &Edge, other: &Edge| {
-                (&one.holds, &one.wants, place(&one.held), place(&one.wanted))
-                    == (
-                        &other.holds,
-                        &other.wants,
-                        place(&other.held),
-                        place(&other.wanted),
-                    )
-            };
-            known.edges.len() == named.edges.len()
-                && known
-                    .edges
-                    .iter()
-                    .zip(&named.edges)
-                    .all(|(one, other)| same(one, other))
-        };
-        if !all.iter().any(is_known) {
+        let edges = named.edges.iter();
+        let key: Vec<_> = edges
+            .map(|edge| {
+                let places = [&edge.held, &edge.wanted].map(|stack| owned(place(stack)));
+                (edge.holds.clone(), edge.wants.clone(), places)
+            })
+            .collect();
+        if known.insert(key) {
             all.push(named);
         }
     }
+    namer.places.set_nameless(false);
     all.sort_by_key(|deadlock| {
         let edges = deadlock.edges.iter();
         let places: Vec<(String, String, u32)> = edges
@@ -58,21 +53,28 @@ pub fn deadlocks(
 }
 
 /// Names the misuse of a program, by kind and place. What only differs in its machine code is one.
-pub fn misuses(found: &[misuse::Misuse], contexts: &Contexts, places: &mut Places) -> Vec<Misuse> {
+pub fn misuses(
+    found: &[misuse::Misuse],
+    contexts: &Contexts,
+    places: &mut Places,
+    goes_on: GoesOn<'_>,
+) -> Vec<Misuse> {
     let mut namer = Namer::new(contexts, places);
     let mut all: Vec<Misuse> = Vec::new();
-    for misuse in found {
+    let mut numbers: HashMap<_, usize> = HashMap::new();
+    for (at, misuse) in found.iter().enumerate() {
+        namer.places.set_nameless(!goes_on(at, found.len()));
         let Some(named) = namer.misuse(misuse) else {
             continue;
         };
-        let known = all.iter_mut().find(|known| {
-            known.detail == named.detail && place(&known.stack) == place(&named.stack)
-        });
-        match known {
+        let key = (named.detail.clone(), owned(place(&named.stack)));
+        let number = *numbers.entry(key).or_insert(all.len());
+        match all.get_mut(number) {
             Some(known) => known.count += named.count,
             None => all.push(named),
         }
     }
+    namer.places.set_nameless(false);
     all.sort_by_key(|misuse| {
         let (file, line) = place(&misuse.stack);
         (
@@ -88,6 +90,10 @@ pub fn misuses(found: &[misuse::Misuse], contexts: &Contexts, places: &mut Place
 fn place(stack: &[Frame]) -> (&str, u32) {
     let first = stack.first();
     first.map_or(("", 0), |frame| (frame.file.as_str(), frame.line))
+}
+
+fn owned((file, line): (&str, u32)) -> (String, u32) {
+    (file.to_owned(), line)
 }
 
 /// `f.c:12`, or the function where no line is known.

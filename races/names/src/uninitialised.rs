@@ -8,7 +8,7 @@ use race_checker::contexts::Contexts;
 use race_checker::site::{Base, ConstructKind, Place};
 use race_checker::uninitialised::UnwrittenRead;
 
-use crate::{Namer, Places};
+use crate::{GoesOn, Namer, Places};
 
 /// Names the reads of a program, whose load objects are in `places`: one for each line and variable. Those
 /// of static memory, which still holds its initial value, come last.
@@ -16,11 +16,13 @@ pub fn uninitialised(
     found: &[UnwrittenRead],
     contexts: &Contexts,
     places: &mut Places,
+    goes_on: GoesOn<'_>,
 ) -> Vec<Uninitialised> {
     let mut namer = Namer::new(contexts, places);
     let mut all: Vec<Uninitialised> = Vec::new();
     let mut numbers: HashMap<Key, usize> = HashMap::new();
-    for read in found {
+    for (at, read) in found.iter().enumerate() {
+        namer.places.set_nameless(!goes_on(at, found.len()));
         let Some(named) = namer.unwritten(read) else {
             continue;
         };
@@ -30,6 +32,7 @@ pub fn uninitialised(
             Some(known) => known.count += named.count,
         }
     }
+    namer.places.set_nameless(false);
     all.sort_by(|one, other| {
         let place = |read: &Uninitialised| {
             let first = read.stack.first();
@@ -48,6 +51,10 @@ type Key = (Content, String, u32, String);
 
 fn key(read: &Uninitialised) -> Key {
     let frame = read.stack.first().cloned().unwrap_or_default();
+    let place = match frame.line {
+        0 => frame.function,
+        _ => frame.file,
+    };
     let name = read.variable.name.as_deref().unwrap_or_default();
     let variable = match &read.variable.origin {
         Origin::Heap(stack) => stack
@@ -57,7 +64,7 @@ fn key(read: &Uninitialised) -> Key {
     };
     let whole = crate::whole(name);
     let variable = variable.unwrap_or_else(|| whole.to_owned());
-    (read.class, frame.file, frame.line, variable)
+    (read.class, place, frame.line, variable)
 }
 
 impl Namer<'_> {

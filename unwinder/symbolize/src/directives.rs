@@ -5,21 +5,27 @@
 //! directive.
 
 use std::cell::OnceCell;
+use std::ops::RangeInclusive;
 
 use experiment::symbols::{Construct, Directive as Workshared, Workshare};
+use rustc_hash::FxHashMap;
 
 /// The text of a source file, divided into lines once.
 #[derive(Debug, Default)]
 pub struct Text {
     lines: Vec<String>,
-    loops: OnceCell<Loops>,
+    worksharing: OnceCell<Worksharing>,
 }
 
-/// The worksharing loops of a source file.
-#[derive(Debug)]
-struct Loops {
+/// The worksharing constructs of a source file.
+#[derive(Debug, Default)]
+struct Worksharing {
     /// Their directives, by line.
-    directives: Vec<Workshared>,
+    all: Vec<Workshared>,
+    /// The numbers of these, by each line in which they have a part.
+    by_line: FxHashMap<u32, usize>,
+    /// The numbers of loops.
+    loops: Vec<usize>,
     /// The lines with the word `ordered`.
     ordered: Vec<u32>,
 }
@@ -31,7 +37,7 @@ impl Text {
         let text = String::from_utf8_lossy(bytes);
         Self {
             lines: text.lines().map(str::to_owned).collect(),
-            loops: OnceCell::new(),
+            worksharing: OnceCell::new(),
         }
     }
 
@@ -42,20 +48,39 @@ impl Text {
         self.lines.get(at).map(String::as_str)
     }
 
-    fn loops(&self) -> &Loops {
-        self.loops.get_or_init(|| {
-            let lines = || (1..).zip(&self.lines);
-            let all = lines().filter_map(|(line, _)| worksharing(&self.lines, line));
-            let mut directives: Vec<Workshared> =
-                all.filter(|it| it.construct == Workshare::Loop).collect();
-            directives.dedup_by_key(|it| it.line);
-            let is_ordered = |line: &String| words(&line.to_ascii_lowercase()).contains(&"ordered");
-            let ordered = lines().filter(|(_, line)| is_ordered(line));
-            Loops {
-                directives,
-                ordered: ordered.map(|(line, _)| line).collect(),
+    fn worksharing(&self) -> &Worksharing {
+        self.worksharing
+            .get_or_init(|| Worksharing::of(&self.lines))
+    }
+}
+
+impl Worksharing {
+    fn of(lines: &[String]) -> Worksharing {
+        let mut found = Worksharing::default();
+        let has = |line: &str, word: &[u8]| {
+            let mut parts = line.as_bytes().windows(word.len());
+            parts.any(|part| part.eq_ignore_ascii_case(word))
+        };
+        for (at, line) in lines.iter().enumerate() {
+            let number = at as u32 + 1;
+            if has(line, b"ordered") && words(&line.to_ascii_lowercase()).contains(&"ordered") {
+                found.ordered.push(number);
             }
-        })
+            if !has(line, b"omp") || found.by_line.contains_key(&number) {
+                continue;
+            }
+            let own = lines_of_directive(lines, at);
+            let Some(directive) = worksharing_in(lines, own.clone()) else {
+                continue;
+            };
+            if directive.construct == Workshare::Loop {
+                found.loops.push(found.all.len());
+            }
+            let own = own.map(|at| (at as u32 + 1, found.all.len()));
+            found.by_line.extend(own);
+            found.all.push(directive);
+        }
+        found
     }
 }
 
@@ -192,7 +217,7 @@ const NEAR: u32 = 40;
 /// statement before it, but sometimes another line of the function: then it is the nearest.
 pub(crate) fn worksharing_near(text: &Text, line: u32, construct: Workshare) -> Option<Workshared> {
     let lines = &text.lines;
-    let is_it = |at: u32| Some(worksharing(lines, at)?).filter(|it| it.construct == construct);
+    let is_it = |at: u32| worksharing_at(text, at).filter(|it| it.construct == construct);
     let here = is_it(line);
     let above = || is_it(statement_above(lines, line)?);
     let next = || is_it(line_with_code(lines, line)?);
@@ -218,30 +243,29 @@ fn line_with_code(lines: &[String], line: u32) -> Option<u32> {
 /// The directive of the worksharing construct that ends at a line: the one in the line itself, or in
 /// the line above a loop's.
 pub(crate) fn worksharing_above(text: &Text, line: u32) -> Option<Workshared> {
-    let lines = &text.lines;
-    worksharing(lines, line).or_else(|| worksharing(lines, statement_above(lines, line)?))
+    worksharing_at(text, line).or_else(|| worksharing_at(text, statement_above(&text.lines, line)?))
 }
 
-/// The worksharing construct of the directive at a line.
+/// The worksharing construct whose directive, continued or not, has a part in a line.
 pub(crate) fn worksharing_at(text: &Text, line: u32) -> Option<Workshared> {
-    let lines = &text.lines;
-    worksharing(lines, line)
+    let all = text.worksharing();
+    all.by_line.get(&line).map(|number| all.all[*number])
 }
 
 /// The innermost worksharing loop around a line whose directive is not above the line `first`, and
 /// whose iterations have no order: none has an `ordered` clause.
 pub(crate) fn loop_around(text: &Text, first: u32, line: u32) -> Option<Workshared> {
-    let Loops {
-        directives,
-        ordered,
-    } = text.loops();
-    let after = directives.partition_point(|it| it.line <= line);
-    let before = directives[..after].iter().rev();
+    let all = text.worksharing();
+    let directive = |number: &usize| &all.all[*number];
+    let after = all
+        .loops
+        .partition_point(|number| directive(number).line <= line);
+    let before = all.loops[..after].iter().rev().map(directive);
     let found = before
         .take_while(|it| it.line >= first)
         .find(|it| it.last >= line)?;
-    let next = ordered.partition_point(|at| *at < found.line);
-    let is_ordered = ordered.get(next).is_some_and(|at| *at <= line);
+    let next = all.ordered.partition_point(|at| *at < found.line);
+    let is_ordered = all.ordered.get(next).is_some_and(|at| *at <= line);
     (!is_ordered).then_some(*found)
 }
 
@@ -260,11 +284,8 @@ fn statement_above(lines: &[String], line: u32) -> Option<u32> {
     None
 }
 
-/// The worksharing construct whose directive, continued or not, has a part in a line.
-fn worksharing(lines: &[String], line: u32) -> Option<Workshared> {
-    let at = (line as usize)
-        .checked_sub(1)
-        .filter(|&at| at < lines.len())?;
+/// The lines, counted from 0, of the directive that has a part in one, if one has.
+fn lines_of_directive(lines: &[String], at: usize) -> RangeInclusive<usize> {
     let runs_on = |at: usize| {
         let line = lines[at].trim_end();
         line.ends_with('\\') || is_directive(line) && without_comment(line).ends_with('&')
@@ -272,6 +293,12 @@ fn worksharing(lines: &[String], line: u32) -> Option<Workshared> {
     let first = (0..at).rev().find(|&before| !runs_on(before));
     let first = first.map_or(0, |before| before + 1);
     let last = (at..lines.len()).find(|&at| !runs_on(at)).unwrap_or(at);
+    first..=last
+}
+
+/// The worksharing construct of the directive that stands in some lines.
+fn worksharing_in(lines: &[String], own: RangeInclusive<usize>) -> Option<Workshared> {
+    let (first, last) = (*own.start(), *own.end());
     let whole = lines[first..=last].join(" ").to_ascii_lowercase();
     directive(&whole)?;
     let words = words(&whole);

@@ -54,9 +54,13 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// Resolves frames at their addresses. Returns what the symbols lack if a frame has no name.
-    pub(crate) fn resolve(&mut self, wanted: &[(FrameId, u64)]) -> Option<String> {
+    pub(crate) fn resolve(
+        &mut self,
+        wanted: &[(FrameId, u64)],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Option<String> {
         let mut nameless = false;
-        for &(id, address) in wanted {
+        for &(id, address) in wanted.iter().take_while(|_| goes_on()) {
             let function = self.symbols.code(address);
             nameless |= function.as_ref().is_none_or(|found| found.name.is_empty());
             self.builder.table.frames[id.index()] = FrameSymbol {
@@ -301,11 +305,16 @@ impl<'a> ObjectResolver<'a> {
 
     /// Finds the bodies of constructs, if one of the frames is in such a function or passes one to
     /// the runtime.
-    pub(crate) fn find_bodies(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
+    pub(crate) fn find_bodies(
+        &mut self,
+        user: &UserFrames,
+        wanted: &[(FrameId, u64)],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) {
         let symbols = self.symbols;
         let mut any = false;
         let mut functions = HashSet::new();
-        for &(frame, address) in wanted {
+        for &(frame, address) in wanted.iter().take_while(|_| goes_on()) {
             any |= user.is_fork(frame);
             let Some(function) = symbols.code(address) else {
                 continue;
@@ -322,7 +331,7 @@ impl<'a> ObjectResolver<'a> {
         self.bodies = code::bodies(symbols, &functions);
         let forks = wanted.iter().filter(|(frame, _)| user.is_fork(*frame));
         let mut arguments = BodyArguments::new(symbols);
-        for &(frame, address) in forks {
+        for &(frame, address) in forks.take_while(|_| goes_on()) {
             if let Some((function, body)) = arguments.at(address) {
                 self.bodies.entry(function.start).or_insert(body);
                 self.passed.push((frame, function));
@@ -331,8 +340,14 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// Finds out from the machine code what it tells of frames.
-    pub(crate) fn read_code(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
-        let mut facts = code::facts(user, self.symbols, wanted.iter().copied());
+    pub(crate) fn read_code(
+        &mut self,
+        user: &UserFrames,
+        wanted: &[(FrameId, u64)],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) {
+        let frames = wanted.iter().copied().take_while(|_| goes_on());
+        let mut facts = code::facts(user, self.symbols, frames);
         for (frame, function) in std::mem::take(&mut self.passed) {
             facts.entry(frame).or_default().body = Some(self.function(&function));
         }

@@ -60,15 +60,22 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let locks = tables.locks.rows();
     let variables: FxHashSet<FrameId> = locks.iter().map(|lock| lock.variable).collect();
     let mut texts = Texts::new(source);
+    let mut is_over = false;
     for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
         let module = frames[ids[0].index()].module;
+        let row = tables.modules.get(module.0);
+        let path = row.map_or("", |row| row.path.as_str());
+        is_over = is_over || !texts.source.goes_on(path);
+        if is_over {
+            break;
+        }
         let wanted: Vec<(FrameId, u64)> = ids
             .iter()
             .map(|&id| (id, frames[id.index()].address))
             .collect();
-        let missed = match (module, tables.modules.get(module.0)) {
+        let missed = match (module, row) {
             (ModuleId::NONE, _) | (_, None) => None,
             (ModuleId::KERNEL, _) => kernel(&mut builder, texts.source, &wanted),
             (_, Some(row)) if row.path.is_empty() => None,
@@ -78,7 +85,9 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                     // the runtime, whose lines tell nothing of the program's directive.
                     if row.runtime == RuntimeKind::None {
                         for (id, address) in &wanted {
-                            if let Some(barrier) = barriers.get_mut(id) {
+                            if let Some(barrier) = barriers.get_mut(id)
+                                && texts.source.goes_on(path)
+                            {
                                 let text = |path: &str| texts.of(path);
                                 *barrier = barriers::decide(&symbols, *address, text);
                             }
@@ -91,13 +100,17 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                         .collect();
                     name_variables(&mut builder.table, &symbols, &variables);
                     let mut object = ObjectResolver::new(&mut builder, module, &row.path, &symbols);
+                    let goes_on = &mut || {
+                        is_over = is_over || !texts.source.goes_on(path);
+                        !is_over
+                    };
                     if row.runtime == RuntimeKind::None {
-                        object.find_bodies(&user, &wanted);
+                        object.find_bodies(&user, &wanted, goes_on);
                     }
                     if user.concerns(tables, row, ids) {
-                        object.read_code(&user, &wanted);
+                        object.read_code(&user, &wanted, goes_on);
                     }
-                    object.resolve(&wanted)
+                    object.resolve(&wanted, goes_on)
                 }
                 Err(why) => Some(why),
             },
@@ -106,6 +119,9 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
         builder.table.misses.extend(missed);
     }
     let mut table = builder.table;
+    if is_over {
+        return table;
+    }
     find_directives(&mut table, &builder.other_lines, &mut texts);
     find_worksharing(&mut table, tables, &barriers, &mut texts);
     name_inits(&mut table, tables, &mut texts);
@@ -123,6 +139,9 @@ const DIGESTED: u64 = 512 << 20;
 fn digest_sources(table: &mut SymbolTable, source: &mut impl SymbolSource) {
     let mut left = DIGESTED;
     for (id, path) in (0..).map(FileId).zip(&table.files) {
+        if !source.goes_on(path) {
+            return;
+        }
         let Some(bytes) = source.source(path) else {
             continue;
         };
@@ -155,6 +174,9 @@ fn find_directives(
         let other = other_lines.get(&id).copied();
         if !is_fortran(path) && other.is_none() {
             continue;
+        }
+        if !texts.source.goes_on(path) {
+            return;
         }
         let Some(text) = texts.of(path) else {
             continue;
@@ -198,7 +220,10 @@ fn find_worksharing(
         calls.insert(construct.call, Some(word(construct.schedule)));
     }
     let files = &table.files;
-    let mut text = |file: FileId| texts.of(files.get(file.0 as usize)?);
+    let mut text = |file: FileId| {
+        let path = files.get(file.0 as usize)?;
+        texts.source.goes_on(path).then(|| texts.of(path))?
+    };
     for (call, construct) in calls {
         let lines = table.frames.get(call.index()).map(|it| it.lines.as_slice());
         let lines = lines.unwrap_or_default();

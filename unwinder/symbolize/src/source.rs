@@ -28,6 +28,13 @@ pub trait SymbolSource {
     /// Why there are none, in one clause.
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
 
+    /// Asked before each step, of which there are many: whether to go on with `what`, such as a load object, by
+    /// its path. If not, what is not resolved yet stays without names.
+    fn goes_on(&mut self, what: &str) -> bool {
+        let _ = what;
+        true
+    }
+
     /// The contents of a source file, by its path in the debug information.
     fn source(&mut self, path: &str) -> Option<Vec<u8>> {
         let _ = path;

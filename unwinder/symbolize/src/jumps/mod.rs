@@ -163,11 +163,14 @@ impl<S: SymbolSource> Objects<'_, S> {
         let Some(module) = pairs.first().map(|pair| pair.module) else {
             return Vec::new();
         };
+        let path = tables.modules.get(module.0).map(|row| row.path.as_str());
+        let path = path.unwrap_or_default();
         self.open(tables, module);
         // What each call names.
         let mut named: BTreeMap<(FrameId, Option<FrameId>), Option<Target>> = BTreeMap::new();
-        if let Some(symbols) = self.get(module) {
-            for pair in pairs {
+        // Its part alone is borrowed.
+        if let Some(Some(symbols)) = self.opened.get(&module) {
+            for pair in pairs.iter().take_while(|_| self.source.goes_on(path)) {
                 let called = || {
                     let call = pair.start.unwrap_or(pair.caller);
                     let called = exits::called(symbols, tables.frames.get(call.0)?.address)?;
@@ -188,6 +191,9 @@ impl<S: SymbolSource> Objects<'_, S> {
             let Some(Some(called)) = named.get(&(pair.caller, pair.start)) else {
                 continue;
             };
+            if !self.source.goes_on(path) {
+                break;
+            }
             let callee = tables.frames.get(pair.callee.0).copied();
             let of_callee = callee.map(|frame| frame.module);
             // Of a call into another load object, the jumps are in that one.
