@@ -143,12 +143,12 @@ pub fn environment(
 }
 
 /// Options of AddressSanitizer, separated by colons. The last of two contradicting options wins.
-const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
+pub(crate) const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
 
 /// AddressSanitizer's runtime refuses to start a program in which it is not the first library. With
 /// ours preloaded, it is not. It demands the first place because it replaces `malloc`, which our
 /// library does not.
-const SANITIZER_OPTION: &str = "verify_asan_link_order=0";
+pub(crate) const SANITIZER_OPTION: &str = "verify_asan_link_order=0";
 
 /// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`], with the library in front of the
 /// previous value. A runtime takes the first tool that accepts, so the user's own tool is next if

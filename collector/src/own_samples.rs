@@ -86,8 +86,9 @@ struct Thread {
     preempted: u64,
     /// Since when it is known to be off CPUs.
     stopped: Option<u64>,
-    /// When it closed its slot, and its CPU time by then.
-    until: Option<(u64, u64)>,
+    /// The last that was told of it: when it closed its slot or its process began to exit, and its CPU time by
+    /// then if that is known.
+    last: Option<(u64, Option<u64>)>,
 }
 
 impl OwnSamples {
@@ -268,15 +269,15 @@ impl OwnSamples {
                     ..Slot::default()
                 };
             }
-            if let Some((until, cpu_time)) = thread.until {
+            if let Some((until, cpu_time)) = thread.last {
                 let until = until.saturating_sub(self.start).min(now);
                 // The program can write anything there. No thread has run for longer than the recording.
-                let cpu_time = cpu_time.min(now);
-                self.slots[at].is_over = true;
+                let cpu_time = cpu_time.map(|time| time.min(now));
+                self.slots[at].is_over = thread.is_closed;
                 let (pid, tid) = thread.ids;
                 let process = self.processes.get_mut(&pid);
                 if let Some(thread) = process.and_then(|process| process.threads.get_mut(&tid)) {
-                    thread.until = Some((until, cpu_time));
+                    thread.last = Some((until, cpu_time));
                 }
             }
         }
@@ -428,15 +429,18 @@ impl OwnSamples {
         let gone: Vec<(i32, Thread)> = gone.collect();
         for (tid, mut thread) in gone {
             let ids = (pid, tid);
-            let end = match thread.until {
-                Some(until) => thread.end(until, |time, what| {
-                    self.records.push(side_record(time, ids, what));
-                }),
-                None => now,
+            let (until, cpu_time) = thread.last.unwrap_or((now, None));
+            // The first thread closes its slot when the process begins to exit. What it ran after that, nobody
+            // knows.
+            let end = if tid == pid {
+                now
+            } else {
+                until.max(self.looked)
             };
+            thread.end((end, cpu_time), |time, what| {
+                self.records.push(side_record(time, ids, what));
+            });
             self.ended_cpu += thread.counts.on_cpu;
-            // The first thread closes its slot when the process begins to exit.
-            let end = if tid == pid { now } else { end };
             self.record(end, ids, Side::Exit);
         }
     }
@@ -497,7 +501,7 @@ impl Thread {
             told: 0,
             preempted: 0,
             stopped: None,
-            until: None,
+            last: None,
         }
     }
 
@@ -546,17 +550,16 @@ impl Thread {
         true
     }
 
-    /// Tells what is left, of a thread that has closed its slot, with its CPU time by then. Returns when
-    /// that was.
-    fn end(&mut self, (until, cpu_time): (u64, u64), mut tell: impl FnMut(u64, Side)) -> u64 {
-        let ran = cpu_time.saturating_sub(self.counts.on_cpu);
+    /// Tells what is left, of a thread that has ended at `until`, with its CPU time as it was told last. What it
+    /// has run since its last known CPU time is not known, and not counted.
+    fn end(&mut self, (until, cpu_time): (u64, Option<u64>), mut tell: impl FnMut(u64, Side)) {
+        let ran = cpu_time.map_or(0, |time| time.saturating_sub(self.counts.on_cpu));
         self.counts.on_cpu += ran;
         if self.stopped.is_none() {
             self.tell_off_cpu(until, 0, &mut tell);
         } else if ran > 0 {
             tell(until.saturating_sub(ran), Side::Goes);
         }
-        until
     }
 
     /// Tells time off CPUs up to `time` that is not told yet. The counts may be behind by `slack`.
@@ -587,7 +590,7 @@ mod tests {
             told: 0,
             preempted: 0,
             stopped: None,
-            until: None,
+            last: None,
         }
     }
 

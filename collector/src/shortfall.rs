@@ -138,10 +138,10 @@ impl Shortfall {
             ));
         }
         if let Some((taken, missed, refused)) = self.own_samples {
-            if taken == 0 && self.has_clock && self.cpu_ns > LONG_NS {
+            if taken + refused == 0 && self.has_clock && self.cpu_ns > LONG_NS {
                 notes.push(
                     "no thread has sampled itself: libcollector.so was not loaded into the program, as \
-                     into one that is linked statically or is set-user-id"
+                     into one that is linked statically or is set-user-id, or valgrind executes the program"
                         .into(),
                 );
             }
@@ -155,7 +155,9 @@ impl Shortfall {
             if refused > 0 {
                 notes.push(format!(
                     "{} could not be sampled: there are too many threads, the kernel permits no more \
-                     timers (ulimit -i), or the process has changed its user or its root",
+                     timers (ulimit -i), the process has set a filter of system calls, or the thread's \
+                     stack has no room for a signal (64 KiB, or an alternate stack of 4 KiB and the \
+                     kernel's frame)",
                     counted(refused, "thread", "threads")
                 ));
             }
@@ -164,7 +166,7 @@ impl Shortfall {
             notes.push(format!(
                 "{seconds:.3} s of CPU time are missing: of processes without libcollector.so (linked \
                  statically, set-user-id) that were over before they were found, or of the last 20 ms of \
-                 processes that were killed or called _exit"
+                 processes that were killed"
             ));
         }
         if self.throttled_counters > 0 {

@@ -27,13 +27,33 @@ impl Ended {
 }
 
 /// Reaps the child if it has ended.
+///
+/// The kernel then takes the process out of `/proc`, and tries again for as long as one that exits is still
+/// in there. In real time that would keep an exiting thread from the CPU that it needs, for up to a second.
 pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
+    if !has_ended(pid)? {
+        return Ok(None);
+    }
+    lower_priority();
     let mut status = 0;
     // SAFETY: the kernel writes the status to the local variable, and nothing else.
     match check(unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) })? {
         0 => Ok(None),
         _ if libc::WIFSIGNALED(status) => Ok(Some(Ended::Killed(libc::WTERMSIG(status)))),
         _ => Ok(Some(Ended::Exited(libc::WEXITSTATUS(status)))),
+    }
+}
+
+/// Whether the child has ended. It stays to be reaped.
+fn has_ended(pid: i32) -> io::Result<bool> {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: siginfo_t is plain data, valid when zeroed. The kernel writes it, and sets the process's number
+    // there if the child has ended.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let result = libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, options);
+        check(result)?;
+        Ok(info.si_pid() != 0)
     }
 }
 
@@ -272,6 +292,22 @@ mod tests {
     fn a_status_is_the_one_that_a_shell_reports() {
         assert_eq!(Ended::Exited(7).status(), 7);
         assert_eq!(Ended::Killed(libc::SIGSEGV).status(), 139);
+    }
+
+    #[test]
+    fn a_child_is_not_reaped_in_real_time() {
+        raise_priority();
+        let child = std::process::Command::new("true").spawn();
+        let pid = child.expect("every system has it").id() as i32;
+        let ended = loop {
+            if let Some(ended) = try_wait(pid).expect("it is our child") {
+                break ended;
+            }
+        };
+        assert_eq!(ended, Ended::Exited(0));
+        // SAFETY: the call takes an integer and touches no memory.
+        assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
+        assert!(try_wait(pid).is_err(), "it is gone");
     }
 
     #[test]

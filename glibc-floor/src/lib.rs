@@ -43,10 +43,12 @@ const FORMER: [Former; 3] = [
                 &[
                     "pthread_attr_getguardsize",
                     "pthread_attr_getstack",
+                    "pthread_attr_getstacksize",
                     "pthread_attr_setstacksize",
                     "pthread_create",
                     "pthread_detach",
                     "pthread_getattr_np",
+                    "pthread_getcpuclockid",
                     "pthread_getspecific",
                     "pthread_join",
                     "pthread_key_create",

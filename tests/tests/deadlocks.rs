@@ -19,6 +19,11 @@ fn program(family: Family) -> PathBuf {
 
 /// The program of this name, built by this compiler.
 fn build(family: Family, name: &str) -> PathBuf {
+    build_with(family, name, &[])
+}
+
+/// As [`build`], with more options.
+fn build_with(family: Family, name: &str, options: &[&str]) -> PathBuf {
     let compiler = compiler(family);
     let program = folder().join(format!(
         "{name}-{}-{:?}",
@@ -26,7 +31,7 @@ fn build(family: Family, name: &str) -> PathBuf {
         std::thread::current().id()
     ));
     let mut command = Command::new(&compiler.path);
-    command.args(["-O2", "-g", "-fopenmp"]);
+    command.args(["-O2", "-g", "-fopenmp"]).args(options);
     command.args(compiler.header());
     let source = source(&format!("{name}.c"));
     let status = command.arg(source).arg("-o").arg(&program).status();
@@ -356,4 +361,71 @@ fn what_is_not_supported_is_refused() {
     };
     assert!(refused(&["-r", "race,off"]).contains("expected race, deadlock, init"));
     assert!(refused(&["-r", "deadlock", "-t", "1-2"]).contains("not supported with -r"));
+}
+
+/// Runs a program under `collect -r`. Returns its status and output, and what `collect` said.
+fn checked(checks: &str, program: &Path, words: &[&str]) -> end_to_end::Outcome {
+    let mut command = Command::new(&tools().collect);
+    command
+        .args(["-r", checks, "-O"])
+        .arg(program.with_extension("er"));
+    command.arg(program).args(words);
+    finish(command)
+}
+
+#[test]
+fn a_thread_s_first_event_takes_no_lock_of_an_allocator() {
+    for family in FAMILIES {
+        let program = build_with(family, "locking_allocator", &[]);
+        for _ in 0..5 {
+            let outcome = checked("deadlock", &program, &[]);
+            let ended = (outcome.status, outcome.stdout.as_str());
+            assert_eq!(ended, (3, "4\n"), "{family:?} {}", outcome.stderr);
+            assert_eq!(outcome.said_by_collect().next(), None);
+        }
+    }
+}
+
+#[test]
+fn a_program_with_a_sanitizer_runs_or_is_refused_with_the_reason() {
+    let address = build_with(Family::Gcc, "busy", &["-fsanitize=address"]);
+    let alone = finish(Command::new(&address));
+    let outcome = checked("deadlock", &address, &[]);
+    assert_eq!(outcome.status, alone.status, "{}", outcome.stderr);
+    assert_eq!(outcome.said_by_program(), alone.said_by_program());
+    assert_eq!(outcome.said_by_collect().next(), None, "{}", outcome.stderr);
+
+    let options = ["-fsanitize=thread", "-static-libtsan"];
+    let within = build_with(Family::Gcc, "busy", &options);
+    for checks in ["deadlock", "race"] {
+        let outcome = checked(checks, &within, &[]);
+        let said = "has the sanitizer's own runtime in it";
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""));
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_program_goes_on_within_a_second_when_collect_is_killed() {
+    let program = build_with(Family::Gcc, "standstill", &["-fsanitize=thread"]);
+    let result = program.with_extension("result");
+    let mut command = Command::new(&tools().collect);
+    command
+        .args(["-r", "race", "-O"])
+        .arg(program.with_extension("er"));
+    command.arg(&program).arg("3").arg(&result);
+    let mut collect = command.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    collect.kill().unwrap();
+    collect.wait().unwrap();
+    let begin = std::time::Instant::now();
+    let longest: f64 = loop {
+        let text = std::fs::read_to_string(&result).unwrap_or_default();
+        if let Ok(longest) = text.trim().parse() {
+            break longest;
+        }
+        assert!(begin.elapsed().as_secs() < 60, "the program has not ended");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert!(longest < 1.0, "it stood still for {longest} s");
 }

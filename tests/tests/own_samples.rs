@@ -55,6 +55,86 @@ fn a_handler_on_a_small_alternate_stack_is_not_interrupted() {
 }
 
 #[test]
+fn a_thread_that_samples_itself_can_be_cancelled_anywhere() {
+    let place = place("cancelled");
+    let program = build(&place, "async_cancel", &[]);
+    let alone = finish(Command::new(&program));
+    assert_eq!(
+        (alone.status, alone.stdout.as_str()),
+        (7, "300 cancelled\n")
+    );
+    let recorded = record(&place, false, &[&program]);
+    assert_eq!(
+        (recorded.status, &recorded.stdout),
+        (alone.status, &alone.stdout),
+        "{}",
+        recorded.stderr
+    );
+}
+
+/// The notes and warnings of `header`.
+fn notes(place: &Path) -> Vec<String> {
+    let header = reports(&place.join("run.er"), "user", &["-header"]).remove(0);
+    let all = [&header["header"]["notes"], &header["warnings"]];
+    let all = all.into_iter().flat_map(|it| it.as_array().unwrap());
+    all.map(|note| note.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn signals_and_small_stacks_are_as_without_samples() {
+    let place = place("ways");
+    let program = build(&place, "signal_ways", &["-Wno-deprecated-declarations"]);
+    let refused = "1 thread could not be sampled";
+    let not_loaded = "no thread has sampled itself";
+    for (way, has_room) in [
+        ("alternate", false),
+        ("page", false),
+        ("small", false),
+        ("once", true),
+        ("sigset", true),
+        ("bsd", true),
+        ("interrupts", true),
+    ] {
+        let way = Path::new(way);
+        let mut command = Command::new(&program);
+        command.arg(way);
+        let alone = finish(command);
+        assert_eq!(alone.status, 3, "{way:?}");
+        let recorded = record(&place, false, &[&program, way]);
+        let ended = (recorded.status, &recorded.stdout);
+        assert_eq!(ended, (3, &alone.stdout), "{way:?} {}", recorded.stderr);
+        let notes = notes(&place);
+        let is_counted = notes.iter().any(|note| note.contains(refused));
+        assert_eq!(is_counted, !has_room, "{way:?} {notes:?}");
+        assert!(
+            !notes.iter().any(|note| note.contains(not_loaded)),
+            "{notes:?}"
+        );
+        fs::remove_dir_all(place.join("run.er")).unwrap();
+    }
+}
+
+#[test]
+fn short_children_that_call_exit_have_their_cpu_time() {
+    let place = place("short");
+    let program = build(&place, "short_children", &[]);
+    let recorded = record(&place, false, &[&program]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let spent: f64 = recorded.stdout.trim().parse().unwrap();
+    let views = reports(&place.join("run.er"), "user", &["-threads"]);
+    let found: f64 = rows(&views[0])
+        .iter()
+        .map(|row| seconds(row, "e.totalcpu"))
+        .sum();
+    // What the kernel does for a process after its last instruction, only its parent is told.
+    let (children, end) = (100.0, 0.0003);
+    assert!(
+        found < 1.05 * spent && found > 0.95 * spent - children * end,
+        "{found} s of CPU time, {spent} s by the kernel's account"
+    );
+}
+
+#[test]
 fn a_child_without_the_library_is_recorded_by_its_cpu_time() {
     let place = place("static");
     let parent = build(&place, "parent", &[]);

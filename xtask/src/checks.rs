@@ -10,9 +10,14 @@ use crate::packages;
 
 /// Programs that tests start besides compilers: the program, its package in every manager, and its
 /// purpose.
-const PROGRAMS: [(&str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str); 7] = [
     ("tmux", "tmux", "the analyzer's walk in a terminal"),
     ("gdb", "gdb", "the test of gdb beside collect"),
+    (
+        "valgrind",
+        "valgrind",
+        "the test of valgrind beside collect",
+    ),
     ("strace", "strace", "the test of strace beside collect"),
     ("perl", "perl", "the tests of limits and signals"),
     ("unshare", "util-linux", "the test of namespaces"),

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clock::ClockSource;
 use crate::control::{ControlKind, ControlQueue, Used};
 use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
-use crate::shm::{self, Headers, Ring};
+use crate::shm::{self, Headers, Mapping, Reserve, Ring};
 
 /// Why an arena could not be attached.
 #[derive(Debug)]
@@ -60,33 +60,13 @@ impl From<io::Error> for ArenaError {
     }
 }
 
-/// How the arena gets the file when it maps another ring.
+/// Where the rings are.
 #[derive(Debug)]
 enum Source {
-    /// The consumer keeps the file open.
+    /// The consumer keeps the file open, and maps a ring when it needs it.
     File(File),
-    /// A producer opens it anew each time, and keeps no descriptor open in the program.
-    Path(ShortPath),
-}
-
-/// A path stored inline, without a heap allocation.
-#[derive(Debug)]
-pub(crate) struct ShortPath([u8; ShortPath::BYTES]);
-
-impl ShortPath {
-    /// `/proc/PID/fd/NUMBER` has at most 32 bytes.
-    const BYTES: usize = 64;
-
-    pub(crate) fn new(path: &CStr) -> Option<ShortPath> {
-        let mut bytes = [0; ShortPath::BYTES];
-        let path = path.to_bytes_with_nul();
-        bytes.get_mut(..path.len())?.copy_from_slice(path);
-        Some(ShortPath(bytes))
-    }
-
-    pub(crate) fn get(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
-    }
+    /// A producer has mapped them.
+    Reserve(Reserve),
 }
 
 /// A mapped arena, for both ends.
@@ -99,8 +79,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer). Leaves no file
-    /// open.
+    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer), for producers. Leaves
+    /// no file open, and opens none later.
     pub fn attach(path: &CStr) -> Result<Arena, ArenaError> {
         let file = shm::open(path)?;
         let bytes = file.bytes()?;
@@ -125,12 +105,12 @@ impl Arena {
         .ok_or(ArenaError::Geometry(bytes))?;
         let clock =
             ClockSource::from_word(header.clock.load(Relaxed)).ok_or(ArenaError::Foreign)?;
-        let path = ShortPath::new(path).ok_or(ArenaError::Foreign)?;
+        let (at, bytes) = (geometry.ring_at(0), geometry.ring_bytes());
         Ok(Arena {
             headers: Headers::new(&file, geometry.headers() as usize)?,
             geometry,
             clock,
-            source: Source::Path(path),
+            source: Source::Reserve(Reserve::new(&file, at, bytes, geometry.slots)?),
         })
     }
 
@@ -213,30 +193,46 @@ impl Arena {
     pub(crate) fn file(&self) -> Option<&File> {
         match &self.source {
             Source::File(file) => Some(file),
-            Source::Path(_) => None,
+            Source::Reserve(_) => None,
         }
     }
 
-    /// Maps the ring of `slot`, which must be below the number of slots.
-    pub(crate) fn map_ring(&self, slot: u32) -> io::Result<Ring> {
-        let (at, records) = (self.geometry.ring_at(slot), self.geometry.ring_records);
-        let part = self.geometry.part_records();
+    /// The slots whose rings a producer can have, and their indices.
+    pub(crate) fn own_slots(&self) -> impl Iterator<Item = (u32, &SlotHeader)> {
+        let own = match &self.source {
+            Source::File(_) => 0..0,
+            Source::Reserve(reserve) => reserve.rings(),
+        };
+        let slots = self.slots().get(own.clone()).unwrap_or_default();
+        (own.start as u32..).zip(slots)
+    }
+
+    /// The ring of `slot`, for a producer that borrows the arena.
+    pub(crate) fn open_ring(&self, slot: u32) -> io::Result<Ring<'_>> {
         match &self.source {
-            Source::File(file) => Ring::new(file, at, records, part),
-            Source::Path(path) => Ring::new(&shm::open(path.get())?, at, records, part),
+            Source::File(_) => Err(io::ErrorKind::Unsupported.into()),
+            Source::Reserve(reserve) => self.ring_in(reserve.open(slot)?),
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Makes all rings ready for producers, before the program forbids itself the system call that it takes.
+    pub fn open_all(&self) {
+        if let Source::Reserve(reserve) = &self.source {
+            reserve.open_all();
+        }
+    }
 
-    #[test]
-    fn a_path_is_stored_whole_or_not_at_all() {
-        let path = ShortPath::new(c"/proc/4194304/fd/1048576").expect("it is short");
-        assert_eq!(path.get(), c"/proc/4194304/fd/1048576");
-        let long = std::ffi::CString::new(vec![b'x'; ShortPath::BYTES]).expect("no zero byte");
-        assert!(ShortPath::new(&long).is_none());
+    /// Maps the ring of `slot`, which must be below the number of slots, for the consumer.
+    pub(crate) fn map_ring(&self, slot: u32) -> io::Result<Ring<'static>> {
+        let Some(file) = self.file() else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let (at, bytes) = (self.geometry.ring_at(slot), self.geometry.ring_bytes());
+        self.ring_in(Mapping::new(file, at, bytes as usize)?)
+    }
+
+    fn ring_in<'a>(&self, mapping: Mapping<'a>) -> io::Result<Ring<'a>> {
+        let geometry = self.geometry;
+        Ring::new(mapping, geometry.ring_records, geometry.part_records())
     }
 }

@@ -142,7 +142,7 @@ pub struct Consumer {
 enum State {
     #[default]
     Unmapped,
-    Mapped(Ring),
+    Mapped(Ring<'static>),
     Unreadable,
 }
 
@@ -413,7 +413,7 @@ impl Consumer {
 #[inline]
 fn take(
     arena: &Arena,
-    ring: &mut Ring,
+    ring: &mut Ring<'_>,
     slot: &SlotHeader,
     (tail, waiting, limit): (u64, usize, usize),
     mut each: impl FnMut(Item),

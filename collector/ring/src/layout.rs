@@ -7,9 +7,10 @@
 //! A ring is preceded by its thread's tables of loops and locks ([`crate::table`]).
 //!
 //! Each of these starts on a page. The file is sparse: a page costs memory once it is touched.
-//! Producers and the consumer map the headers as a whole and each ring separately, once a thread
-//! has claimed it. 4096 rings of 4 MiB only set the file's length; they take neither memory nor
-//! address space. A thread whose records are read in time fills at most two of its ring's 128 parts.
+//! Producers and the consumer map the headers as a whole. A producer maps the rings at once while the
+//! program starts, and may access one once a thread has claimed it; the consumer maps each separately.
+//! 4096 rings of 4 MiB only set the file's length and take addresses; they take no memory. A thread whose
+//! records are read in time fills at most two of its ring's 128 parts.
 //!
 //! The consumer writes the header once, then [`Control`] and each slot's tail. Producers write all
 //! else. The consumer keeps its own copy of the sizes and never reads them back, because the
@@ -244,7 +245,8 @@ impl Geometry {
         page_up(self.calls_at() + size_of::<ControlQueue>() as u64)
     }
 
-    fn ring_bytes(self) -> u64 {
+    /// Bytes of a slot's tables and ring.
+    pub(crate) fn ring_bytes(self) -> u64 {
         TABLES_BYTES + page_up(self.ring_records as u64 * 16)
     }
 

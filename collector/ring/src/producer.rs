@@ -42,7 +42,7 @@ pub struct Producer<'a> {
     clock: ClockSource,
     index: u32,
     /// Its open part holds the position of the next record, or ends before it.
-    ring: Ring,
+    ring: Ring<'a>,
     /// As `limit`, for records that are not structural. Not above it.
     waits_limit: u64,
     /// Dropped records that no [`Kind::Lost`] counts yet.
@@ -65,7 +65,7 @@ impl<'a> Producer<'a> {
     pub fn claim(arena: &'a Arena, pid: i32, tid: i32) -> Option<Producer<'a>> {
         let header = arena.header();
         let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
-        let taken = arena.slots().iter().position(|slot| {
+        let taken = arena.own_slots().find(|(_, slot)| {
             // The load avoids taking the cache lines of busy slots for writing.
             slot.state.load(Relaxed) == free
                 && slot
@@ -73,13 +73,11 @@ impl<'a> Producer<'a> {
                     .compare_exchange(free, claiming, Acquire, Relaxed)
                     .is_ok()
         });
-        let Some(index) = taken else {
+        let Some((index, slot)) = taken else {
             header.refused_slots.fetch_add(1, Relaxed);
             return None;
         };
-        let slot = arena.slots().get(index)?;
-        let index = index as u32;
-        let Ok(ring) = arena.map_ring(index) else {
+        let Ok(ring) = arena.open_ring(index) else {
             slot.state.store(free, Release);
             header.refused_slots.fetch_add(1, Relaxed);
             return None;
@@ -516,7 +514,7 @@ mod tests {
 
     #[test]
     fn what_a_record_takes_is_in_the_first_cache_line() {
-        assert!(offset_of!(Producer<'_>, ring) + Ring::ACCESS_BYTES <= 64);
+        assert!(offset_of!(Producer<'_>, ring) + Ring::<'_>::ACCESS_BYTES <= 64);
         assert!(offset_of!(Producer<'_>, clock) < 64);
     }
 }

@@ -21,10 +21,9 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use crate::arena::ShortPath;
 use crate::clock::ClockSource;
 use crate::layout::{MAX_SLOTS, NewLine, SlotState, page_up};
-use crate::shm::{self, Mapping};
+use crate::shm::{self, Mapping, Reserve};
 
 /// The environment variable that gives the library in the program the path of the file. It is set only
 /// where the threads are to sample themselves.
@@ -43,6 +42,9 @@ pub const MAX_STACK: usize = (16 << 10) / 8;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PLXSAMPL");
 const VERSION: u32 = 1;
+
+/// The CPU time of a thread that does not tell.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Words of a ring: 64 samples with full stacks, and some hundreds with those of most threads.
 const RING_WORDS: usize = 1 << 17;
@@ -81,7 +83,7 @@ pub(crate) struct SampleSlot {
     begins: AtomicU32,
     since: AtomicU64,
     until: AtomicU64,
-    /// The thread's CPU time when it closed the slot, in nanoseconds.
+    /// The thread's CPU time at `until`, in nanoseconds; [`UNKNOWN`] if it was not told.
     cpu_time: AtomicU64,
     _head_line: NewLine,
     /// The next position to write; written by the thread.
@@ -106,7 +108,7 @@ fn file_bytes(slots: u32) -> u64 {
 /// The file's headers, mapped.
 #[derive(Debug)]
 struct Headers {
-    mapping: Mapping,
+    mapping: Mapping<'static>,
     slots: u32,
 }
 
@@ -124,7 +126,7 @@ impl Headers {
         self.mapping.values(SLOTS_AT as usize, self.slots as usize)
     }
 
-    fn map_ring(&self, file: &impl AsRawFd, slot: u32) -> io::Result<Mapping> {
+    fn map_ring(&self, file: &impl AsRawFd, slot: u32) -> io::Result<Mapping<'static>> {
         let at = rings_at(self.slots) + u64::from(slot) * RING_BYTES;
         Mapping::new(file, at, RING_BYTES as usize)
     }
@@ -139,12 +141,12 @@ fn word(words: &[AtomicU64], at: u64) -> Option<&AtomicU64> {
 #[derive(Debug)]
 pub struct SampleFile {
     headers: Headers,
-    path: ShortPath,
+    rings: Reserve,
 }
 
 impl SampleFile {
-    /// Maps the file at `path`, made by a [`SampleReader`]. Leaves no file open. `None` if there is
-    /// none of this version.
+    /// Maps the file at `path`, made by a [`SampleReader`]. Leaves no file open, and opens none later.
+    /// `None` if there is none of this version.
     pub fn attach(path: &CStr) -> Option<SampleFile> {
         let file = shm::open(path).ok()?;
         let bytes = file.bytes().ok()?;
@@ -159,8 +161,8 @@ impl SampleFile {
             && slots <= MAX_SLOTS
             && file_bytes(slots) == bytes;
         let headers = Headers::map(&file, slots).ok().filter(|_| is_ours)?;
-        let path = ShortPath::new(path)?;
-        Some(SampleFile { headers, path })
+        let rings = Reserve::new(&file, rings_at(slots), RING_BYTES, slots).ok()?;
+        Some(SampleFile { headers, rings })
     }
 
     /// CPU time between samples, in nanoseconds; 0 if none are wanted, or no longer.
@@ -170,26 +172,32 @@ impl SampleFile {
     }
 
     /// Claims a slot for thread `tid` of process `pid`, which `begins` a program or is a thread of one
-    /// that runs. `None` if there is no room. Dropping the value closes the slot.
-    pub fn claim(&'static self, (pid, tid): (i32, i32), begins: bool) -> Option<SampleWriter> {
+    /// that has run for `age` nanoseconds. `None` if there is no room. The value must be closed.
+    pub fn claim(
+        &'static self,
+        (pid, tid): (i32, i32),
+        begins: bool,
+        age: u64,
+    ) -> Option<SampleWriter> {
         let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
-        let (index, slot) = self.headers.slots().iter().enumerate().find(|(_, slot)| {
+        let own = self.rings.rings();
+        let slots = self.headers.slots().get(own.clone())?;
+        let (index, slot) = own.zip(slots).find(|(_, slot)| {
             slot.state.load(Relaxed) == free
                 && slot
                     .state
                     .compare_exchange(free, claiming, Acquire, Relaxed)
                     .is_ok()
         })?;
-        let ring =
-            shm::open(self.path.get()).and_then(|file| self.headers.map_ring(&file, index as u32));
-        let Ok(ring) = ring else {
+        let Ok(ring) = self.rings.open(index as u32) else {
             slot.state.store(free, Release);
             return None;
         };
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.begins.store(u32::from(begins), Relaxed);
-        slot.since.store(ClockSource::MonotonicRaw.now(), Relaxed);
+        let now = ClockSource::MonotonicRaw.now();
+        slot.since.store(now.saturating_sub(age), Relaxed);
         slot.until.store(0, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
         let header = self.headers.header()?;
@@ -200,6 +208,24 @@ impl SampleFile {
             ring,
             head: slot.head.load(Relaxed),
         })
+    }
+
+    /// Makes all rings ready, before the program forbids itself the system call that it takes.
+    pub fn open_all(&self) {
+        self.rings.open_all();
+    }
+
+    /// Tells the CPU time of the thread in slot `index`, whose process is about to end. The slot stays the
+    /// thread's.
+    pub fn note_cpu_time(&self, index: usize, cpu_time: impl FnOnce(i32) -> Option<u64>) {
+        let Some(slot) = self.headers.slots().get(index) else {
+            return;
+        };
+        if let Some(cpu_time) = cpu_time(slot.tid.load(Relaxed)) {
+            slot.cpu_time.store(cpu_time, Relaxed);
+            let now = ClockSource::MonotonicRaw.now();
+            slot.until.store(now, Release);
+        }
     }
 
     /// Counts a thread that cannot be sampled.
@@ -215,7 +241,7 @@ impl SampleFile {
 pub struct SampleWriter {
     index: u32,
     slot: &'static SampleSlot,
-    ring: Mapping,
+    ring: Mapping<'static>,
     head: u64,
 }
 
@@ -268,11 +294,13 @@ impl SampleWriter {
     }
 }
 
-impl Drop for SampleWriter {
-    fn drop(&mut self) {
+impl SampleWriter {
+    /// Closes the slot, with the CPU time of the thread if that is known.
+    pub fn close(self, cpu_time: Option<u64>) {
+        let cpu_time = cpu_time.unwrap_or(UNKNOWN);
         let now = ClockSource::MonotonicRaw.now();
         self.slot.until.store(now, Relaxed);
-        self.slot.cpu_time.store(shm::thread_cpu_time(), Relaxed);
+        self.slot.cpu_time.store(cpu_time, Relaxed);
         self.slot.state.store(SlotState::Closed as u32, Release);
     }
 }
@@ -288,9 +316,11 @@ pub struct SampledThread {
     pub begins: bool,
     /// When the thread claimed it: CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub since: u64,
-    /// When the thread closed it, and the thread's CPU time by then in nanoseconds; `None` if it has
-    /// not.
-    pub until: Option<(u64, u64)>,
+    /// Whether the thread has closed it.
+    pub is_closed: bool,
+    /// The last that was told of the thread: when it closed the slot, or its process began to exit, and its
+    /// CPU time by then in nanoseconds, if it told.
+    pub last: Option<(u64, Option<u64>)>,
 }
 
 /// A sample as a thread wrote it.
@@ -314,7 +344,7 @@ pub struct SampleReader {
     file: File,
     headers: Headers,
     /// By slot; `None` until it is read.
-    rings: Vec<Option<Mapping>>,
+    rings: Vec<Option<Mapping<'static>>>,
     /// By slot: how many of the samples that it dropped are counted.
     counted: Vec<u64>,
     invalid: u64,
@@ -367,12 +397,17 @@ impl SampleReader {
                 state if state == SlotState::Closed as u32 => true,
                 _ => return None,
             };
+            let until = slot.until.load(Acquire);
             Some(SampledThread {
                 index,
                 ids: (slot.pid.load(Relaxed), slot.tid.load(Relaxed)),
                 begins: slot.begins.load(Relaxed) != 0,
                 since: slot.since.load(Relaxed),
-                until: is_closed.then(|| (slot.until.load(Relaxed), slot.cpu_time.load(Relaxed))),
+                is_closed,
+                last: (until != 0).then(|| {
+                    let cpu_time = slot.cpu_time.load(Relaxed);
+                    (until, (cpu_time != UNKNOWN).then_some(cpu_time))
+                }),
             })
         })
     }
@@ -508,7 +543,7 @@ mod tests {
     fn samples_arrive_as_they_were_taken() {
         let (mut reader, file) = pair();
         assert_eq!(file.period_ns(), 997_000);
-        let mut writer = file.claim((10, 11), true).expect("a slot");
+        let mut writer = file.claim((10, 11), true, 0).expect("a slot");
         // More than the ring holds at once, in pieces.
         let mut taken = 0;
         for round in 0..200 {
@@ -531,15 +566,20 @@ mod tests {
         }
         assert_eq!((taken, reader.take_lost()), (1000, 0));
         let threads: Vec<_> = reader.threads().collect();
-        assert_eq!((threads[0].ids, threads[0].until), ((10, 11), None));
-        assert!(threads[0].begins);
-        drop(writer);
+        assert_eq!((threads[0].ids, threads[0].last), ((10, 11), None));
+        file.note_cpu_time(0, |tid| (tid == 11).then_some(5));
         let threads: Vec<_> = reader.threads().collect();
-        let (until, cpu_time) = threads[0].until.expect("it is closed");
-        assert!(until >= threads[0].since && cpu_time > 0);
+        let told = threads[0].last.map(|last| last.1);
+        assert_eq!((threads[0].is_closed, told), (false, Some(Some(5))));
+        assert!(threads[0].begins);
+        writer.close(Some(7));
+        let threads: Vec<_> = reader.threads().collect();
+        let (until, cpu_time) = threads[0].last.expect("it is closed");
+        assert!(threads[0].is_closed && until >= threads[0].since);
+        assert_eq!(cpu_time, Some(7));
         assert!(reader.recycle(0));
         assert_eq!(reader.threads().count(), 0);
-        assert!(file.claim((10, 12), false).is_some());
+        assert!(file.claim((10, 12), false, 0).is_some());
         drop(reader);
         assert_eq!(file.period_ns(), 0);
     }
@@ -547,7 +587,7 @@ mod tests {
     #[test]
     fn a_full_ring_drops_samples_and_counts_them() {
         let (mut reader, file) = pair();
-        let mut writer = file.claim((1, 1), false).expect("a slot");
+        let mut writer = file.claim((1, 1), false, 0).expect("a slot");
         for _ in 0..100 {
             writer.write((0, 1), &registers(0), |each| while each(7) {});
         }
@@ -565,7 +605,7 @@ mod tests {
     #[test]
     fn invalid_contents_are_a_loss_and_nothing_else() {
         let (mut reader, file) = pair();
-        let writer = file.claim((1, 1), false).expect("a slot");
+        let writer = file.claim((1, 1), false, 0).expect("a slot");
         for (head, first) in [(50, 0), (50, 51), (50, u64::MAX), (u64::MAX, 3), (7, 20)] {
             let slot = &reader.headers.slots()[0];
             let tail = slot.tail.load(Relaxed);

@@ -6,9 +6,12 @@
 use std::ffi::{CStr, c_long};
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::control::ControlQueue;
 use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
@@ -16,26 +19,33 @@ use crate::samples::{SampleHeader, SampleSlot};
 
 /// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub(crate) struct Mapping<'a> {
     base: NonNull<u8>,
     bytes: usize,
+    /// It is a part of a [`Reserve`], which unmaps it.
+    is_part: bool,
+    reserve: PhantomData<&'a Reserve>,
 }
 
 // SAFETY: the mapping is memory of the process, tied to no thread, and is only reached through
 // references to atomics.
-unsafe impl Send for Mapping {}
+unsafe impl Send for Mapping<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for Mapping<'_> {}
 
-impl Mapping {
+impl Mapping<'_> {
     /// Maps `bytes` bytes of `file` from page-aligned offset `at`: readable, writable, shared.
-    pub(crate) fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Mapping> {
+    pub(crate) fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Self> {
+        Mapping::with(file, at, bytes, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    fn with(file: &impl AsRawFd, at: u64, bytes: usize, access: libc::c_int) -> io::Result<Self> {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no other memory.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
+                access,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
                 file.as_raw_fd(),
                 at as libc::off_t,
@@ -48,7 +58,25 @@ impl Mapping {
         // Keeps the arena out of core dumps of the program under test.
         // SAFETY: advice on the mapping made above.
         unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
-        Ok(Mapping { base, bytes })
+        Ok(Mapping {
+            base,
+            bytes,
+            is_part: false,
+            reserve: PhantomData,
+        })
+    }
+
+    /// Permits to read and to write what is mapped.
+    fn permit(&self) -> io::Result<()> {
+        // SAFETY: the range is our own mapping's. What it holds is only reached as atomics.
+        let result = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mprotect(self.base.as_ptr().cast(), self.bytes, access)
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
     }
 
     /// `count` values from byte `at`. Empty if the range is outside the mapping or misaligned: the
@@ -71,16 +99,108 @@ impl Mapping {
 /// The alignment of mappings.
 const PAGE: usize = 4096;
 
-impl Drop for Mapping {
+impl Drop for Mapping<'_> {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; references into it borrow `self`.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        if !self.is_part {
+            // SAFETY: our own mapping; references into it borrow `self`.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        }
     }
+}
+
+/// The rings of a file in the address space of the program under test.
+///
+/// They are mapped together while the library is loaded: later the program may have closed every file,
+/// changed its root, or forbidden itself system calls. Until a thread opens its ring it is addresses and
+/// no more: not even a program that locks all its memory has it in memory.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    mapping: Mapping<'static>,
+    ring_bytes: u64,
+    /// The rings that are mapped.
+    rings: Range<u32>,
+    /// All of them are open.
+    are_open: AtomicBool,
+}
+
+/// The part of a limited address space that rings may take.
+const SHARE: u64 = 16;
+
+impl Reserve {
+    /// Maps the `count` rings of `ring_bytes` bytes each that begin at byte `at` of `file`. Where the
+    /// address space is limited, some of them: which ones depends on the process, as all share the file.
+    pub(crate) fn new(
+        file: &impl AsRawFd,
+        at: u64,
+        ring_bytes: u64,
+        count: u32,
+    ) -> io::Result<Reserve> {
+        let rings = match address_space_limit() {
+            Some(limit) => {
+                let fitting = (limit / SHARE / ring_bytes).clamp(1, count.into()) as u32;
+                let first = std::process::id() % (count / fitting) * fitting;
+                first..first + fitting
+            }
+            None => 0..count,
+        };
+        let at = at + u64::from(rings.start) * ring_bytes;
+        let bytes = u64::from(rings.end - rings.start) * ring_bytes;
+        let mapping = Mapping::with(file, at, bytes as usize, libc::PROT_NONE)?;
+        Ok(Reserve {
+            mapping,
+            ring_bytes,
+            rings,
+            are_open: AtomicBool::new(false),
+        })
+    }
+
+    /// The rings that are mapped, by their numbers.
+    pub(crate) fn rings(&self) -> Range<usize> {
+        self.rings.start as usize..self.rings.end as usize
+    }
+
+    /// Opens a ring for reading and writing. It stays so.
+    pub(crate) fn open(&self, ring: u32) -> io::Result<Mapping<'_>> {
+        if !self.rings.contains(&ring) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let at = u64::from(ring - self.rings.start) * self.ring_bytes;
+        // SAFETY: the ring is one of those mapped.
+        let base = unsafe { self.mapping.base.add(at as usize) };
+        let mapping = Mapping {
+            base,
+            bytes: self.ring_bytes as usize,
+            is_part: true,
+            reserve: PhantomData,
+        };
+        if !self.are_open.load(Acquire) {
+            mapping.permit()?;
+        }
+        Ok(mapping)
+    }
+
+    /// Opens all rings, before the program forbids itself the system call that it takes.
+    pub(crate) fn open_all(&self) {
+        if self.mapping.permit().is_ok() {
+            self.are_open.store(true, Release);
+        }
+    }
+}
+
+/// The most bytes of address space that the process may have (`ulimit -v`); `None` without a limit.
+fn address_space_limit() -> Option<u64> {
+    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_AS, &raw mut limit);
+        limit.rlim_cur
+    };
+    (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
 /// The mapped headers of an arena.
 #[derive(Debug)]
-pub(crate) struct Headers(Mapping);
+pub(crate) struct Headers(Mapping<'static>);
 
 impl Headers {
     /// Maps the first `bytes` bytes of `file`: at least a header.
@@ -118,32 +238,32 @@ pub(crate) type RecordWords = [AtomicU64; 2];
 /// The fields used to find a record come first: see [`Producer`](crate::producer::Producer).
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Ring {
+pub(crate) struct Ring<'a> {
     /// The open part's first record, within the mapping.
     part: NonNull<RecordWords>,
     /// Records of a part minus one; a part has a power of two of them.
     mask: usize,
     /// Records of the ring minus one.
     last: usize,
-    mapping: Mapping,
+    mapping: Mapping<'a>,
 }
 
 // SAFETY: `part` points into the mapping, which is this value's own.
-unsafe impl Send for Ring {}
+unsafe impl Send for Ring<'_> {}
 
-impl Ring {
+impl<'a> Ring<'a> {
     /// Bytes from the start of the struct to the end of the fields used to find a record.
     #[cfg(test)]
-    pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring, last);
+    pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring<'static>, last);
 
-    /// Maps the tables and `records` records from byte `at` of `file`, in parts of `part` records; both
-    /// are powers of two, and a ring has at least one part.
-    pub(crate) fn new(file: &impl AsRawFd, at: u64, records: u32, part: u32) -> io::Result<Ring> {
-        if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
+    /// The ring in a mapping of the tables and `records` records, in parts of `part` records; both are
+    /// powers of two, and a ring has at least one part.
+    pub(crate) fn new(mapping: Mapping<'a>, records: u32, part: u32) -> io::Result<Ring<'a>> {
+        let bytes = TABLES_BYTES as usize + records as usize * size_of::<RecordWords>();
+        let is_valid = records.is_power_of_two() && part.is_power_of_two() && part <= records;
+        if !is_valid || bytes > mapping.bytes {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let bytes = records as usize * size_of::<RecordWords>();
-        let mapping = Mapping::new(file, at, TABLES_BYTES as usize + bytes)?;
         Ok(Ring {
             part: first(&mapping),
             mask: part as usize - 1,
@@ -169,7 +289,7 @@ impl Ring {
     }
 }
 
-impl Ring {
+impl Ring<'_> {
     /// The thread's tables.
     #[inline(always)]
     pub(crate) fn tables(&self) -> &Tables {
@@ -180,7 +300,7 @@ impl Ring {
 
 /// The first record of a mapped ring.
 #[inline(always)]
-fn first(mapping: &Mapping) -> NonNull<RecordWords> {
+fn first(mapping: &Mapping<'_>) -> NonNull<RecordWords> {
     // SAFETY: the mapping has the records behind the tables.
     unsafe { mapping.base.add(TABLES_BYTES as usize).cast() }
 }
@@ -305,11 +425,6 @@ pub(crate) fn prefetch_to_write(record: &RecordWords, bytes: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (record, bytes);
-}
-
-/// The calling thread's CPU time in nanoseconds.
-pub(crate) fn thread_cpu_time() -> u64 {
-    clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.

@@ -25,12 +25,14 @@
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `sampler` | samples that threads take of themselves where perf events are forbidden |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
+//! | `filters` | filters of system calls that the program sets for itself |
 //! | `loader`, `symbols` | loaded objects and their symbols |
 //! | `tls`, `pointer`, `memory` | the thread's state, the pointer to it, and its memory |
 
 mod code;
 mod context;
 mod control;
+mod filters;
 mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;

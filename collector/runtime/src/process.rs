@@ -1,21 +1,23 @@
 //! State of the process: the arena, its OpenMP runtimes, and both across fork.
 //!
-//! It is set up when a runtime asks for a tool, or at the process's first call of a libgomp.
-//! Neither is a callback, so files may be opened and memory mapped. Callbacks only read. Nothing is
-//! allocated in the program's heap: that would move the runtime's own data within its cache lines,
-//! which made a region of two threads up to 100 ns slower.
+//! The arena is attached while the library is loaded: later the program may have closed every file,
+//! changed its root, or forbidden itself the system calls that it takes. Nothing is allocated in the
+//! program's heap: that would move the runtime's own data within its cache lines, which made a region of
+//! two threads up to 100 ns slower.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_long};
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
+#[cfg(target_arch = "x86_64")]
+use crate::sampler;
 use crate::symbols::range_of;
-use crate::{forks, pointer};
+use crate::{filters, forks, pointer};
 
 /// Most runtimes that are kept. A second one in a process is rare.
 const MAX_RUNTIMES: usize = 4;
@@ -26,6 +28,10 @@ static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() };
 static PID: AtomicI32 = AtomicI32::new(0);
 /// This process's id in the namespace of `/proc`, as [`numbers`] returns it.
 static PROC_PID: AtomicI32 = AtomicI32::new(0);
+/// The process has other ids in the namespace of `/proc`.
+static HAS_OTHER_IDS: AtomicBool = AtomicBool::new(false);
+/// The C library does not tell a thread's id, as far as [`known_tid`] knows it.
+static ASKS_FOR_TID: AtomicBool = AtomicBool::new(false);
 /// The process, by the same id, that has registered its runtimes in the arena.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
 
@@ -70,13 +76,29 @@ impl Runtime {
     }
 }
 
-/// The arena, attached on the first call; `None` if the environment names none of this version.
+/// Called by the loader, before `main` and before the constructors of most libraries.
+extern "C" fn at_load() {
+    filters::resolve();
+    arena();
+    #[cfg(target_arch = "x86_64")]
+    if !is_under_valgrind() {
+        sampler::at_load();
+    }
+}
+
+// SAFETY: the loader calls each pointer of this section once, on the thread that loads the library;
+// the function needs nothing of Rust's runtime.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static AT_LOAD: extern "C" fn() = at_load;
+
+/// The arena; `None` if the environment names none of this version. It is attached on the first call: that
+/// of the loader, or of a constructor that comes before.
 pub(crate) fn arena() -> Option<&'static Arena> {
     ARENA
         .get_or_init(|| {
             let arena = attach()?;
-            PID.store(current_pid(), Relaxed);
-            PROC_PID.store(numbers().0, Relaxed);
+            learn_ids();
             // SAFETY: the functions have the required type, and stay valid: the library is linked
             // with `-z nodelete`, so it is never unloaded.
             unsafe {
@@ -91,8 +113,42 @@ pub(crate) fn arena() -> Option<&'static Arena> {
         .as_ref()
 }
 
+/// Whether the program is executed by valgrind, and not by the processor. Its tools judge what they see, this
+/// library's looks at stacks and signals among it, and its times tell nothing. So nothing is recorded there.
+#[cfg(target_arch = "x86_64")]
+fn is_under_valgrind() -> bool {
+    /// `RUNNING_ON_VALGRIND` of valgrind.h.
+    const REQUEST: [u64; 6] = [0x1001, 0, 0, 0, 0, 0];
+    let answer: u64;
+    // SAFETY: a processor rotates a register by 128 bits in all, and exchanges another one with itself.
+    // Valgrind takes these instructions for a request, reads that, and writes its answer into `rdx`
+    // (`__SPECIAL_INSTRUCTION_PREAMBLE` of valgrind.h).
+    unsafe {
+        std::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            inout("rdi") 0_u64 => _,
+            in("rax") REQUEST.as_ptr(),
+            inout("rdx") 0_u64 => answer,
+            options(nostack),
+        );
+    }
+    answer != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_under_valgrind() -> bool {
+    false
+}
+
 /// The arena that the environment names.
 fn attach() -> Option<Arena> {
+    if is_under_valgrind() {
+        return None;
+    }
     // SAFETY: a C string goes in. What comes out is a C string in the environment, which nobody
     // changes while a runtime starts, or NULL; the copy in the arena is all that is kept of it. The
     // standard library's function would allocate its copy in the program's heap.
@@ -149,9 +205,35 @@ pub(crate) fn has_tool(address: u64) -> bool {
 
 extern "C" fn after_fork_in_child() {
     forks::reset();
-    PID.store(current_pid(), Relaxed);
-    PROC_PID.store(numbers().0, Relaxed);
+    learn_ids_of_child();
     pointer::forget();
+}
+
+/// Whether the memory is this process's, and not that of a parent that waits for it (`vfork`).
+pub(crate) fn is_own_memory() -> bool {
+    // SAFETY: the call takes no argument and touches no memory.
+    unsafe { libc::getpid() == PID.load(Relaxed) }
+}
+
+/// Learns of the ids of the process, which is the child of a fork.
+pub(crate) fn learn_ids_of_child() {
+    let pid = tid();
+    PID.store(pid, Relaxed);
+    if pid == 1 {
+        // Only the first process of a new namespace has this id.
+        HAS_OTHER_IDS.store(true, Relaxed);
+    }
+    PROC_PID.store(numbers().0, Relaxed);
+}
+
+/// Learns of the ids of the process, and how to know them later.
+pub(crate) fn learn_ids() {
+    // SAFETY: the calls take no argument and touch no memory.
+    let own = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid) as i32) };
+    ASKS_FOR_TID.store(known_tid() != own.1, Relaxed);
+    PID.store(own.0, Relaxed);
+    HAS_OTHER_IDS.store(proc_numbers().is_some_and(|ids| ids != own), Relaxed);
+    PROC_PID.store(numbers().0, Relaxed);
 }
 
 /// This process's id in the namespace of `/proc`; 0 without an arena.
@@ -159,15 +241,34 @@ pub(crate) fn pid() -> i32 {
     PROC_PID.load(Relaxed)
 }
 
-fn current_pid() -> i32 {
-    // SAFETY: the call takes no argument and touches no memory.
-    unsafe { libc::getpid() }
+/// The calling thread's id.
+fn tid() -> i32 {
+    if ASKS_FOR_TID.load(Relaxed) {
+        // SAFETY: the call takes no argument and touches no memory.
+        return unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+    }
+    known_tid()
+}
+
+/// The calling thread's id as the C library knows it, without a system call: it is a part of the name of
+/// the thread's CPU clock (`MAKE_THREAD_CPUCLOCK` of the kernel).
+fn known_tid() -> i32 {
+    let mut clock = 0;
+    // SAFETY: the thread is the calling one; the function writes the local variable.
+    let result = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+    if result == 0 { !(clock >> 3) } else { 0 }
 }
 
 /// The ids of the process and the calling thread in the PID namespace of `/proc`. The arena was
 /// opened through `/proc`, so `collect` uses the same ids, even if the process is in a PID namespace
-/// of its own.
+/// of its own. Only there does this take a system call.
 pub(crate) fn numbers() -> (i32, i32) {
+    let other = HAS_OTHER_IDS.load(Relaxed).then(proc_numbers).flatten();
+    other.unwrap_or_else(|| (PID.load(Relaxed), tid()))
+}
+
+/// The ids of the process and the calling thread as `/proc` has them.
+fn proc_numbers() -> Option<(i32, i32)> {
     let mut text = [0u8; 64];
     // SAFETY: the path is a C string, and the kernel writes at most `text.len()` bytes to `text`.
     let length = unsafe {
@@ -179,14 +280,8 @@ pub(crate) fn numbers() -> (i32, i32) {
             text.len(),
         )
     };
-    usize::try_from(length)
-        .ok()
-        .and_then(|length| parse_numbers(text.get(..length)?))
-        .unwrap_or_else(|| {
-            // SAFETY: the call takes no argument and touches no memory.
-            let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-            (current_pid(), tid as i32)
-        })
+    let length = usize::try_from(length).ok()?;
+    parse_numbers(text.get(..length)?)
 }
 
 /// `PID/task/TID`.
@@ -231,9 +326,11 @@ mod tests {
 
     #[test]
     fn a_thread_s_ids_are_those_in_proc() {
+        learn_ids();
         let own = std::fs::read_link("/proc/thread-self").expect("the kernel has it");
         let own = own.to_str().expect("digits");
         assert_eq!(Some(numbers()), parse_numbers(own.as_bytes()));
+        assert!(!ASKS_FOR_TID.load(Relaxed), "the C library knows it");
         assert_eq!(parse_numbers(b"12/task/34"), Some((12, 34)));
         assert_eq!(parse_numbers(b"self"), None);
     }

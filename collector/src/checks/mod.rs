@@ -25,6 +25,7 @@ use race_stream::record::Checks;
 
 use crate::after::After;
 use crate::cli::Request;
+use crate::library::{SANITIZER_OPTION, SANITIZER_VARIABLE};
 use crate::record::RecordError;
 use crate::say::say;
 use crate::signals::Signals;
@@ -66,12 +67,15 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
             std::env::temp_dir().display()
         ))
     })?;
-    let consumer = Consumer::create(checks)
-        .map_err(|error| other(format!("there is no shared memory: {error}")))?;
-    let obstacle = library::obstacle(&request.command[0]);
-    let environment = match &obstacle {
-        None => environment(&library, links.path(), &consumer.path()),
-        Some(_) => std::env::vars_os().collect(),
+    let consumer = match library::obstacle(&request.command[0]) {
+        Some(obstacle) => Err(format!(
+            "{LIBRARY} cannot be loaded into the program: {obstacle}"
+        )),
+        None => Consumer::create(checks).map_err(|error| no_memory(&error)),
+    };
+    let environment = match &consumer {
+        Ok(consumer) => environment(&library, links.path(), &consumer.path()),
+        Err(_) => std::env::vars_os().collect(),
     };
     let held = launch::hold(&request.command, &environment, signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
@@ -82,9 +86,8 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     store_nothing(writer.directory(), checks);
     let program = request.command[0].to_string_lossy().into_owned();
     // Before this, there is one thread, which forks.
-    consumer
-        .keep_beating()
-        .map_err(|error| other(format!("cannot start a thread: {error}")))?;
+    let presence = consumer.as_ref().ok().map(Consumer::stay).transpose();
+    let _presence = presence.map_err(|error| other(format!("cannot start a thread: {error}")))?;
     if let Err(cause) = held.release() {
         return Err(RecordError::Program { program, cause });
     }
@@ -96,7 +99,6 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         streams: Streams::default(),
         replay: Replay::default(),
         places: Places::new(),
-        obstacle,
         words: Vec::new(),
         hang: None,
         is_told: false,
@@ -131,6 +133,16 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         say(error);
     }
     Ok(ended.status())
+}
+
+/// Why nothing is checked without the memory that the library shares with us.
+fn no_memory(error: &std::io::Error) -> String {
+    let hint = match error.raw_os_error() {
+        Some(libc::EFBIG) => "; files may not be as long (ulimit -f)",
+        Some(libc::ENOMEM) => "; there is too little address space (ulimit -v)",
+        _ => "",
+    };
+    format!("the memory that {LIBRARY} shares with collect cannot be made: {error}{hint}")
 }
 
 /// Stores that nothing is stored yet, for the case that this process is killed before it stores more.
@@ -193,6 +205,7 @@ fn environment(library: &Path, links: &Path, memory: &str) -> Vec<(OsString, OsS
     };
     set(library::PRELOAD_VARIABLE, library.as_os_str(), ":");
     set(PATH_VARIABLE, links.as_os_str(), ":");
+    set(SANITIZER_VARIABLE, SANITIZER_OPTION.as_ref(), ":");
     variables.retain(|(name, _)| name != race_stream::VARIABLE);
     variables.push((race_stream::VARIABLE.into(), memory.into()));
     variables
@@ -200,12 +213,11 @@ fn environment(library: &Path, links: &Path, memory: &str) -> Vec<(OsString, OsS
 
 /// A run of a program under checks.
 struct Session {
-    consumer: Consumer,
+    /// The memory shared with the program, or why nothing is checked.
+    consumer: Result<Consumer, String>,
     streams: Streams,
     replay: Replay,
     places: Places,
-    /// What keeps the library out of the program.
-    obstacle: Option<String>,
     words: Vec<u64>,
     /// The deadlock in which the program hangs, as of the last time that nothing moved.
     hang: Option<Deadlock>,
@@ -259,9 +271,11 @@ impl Session {
                 sys::send(pid, signal);
                 end = Some((at + GRACE, libc::SIGKILL)).filter(|_| signal == libc::SIGTERM);
             }
-            if self.consumer.is_waiting() {
+            if self.consumer.as_ref().is_ok_and(Consumer::is_waiting) {
                 self.look(pid);
-                self.consumer.let_go_on();
+                if let Ok(consumer) = &self.consumer {
+                    consumer.let_go_on();
+                }
             }
             if taken > 0 {
                 moved = Instant::now();
@@ -319,18 +333,21 @@ impl Session {
 
     /// Reads what there is. Returns how many words.
     fn round(&mut self) -> usize {
+        let Ok(consumer) = &self.consumer else {
+            return 0;
+        };
         let mut taken = 0;
-        for slot in 0..self.consumer.slots() {
-            let (state, _) = self.consumer.state(slot);
+        for slot in 0..consumer.slots() {
+            let (state, _) = consumer.state(slot);
             if state == SlotState::Free {
                 continue;
             }
             self.words.clear();
-            self.consumer.take(slot, &mut self.words);
+            consumer.take(slot, &mut self.words);
             taken += self.words.len();
             self.streams.add(slot, &self.words);
             if state == SlotState::Ended {
-                self.consumer.release(slot);
+                consumer.release(slot);
             }
         }
         if taken > 0 {
@@ -377,7 +394,10 @@ impl Session {
     /// Notes what is mapped in the process that records: the one that was started as `pid`, or one that
     /// this has started.
     fn look(&mut self, pid: i32) {
-        let own = self.consumer.process().map(u32::cast_signed);
+        let Ok(consumer) = &self.consumer else {
+            return;
+        };
+        let own = consumer.process().map(u32::cast_signed);
         // In a container of its own, a process has another number for itself.
         let all = own.into_iter().chain([pid]);
         let found = all.map(|process| proc::mappings(process).1);
@@ -431,12 +451,11 @@ impl Session {
 
     /// What was not checked so far.
     fn losses(&self) -> Vec<String> {
-        if let Some(obstacle) = &self.obstacle {
-            return vec![format!(
-                "nothing was checked: {LIBRARY} cannot be loaded into the program: {obstacle}"
-            )];
-        }
-        if self.consumer.process().is_none() {
+        let consumer = match &self.consumer {
+            Ok(consumer) => consumer,
+            Err(why) => return vec![format!("nothing was checked: {why}")],
+        };
+        if consumer.process().is_none() {
             return vec!["nothing was checked: the library was not loaded into the program".into()];
         }
         let mut losses = Vec::new();
@@ -460,7 +479,7 @@ impl Session {
             }
         };
         lose(
-            self.consumer.refused(),
+            consumer.refused(),
             "threads were not checked: there is room for 512 at a time",
         );
         lose(
@@ -476,7 +495,7 @@ impl Session {
             "accesses were not compared: those between two barriers took more than an eighth of the \
              machine's memory",
         );
-        match self.consumer.unmarked() {
+        match consumer.unmarked() {
             Some(bytes) => lose(
                 bytes,
                 "bytes of the heap were not checked for uninitialised reads: filling them would take more \
@@ -510,9 +529,14 @@ impl Session {
     /// `losses`: what was not checked, besides what the session knows. `most`: how many of each kind are taken.
     fn findings(&mut self, mut losses: Vec<String>, most: usize, goes_on: GoesOn<'_>) -> Findings {
         losses.extend(self.losses());
-        let waited: u64 = (0..self.consumer.slots())
-            .map(|slot| self.consumer.waited(slot))
-            .sum();
+        let consumer = self.consumer.as_ref().ok();
+        let waited = |consumer: &Consumer| -> u64 {
+            (0..consumer.slots())
+                .map(|slot| consumer.waited(slot))
+                .sum()
+        };
+        let waited = consumer.map_or(0, waited);
+        let refused = consumer.map_or(0, Consumer::refused);
         self.places.set_locks(self.replay.lock_places());
         let (replay, places) = (&mut self.replay, &mut self.places);
         let races = replay.races().all();
@@ -524,8 +548,7 @@ impl Session {
         let uninitialised = race_names::uninitialised(unwritten, contexts, places, &mut *goes_on);
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = replay.synchronisation() {
-            let is_known =
-                |it: &&Misuse| self.consumer.refused() == 0 || !it.kind.rests_on_absence();
+            let is_known = |it: &&Misuse| refused == 0 || !it.kind.rests_on_absence();
             let misuses: Vec<Misuse> = state
                 .misuses()
                 .iter()

@@ -37,9 +37,6 @@ enum Compiler {
 /// # Errors
 /// One sentence with the flags for its compiler.
 pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
-    if !super::sees_accesses(checks) {
-        return Ok(());
-    }
     let Some(path) = launcher::program(command) else {
         return Ok(());
     };
@@ -54,7 +51,7 @@ pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
             "{program} has the sanitizer's own runtime in it, whose place -r takes: {how}"
         ));
     }
-    if facts.is_openmp && !facts.calls {
+    if super::sees_accesses(checks) && facts.is_openmp && !facts.calls {
         return Err(format!(
             "{program} is not instrumented, so -r would see none of its accesses: {how}"
         ));
@@ -125,7 +122,7 @@ mod tests {
     use std::process::Command;
 
     /// What is said of a program that is compiled with these options.
-    fn said(options: &[&str]) -> Option<String> {
+    fn said(options: &[&str], checks: Checks) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let (source, program) = (folder.path().join("p.c"), folder.path().join("p"));
         let text = "int main(void) { int x = 0;\n#pragma omp parallel\n#pragma omp atomic\nx++;\nreturn x == 0; }";
@@ -133,19 +130,31 @@ mod tests {
         let mut gcc = Command::new("gcc");
         gcc.args(options).arg(&source).arg("-o").arg(&program);
         assert!(gcc.status().unwrap().success());
-        check(program.as_os_str(), Checks::RACE).err()
+        check(program.as_os_str(), checks).err()
     }
 
     #[test]
     fn a_program_that_cannot_be_checked_is_told_how_to_be_compiled() {
-        let plain = said(&["-fopenmp"]).unwrap();
+        let plain = said(&["-fopenmp"], Checks::RACE).unwrap();
         assert!(
             plain.contains("is not instrumented") && plain.contains("gcc -g -O1 -fsanitize=thread")
         );
-        let within = said(&["-fopenmp", "-fsanitize=thread", "-static-libtsan"]).unwrap();
+        let within = said(
+            &["-fopenmp", "-fsanitize=thread", "-static-libtsan"],
+            Checks::RACE,
+        )
+        .unwrap();
         assert!(within.contains("runtime in it"), "{within}");
-        assert_eq!(said(&["-fopenmp", "-fsanitize=thread"]), None);
-        assert_eq!(said(&[]), None);
+        assert_eq!(
+            said(
+                &["-fopenmp", "-fsanitize=thread", "-static-libtsan"],
+                Checks::DEADLOCK
+            ),
+            Some(within)
+        );
+        assert_eq!(said(&["-fopenmp"], Checks::DEADLOCK), None);
+        assert_eq!(said(&["-fopenmp", "-fsanitize=thread"], Checks::RACE), None);
+        assert_eq!(said(&[], Checks::RACE), None);
         assert_eq!(check(OsStr::new("/bin/sh"), Checks::RACE), Ok(()));
     }
 }

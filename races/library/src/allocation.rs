@@ -56,13 +56,12 @@ impl First {
 
 /// Looks for `next`, but not while it is already being looked for by this thread.
 fn address(next: &'static Next) -> Option<usize> {
-    use std::sync::atomic::AtomicI32;
-    static SEEKER: AtomicI32 = AtomicI32::new(0);
+    use std::sync::atomic::AtomicU64;
+    static SEEKER: AtomicU64 = AtomicU64::new(0);
     if let Some(found) = next.found() {
         return Some(found);
     }
-    // SAFETY: takes nothing, and cannot fail.
-    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+    let thread = tls::register();
     if SEEKER.load(Relaxed) == thread {
         return None;
     }

@@ -11,7 +11,8 @@
 //! Rules for code that runs inside another program:
 //!
 //! - A callback never allocates, opens a file or prints. A thread's memory is mapped at its first
-//!   event. A callback waits only for room in the thread's ring.
+//!   event, which takes no lock, since its caller may hold any. A callback waits only for room in the
+//!   thread's ring.
 //! - A callback never panics: what it reaches has no indexing and no unwrap.
 //! - Without shared memory named by the environment, everything here only passes calls on.
 //!
@@ -30,6 +31,7 @@
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
 //! | `process` | the shared memory, and fork |
+//! | `filters` | filters of system calls that the program sets for itself |
 //! | `next`, `versions` | the functions that ours hide; those of which there are several |
 //! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
 //! | `tls`, `memory` | the thread's state and its memory |
@@ -47,6 +49,7 @@ mod allocation;
 mod atomics;
 mod contexts;
 mod declared;
+mod filters;
 mod fortran;
 mod gomp;
 mod kmpc;

@@ -9,9 +9,11 @@ use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event};
 
 use crate::next::next;
-use crate::{tls, unwritten};
+use crate::{threads, tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
+/// Whether this process records, once it has asked for that.
+static BEGUN: OnceLock<bool> = OnceLock::new();
 /// This process is the child of one that is recorded.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// What is looked for, once the memory is mapped.
@@ -19,37 +21,59 @@ pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 
-/// The shared memory; `None` if the environment names none, or another process records.
+/// The shared memory; `None` if the environment names none, or another process records. From the first call
+/// on, this process does.
 pub(crate) fn shared() -> Option<&'static Shared> {
+    let shared = attached()?;
+    let is_ours = BEGUN.get_or_init(|| {
+        // SAFETY: takes nothing, and cannot fail.
+        let process = unsafe { libc::getpid() };
+        if !shared.begin(process as u32) {
+            return false;
+        }
+        threads::learn_own_memory();
+        // SAFETY: a function of the right type in a library that is never unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+        CHECKS.store(shared.checks().0.into(), Relaxed);
+        if shared.checks().has(Checks::INIT) {
+            unwritten::start(shared);
+        }
+        true
+    });
+    is_ours.then_some(shared)
+}
+
+/// The shared memory, mapped: while this library is loaded, since the program may change its root later, or
+/// forbid itself the system calls that it takes.
+pub(crate) fn attached() -> Option<&'static Shared> {
     if IS_CHILD.load(Relaxed) {
         return None;
     }
-    SHARED
-        .get_or_init(|| {
-            // SAFETY: C strings; the environment is not changed while a program starts.
-            let shared = unsafe {
-                let path = libc::getenv(c"PARALLAX_RACES".as_ptr());
-                if path.is_null() {
-                    None
-                } else {
-                    Shared::attach(std::ffi::CStr::from_ptr(path)).ok()
-                }
-            }?;
-            // SAFETY: takes nothing, and cannot fail.
-            let process = unsafe { libc::getpid() };
-            if !shared.begin(process as u32) {
+    let attach = || {
+        // SAFETY: C strings; the environment is not changed while a program starts.
+        let shared = unsafe {
+            let path = libc::getenv(c"PARALLAX_RACES".as_ptr());
+            if path.is_null() {
                 return None;
             }
-            // SAFETY: a function of the right type in a library that is never unloaded.
-            unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-            CHECKS.store(shared.checks().0.into(), Relaxed);
-            if shared.checks().has(Checks::INIT) {
-                unwritten::start(&shared);
-            }
-            Some(shared)
-        })
-        .as_ref()
+            Shared::attach(std::ffi::CStr::from_ptr(path)).ok()
+        };
+        shared.filter(|shared| !shared.is_taken())
+    };
+    SHARED.get_or_init(attach).as_ref()
 }
+
+extern "C" fn at_load() {
+    if !is_early() {
+        threads::learn_limit();
+        attached();
+    }
+}
+
+// SAFETY: the loader calls each pointer of this section once, while it loads the library.
+#[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
+#[used]
+static AT_LOAD: extern "C" fn() = at_load;
 
 /// Whether the C library has no environment yet: gcc's programs call the sanitizer before any
 /// library is initialised.
@@ -83,10 +107,10 @@ pub(crate) fn set_concurrent() {
 
 /// Waits until the reader knows what is mapped now.
 pub(crate) fn wait_for_look() {
-    if IS_CHILD.load(Relaxed) {
-        return;
-    }
-    if let Some(Some(shared)) = SHARED.get() {
+    if !IS_CHILD.load(Relaxed)
+        && BEGUN.get() == Some(&true)
+        && let Some(Some(shared)) = SHARED.get()
+    {
         shared.wait_for_look();
     }
 }

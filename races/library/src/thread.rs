@@ -205,9 +205,7 @@ impl Thread {
             tls_end: ends.tls.end,
             created,
         });
-        // SAFETY: takes nothing, and cannot fail.
-        #[allow(unsafe_code)]
-        let is_initial = ends.thread == unsafe { libc::getpid() } as u32;
+        let is_initial = crate::threads::is_initial(ends.thread);
         unwritten::begin_thread(ends.tls.end, is_initial);
         Some(thread)
     }

@@ -6,6 +6,7 @@
 
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -22,27 +23,92 @@ pub(crate) struct OwnMemory {
     pub(crate) tls: Range<u64>,
 }
 
-/// The calling thread's own memory. Called once a thread: it may allocate.
+/// The size of the initial thread's stack, and by default of others (`ulimit -s`); 0: not known yet.
+static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// The begin and the end of thread-local memory, as distances to the thread register: the same for all
+/// threads.
+static LOCAL: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Learns how large stacks are. Takes a system call.
+pub(crate) fn learn_limit() {
+    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
+        limit.rlim_cur
+    };
+    LIMIT.store(limit, Relaxed);
+}
+
+/// Learns what [`own_memory`] tells of all threads. Called once.
+pub(crate) fn learn_own_memory() {
+    if LIMIT.load(Relaxed) == 0 {
+        learn_limit();
+    }
+    let (local, register) = (thread_local(), tls::register());
+    for (place, address) in LOCAL.iter().zip([local.start, local.end]) {
+        place.store(address.wrapping_sub(register), Relaxed);
+    }
+}
+
+/// The calling thread's own memory. It takes no lock, since the caller may hold any, as an allocator does:
+/// the C library's function allocates.
 pub(crate) fn own_memory() -> OwnMemory {
-    let mut stack = 0..0;
-    // SAFETY: the C library fills the local values, and the attributes are destroyed once.
+    /// Without a limit, nothing else lies this far below the initial thread's stack (`mmap_base` of the
+    /// kernel).
+    const UNLIMITED: u64 = 1 << 40;
+    /// Without a limit, the C library's default for other threads (`ARCH_STACK_DEFAULT_SIZE`).
+    const DEFAULT: u64 = 2 << 20;
+    const PAGE: u64 = 4096;
+    let (thread, register) = (known_thread(), tls::register());
+    let limit = LIMIT.load(Relaxed);
+    let size = |unlimited| match limit {
+        libc::RLIM_INFINITY => unlimited,
+        limit => limit,
+    };
+    let stack = if is_initial(thread) {
+        // SAFETY: takes a number, returns one, and touches no memory of ours. The kernel puts these bytes
+        // above the stack, below the program's words.
+        let end = unsafe { libc::getauxval(libc::AT_RANDOM) } / 8 * 8;
+        end.saturating_sub(size(UNLIMITED))..end
+    } else {
+        // The C library puts the block to which the thread register points at the end of the stack.
+        let end = register.next_multiple_of(PAGE);
+        let bytes = match tls::stack_bytes() {
+            0 => size(DEFAULT),
+            bytes => bytes,
+        };
+        end.saturating_sub(bytes)..end
+    };
+    let [start, end] = LOCAL
+        .each_ref()
+        .map(|it| register.wrapping_add(it.load(Relaxed)));
+    OwnMemory {
+        thread,
+        stack,
+        tls: start..end,
+    }
+}
+
+/// The number of the calling thread, as the C library knows it, without a system call: it is a part of the
+/// name of the thread's CPU clock (`MAKE_THREAD_CPUCLOCK` of the kernel).
+pub(crate) fn known_thread() -> u32 {
+    let mut clock = 0;
+    // SAFETY: the thread is the calling one; the function writes the local value. The last call takes nothing,
+    // and cannot fail.
     unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
-            let (mut base, mut size) = (std::ptr::null_mut(), 0);
-            if libc::pthread_attr_getstack(&raw const attributes, &raw mut base, &raw mut size) == 0
-            {
-                stack = base as u64..base as u64 + size as u64;
-            }
-            libc::pthread_attr_destroy(&raw mut attributes);
+        match libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) {
+            0 => !(clock >> 3) as u32,
+            _ => libc::syscall(libc::SYS_gettid) as u32,
         }
     }
-    OwnMemory {
-        // SAFETY: takes nothing, and cannot fail.
-        thread: unsafe { libc::syscall(libc::SYS_gettid) } as u32,
-        stack,
-        tls: thread_local(),
-    }
+}
+
+/// Whether the calling thread, which has this number, is the process's first.
+pub(crate) fn is_initial(thread: u32) -> bool {
+    // SAFETY: takes nothing, and cannot fail.
+    thread == unsafe { libc::getpid() } as u32
 }
 
 /// The calling thread's blocks of thread-local memory. Those of libraries that were opened late lie
@@ -68,10 +134,13 @@ struct Start {
     function: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
     created: u64,
+    /// It is the program's, which may wait for its end.
+    is_told: bool,
+    stack_bytes: u64,
 }
 
 // SAFETY: never made of zero bytes alone: `create` writes all fields.
-unsafe impl crate::memory::Zeroed for std::mem::MaybeUninit<Start> {}
+unsafe impl crate::memory::Zeroed for MaybeUninit<Start> {}
 
 type Function = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
@@ -82,19 +151,22 @@ extern "C-unwind" fn create(
     argument: *mut c_void,
     code: u64,
 ) -> c_int {
-    let is_told = process::checks() != Checks::default() && !objects::is_runtime(code);
-    let start = if is_told {
-        crate::memory::map::<std::mem::MaybeUninit<Start>>()
-    } else {
-        None
-    };
+    let is_told = is_told(code);
+    let start = process::attached().and_then(|_| crate::memory::map::<MaybeUninit<Start>>());
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {
-        let created = tls::with(|thread| thread.create_thread(code));
+        let created = if is_told {
+            tls::with(|thread| thread.create_thread(code))
+        } else {
+            0
+        };
         let start = start.write(Start {
             function,
             argument,
             created,
+            is_told,
+            // SAFETY: the caller's attributes.
+            stack_bytes: unsafe { stack_bytes(attributes) },
         });
         argument = std::ptr::from_mut(start).cast();
         function = begin;
@@ -105,6 +177,26 @@ extern "C-unwind" fn create(
         (thread, attributes, function, argument),
         libc::EAGAIN
     )
+}
+
+/// The size of the stack of a thread with these attributes; NULL: with those that threads have by default.
+///
+/// # Safety
+/// NULL or attributes.
+unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> u64 {
+    let mut bytes = 0;
+    // SAFETY: the caller's promise, or attributes that are made here; the functions fill local values.
+    unsafe {
+        if attributes.is_null() {
+            let mut usual: libc::pthread_attr_t = std::mem::zeroed();
+            libc::pthread_attr_init(&raw mut usual);
+            libc::pthread_attr_getstacksize(&raw const usual, &raw mut bytes);
+            libc::pthread_attr_destroy(&raw mut usual);
+        } else {
+            libc::pthread_attr_getstacksize(attributes, &raw mut bytes);
+        }
+    }
+    bytes as u64
 }
 
 /// `std::thread::_M_start_thread` of the C++ library, which calls `pthread_create`: the program knows the
@@ -121,21 +213,26 @@ extern "C-unwind" fn start_thread(thread: u64, state: u64, depends: u64, code: u
     );
 }
 
-/// The first function of a thread of the program.
+/// The first function of a thread. Its first event is here, where its caller holds no lock.
 extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
-    let block = start.cast::<std::mem::MaybeUninit<Start>>();
+    let block = start.cast::<MaybeUninit<Start>>();
     // SAFETY: `create` made the mapping for this thread alone, and wrote it.
     let Start {
         function,
         argument,
         created,
+        is_told,
+        stack_bytes,
     } = unsafe {
         let start = (*block).assume_init_read();
         crate::memory::unmap(block);
         start
     };
-    tls::attach(created);
-    end_with_thread(true);
+    tls::set_stack_bytes(stack_bytes);
+    if process::checks() != Checks::default() {
+        tls::attach(created);
+        end_with_thread(is_told);
+    }
     function(argument)
 }
 

@@ -16,8 +16,57 @@ core::arch::global_asm!(
     ".type parallax_race_thread,@object",
     ".size parallax_race_thread, 8",
     "parallax_race_thread: .zero 8",
+    ".p2align 3",
+    ".globl parallax_race_stack",
+    ".hidden parallax_race_stack",
+    ".type parallax_race_stack,@object",
+    ".size parallax_race_stack, 8",
+    "parallax_race_stack: .zero 8",
     ".popsection",
 );
+
+/// The thread register: the address of the block from which thread-local variables are counted.
+pub(crate) fn register() -> u64 {
+    let value: u64;
+    // SAFETY: the first word of that block points to itself (ELF Handling For Thread-Local Storage, x86-64).
+    unsafe {
+        core::arch::asm!(
+            "mov {value}, qword ptr fs:[0]",
+            value = out(reg) value,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    value
+}
+
+/// The size of the calling thread's stack; 0: not known.
+pub(crate) fn stack_bytes() -> u64 {
+    let value: u64;
+    // SAFETY: as in `get`.
+    unsafe {
+        core::arch::asm!(
+            "mov {value}, qword ptr [rip + parallax_race_stack@GOTTPOFF]",
+            "mov {value}, qword ptr fs:[{value}]",
+            value = out(reg) value,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    value
+}
+
+/// Notes it.
+pub(crate) fn set_stack_bytes(value: u64) {
+    // SAFETY: as in `set`.
+    unsafe {
+        core::arch::asm!(
+            "mov {at}, qword ptr [rip + parallax_race_stack@GOTTPOFF]",
+            "mov qword ptr fs:[{at}], {value}",
+            at = out(reg) _,
+            value = in(reg) value,
+            options(nostack, preserves_flags),
+        );
+    }
+}
 
 /// The pointer of a thread that is not recorded, and does not try again.
 pub(crate) const REFUSED: usize = 1;

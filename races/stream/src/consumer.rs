@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
 
 use crate::layout::{CLOSED, ENDED, FREE, GOES_ON, LIVE, MAGIC, RING_WORDS, SLOTS, WAITS};
 use crate::memory::{self, Memory};
@@ -18,8 +17,11 @@ pub struct Consumer {
     file: File,
 }
 
-/// Time between two signs of life.
-const BEAT: Duration = Duration::from_secs(1);
+/// Somebody reads, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Presence {
+    _until: mpsc::Sender<()>,
+}
 
 /// The state of a thread's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,24 +52,24 @@ impl Consumer {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Has a thread say that somebody reads, while this process lives and the memory is kept: a program
-    /// waits for a reader that has much to do.
+    /// Has a thread stand for the reader. The program waits for a reader that has much to do, and for none
+    /// that is gone.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn keep_beating(&self) -> io::Result<()> {
-        let memory = Arc::downgrade(&self.memory);
-        let beat = move || {
-            while let Some(memory) = memory.upgrade() {
-                memory.header().heartbeat.fetch_add(1, Relaxed);
-                drop(memory);
-                std::thread::sleep(BEAT);
-            }
+    pub fn stay(&self) -> io::Result<Presence> {
+        let memory = Arc::clone(&self.memory);
+        let (until, end) = mpsc::channel::<()>();
+        let stand = move || {
+            memory::own(&memory.header().reader, || {
+                // It ends when the other half of the channel is dropped.
+                let _ = end.recv();
+            });
         };
         std::thread::Builder::new()
-            .name("heartbeat".into())
-            .spawn(beat)?;
-        Ok(())
+            .name("reader".into())
+            .spawn(stand)?;
+        Ok(Presence { _until: until })
     }
 
     /// The process that records, by its own number; `None` if no library has come that far.
@@ -156,5 +158,27 @@ impl Consumer {
 impl Drop for Consumer {
     fn drop(&mut self) {
         self.memory.header().look.store(CLOSED, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::OWNER_DIED;
+
+    #[test]
+    fn a_reader_that_is_gone_is_known() {
+        let consumer = Consumer::create(Checks::DEADLOCK).expect("shared memory");
+        let reader = || consumer.memory.header().reader.load(Acquire);
+        let wait_for = |is_there: fn(u32) -> bool| {
+            while !is_there(reader()) {
+                std::thread::yield_now();
+            }
+        };
+        let presence = consumer.stay().expect("a thread");
+        wait_for(|reader| reader != 0);
+        assert_eq!(reader() & OWNER_DIED, 0);
+        drop(presence);
+        wait_for(|reader| reader == OWNER_DIED);
     }
 }

@@ -45,8 +45,10 @@ pub(crate) struct Header {
     /// The number of the next event.
     pub(crate) next: AtomicU64,
     _pad2: [AtomicU64; 7],
-    /// Counts up while somebody reads.
-    pub(crate) heartbeat: AtomicU64,
+    /// The thread that lives as long as somebody reads; when it ends, however it does, the kernel notes that
+    /// here: see [`crate::memory::OWNER_DIED`].
+    pub(crate) reader: AtomicU32,
+    _pad3: AtomicU32,
     /// Whether the process waits for the reader to look at it: [`WAITS`], [`GOES_ON`] or [`CLOSED`].
     pub(crate) look: AtomicU64,
 }

@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::layout::{BYTES, HEADER_BYTES, Header, RING_WORDS, RINGS_AT, SLOTS, Slot};
 
@@ -131,8 +132,84 @@ pub(crate) fn attach(path: &CStr) -> io::Result<Memory> {
     Memory::map(&file)
 }
 
+/// What the kernel writes to a word whose owner has ended (`FUTEX_OWNER_DIED` of linux/futex.h).
+pub(crate) const OWNER_DIED: u32 = 0x4000_0000;
+
+/// The words that a thread owns, as the kernel reads them when it ends (`robust_list_head` of linux/futex.h):
+/// a ring of entries, here of one.
+#[repr(C)]
+struct Owned {
+    first: *const Entry,
+    /// The distance from an entry to its word.
+    to_word: isize,
+    pending: *const Entry,
+    entry: Entry,
+}
+
+#[repr(C)]
+struct Entry {
+    next: *const Entry,
+}
+
+/// Has the calling thread own `word` while `f` runs. If the thread ends meanwhile, as it does when its process
+/// is killed, the kernel sets [`OWNER_DIED`]; this does it in the end.
+pub(crate) fn own(word: &AtomicU32, f: impl FnOnce()) {
+    /// What the kernel read before: the C library's, which it needs for its own mutexes.
+    struct Before(*const Owned);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            set_owned(self.0);
+        }
+    }
+    let mut owned = Owned {
+        first: std::ptr::null(),
+        to_word: 0,
+        pending: std::ptr::null(),
+        entry: Entry {
+            next: std::ptr::null(),
+        },
+    };
+    let at = &raw mut owned;
+    // SAFETY: `owned` is only reached by this pointer, and outlives what the kernel knows of it: `before` is
+    // dropped first. The call takes nothing; the other one writes two local values.
+    let before = unsafe {
+        (*at).first = &raw const (*at).entry;
+        // The head is an entry, too: the ring ends where it begins.
+        (*at).entry.next = at.cast();
+        let entry = (&raw const (*at).entry).cast::<u8>();
+        (*at).to_word = word.as_ptr().cast::<u8>() as isize - entry as isize;
+        word.store(libc::syscall(libc::SYS_gettid) as u32, Release);
+        let (mut before, mut bytes) = (std::ptr::null(), 0usize);
+        let (head, length) = (&raw mut before, &raw mut bytes);
+        libc::syscall(libc::SYS_get_robust_list, 0i64, head, length);
+        Before(before)
+    };
+    set_owned(at);
+    f();
+    drop(before);
+    word.store(OWNER_DIED, Release);
+}
+
+/// Tells the kernel what the calling thread owns.
+fn set_owned(owned: *const Owned) {
+    let head_bytes = std::mem::offset_of!(Owned, entry);
+    // SAFETY: the kernel keeps the address until the next such call, and reads there when the thread ends:
+    // `own` keeps it valid.
+    unsafe { libc::syscall(libc::SYS_set_robust_list, owned, head_bytes) };
+}
+
+static MAKES_NO_CALLS: AtomicBool = AtomicBool::new(false);
+
+/// See [`crate::producer::wait_without_system_calls`].
+pub(crate) fn wait_without_system_calls() {
+    MAKES_NO_CALLS.store(true, Relaxed);
+}
+
 /// Lets another thread run, and at later tries sleeps for a tenth of a millisecond.
 pub(crate) fn pause(tries: u32) {
+    if MAKES_NO_CALLS.load(Relaxed) {
+        return std::hint::spin_loop();
+    }
     let nap = libc::timespec {
         tv_sec: 0,
         tv_nsec: 100_000,

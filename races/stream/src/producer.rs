@@ -5,35 +5,17 @@ use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::layout::{ENDED, FREE, GOES_ON, Header, LIVE, MAGIC, RING_WORDS, WAITS};
-use crate::memory::{self, Memory};
+use crate::memory::{self, Memory, OWNER_DIED};
 use crate::record::{Checks, Event, Kind, LONGEST, Run};
 
-/// Nanoseconds without a sign of life after which a thread that waits takes the reader for dead.
-const PATIENCE: u64 = 10_000_000_000;
-
-/// The reader's life, as a thread that waits for it sees it.
-struct Life {
-    beat: u64,
-    since: u64,
+/// Whether nobody reads any more.
+fn is_gone(header: &Header) -> bool {
+    header.reader.load(Relaxed) & OWNER_DIED != 0
 }
 
-impl Life {
-    fn new(header: &Header) -> Life {
-        Life {
-            beat: header.heartbeat.load(Relaxed),
-            since: memory::now(),
-        }
-    }
-
-    /// Whether it has ended.
-    fn is_over(&mut self, header: &Header) -> bool {
-        let now = Life::new(header);
-        if now.beat != self.beat {
-            *self = now;
-            return false;
-        }
-        now.since - self.since > PATIENCE
-    }
+/// From now on a thread that waits makes no system calls: the program is about to forbid itself some.
+pub fn wait_without_system_calls() {
+    memory::wait_without_system_calls();
 }
 
 /// The shared memory, mapped in the program.
@@ -56,6 +38,11 @@ impl Shared {
     /// What is looked for.
     pub fn checks(&self) -> Checks {
         Checks(self.0.header().checks.load(Relaxed) as u8)
+    }
+
+    /// Whether a process records already.
+    pub fn is_taken(&self) -> bool {
+        self.0.header().process.load(Relaxed) != 0
     }
 
     /// Makes this process the one that records, and waits for a first look at it. `false` if another one
@@ -82,9 +69,8 @@ impl Shared {
         {
             return;
         }
-        let mut life = Life::new(header);
         for tries in 0.. {
-            if look.load(Acquire) != WAITS || life.is_over(header) {
+            if look.load(Acquire) != WAITS || is_gone(header) {
                 return;
             }
             memory::pause(tries);
@@ -210,7 +196,6 @@ impl Producer {
             return false;
         };
         let begin = memory::now();
-        let mut life = Life::new(header);
         for tries in 0.. {
             self.tail = slot.tail.load(Acquire);
             if self.head + words as u64 <= self.tail + RING_WORDS as u64 {
@@ -219,10 +204,10 @@ impl Producer {
                 }
                 return true;
             }
-            memory::pause(tries);
-            if life.is_over(header) {
+            if is_gone(header) {
                 return false;
             }
+            memory::pause(tries);
         }
         false
     }

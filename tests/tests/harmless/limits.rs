@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use end_to_end::{reports, rows};
+
 use crate::{has_records, header, is_readable, notes, place, program, ran_to_its_end, shell, text};
 
 /// Runs `$C … busy` after `before`; the program ends as ever.
@@ -75,6 +77,93 @@ fn no_memory_to_share() {
     let experiment = place.join("run.er");
     is_readable(&experiment);
     assert!(notes(&experiment).iter().any(|note| note.contains(said)));
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn no_memory_to_share_for_checks() {
+    let place = place("no-memory-for-checks");
+    let busy = program("busy", &[]);
+    for (limit, why) in [("-f 43", "ulimit -f"), ("-v 400000", "ulimit -v")] {
+        let script = format!(
+            "ulimit {limit}; exec $C -r deadlock -O run.er {} 150",
+            text(&busy)
+        );
+        let outcome = shell(&script, &place);
+        ran_to_its_end(&outcome);
+        let said: Vec<_> = outcome.said_by_collect().collect();
+        assert!(
+            matches!(&said[..], [line] if line.contains("nothing was checked") && line.contains(why)),
+            "{said:?}"
+        );
+        fs::remove_dir_all(place.join("run.er")).unwrap();
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// The ways to record a program: with perf events, without, and for checks.
+fn ways() -> [(String, bool); 3] {
+    let without = program("../../fixtures/programs/cases/noperf", &[]);
+    [
+        ("$C".into(), true),
+        (format!("{} $C", text(&without)), true),
+        ("$C -r deadlock".into(), false),
+    ]
+}
+
+/// The program runs as alone in each way, and its events are known.
+#[track_caller]
+fn is_recorded_in_each_way(place: &Path, case: &str, words: &str) {
+    let case = program(case, &[]);
+    let alone = shell(&format!("exec {} {words}", text(&case)), place);
+    assert_eq!((alone.status, alone.stdout.as_str()), (3, "1\n"), "{words}");
+    for (way, has_records) in ways() {
+        let script = format!("exec {way} -O run.er {} {words}", text(&case));
+        let outcome = shell(&script, place);
+        let ended = (outcome.status, &outcome.stdout);
+        assert_eq!(ended, (3, &alone.stdout), "{script} {}", outcome.stderr);
+        let experiment = place.join("run.er");
+        if has_records {
+            let regions = reports(&experiment, "user", &["-OMP_preg"]);
+            assert!(!rows(&regions[0]).is_empty(), "{script}");
+        } else {
+            assert_eq!(outcome.said_by_collect().next(), None, "{script}");
+        }
+        fs::remove_dir_all(experiment).unwrap();
+    }
+}
+
+#[test]
+fn a_program_that_permits_itself_few_system_calls() {
+    let place = place("filtered");
+    for words in ["", "early syscall", "late", "late syscall"] {
+        is_recorded_in_each_way(&place, "filtered", words);
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn a_program_that_changes_its_root() {
+    let place = place("chrooted");
+    fs::create_dir(place.join("empty")).unwrap();
+    is_recorded_in_each_way(&place, "chrooted", "empty");
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn a_program_that_valgrind_executes() {
+    let place = place("valgrind");
+    let busy = program("busy", &[]);
+    for (way, _) in ways() {
+        let script = format!(
+            "exec {way} -O run.er valgrind -q --error-exitcode=9 {} 20",
+            text(&busy)
+        );
+        let outcome = shell(&script, &place);
+        ran_to_its_end(&outcome);
+        assert_eq!(outcome.said_by_program(), "", "{script}");
+        fs::remove_dir_all(place.join("run.er")).unwrap();
+    }
     fs::remove_dir_all(place).unwrap();
 }
 

@@ -4,37 +4,41 @@
 //! of the stack to the thread's ring, and returns. `collect` asks for it by an environment variable;
 //! without that nothing here is done but to forward calls.
 //!
-//! The signal is SIGURG. It is ignored by default, so one that arrives after an `exec` harms nothing,
-//! and hardly any program uses it; one that does has its handler called all the same ([`signals`]).
-//! The timer runs while the thread is on a CPU, and Linux on x86-64 (5.10) looks at it when the thread
-//! returns to user code. So no system call is interrupted.
+//! The signal is one that no program can have ([`signals`]). The timer runs while the thread is on a CPU,
+//! and Linux on x86-64 (5.10) looks at it when the thread returns to user code. So no system call is
+//! interrupted. An `exec` takes the timers and their signals away.
+//!
+//! A thread whose stack has no room for that keeps its slot, which tells its life, and is counted.
 #![allow(unsafe_code)]
 
 mod signals;
 mod start;
 
 use std::ffi::{CStr, c_int, c_long, c_void};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, compiler_fence};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
 
 use omp_ring::layout::MAX_SLOTS;
 use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, SampleWriter};
 
+use crate::loader::Scope;
 use crate::memory::{self, Zeroed};
-use crate::process;
 use crate::stack::{Copied, OwnStack, Part};
-
-/// The signal of the timers.
-const SIGNAL: c_int = libc::SIGURG;
+use crate::{filters, process};
 
 static FILE: OnceLock<SampleFile> = OnceLock::new();
 
 /// The sampled threads of this process, by the index of their slot. A thread's timer carries it.
 static THREADS: [AtomicPtr<Sampled>; MAX_SLOTS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MAX_SLOTS as usize];
+
+/// Their timers.
+static TIMERS: [AtomicI32; MAX_SLOTS as usize] =
+    [const { AtomicI32::new(NO_TIMER) }; MAX_SLOTS as usize];
+const NO_TIMER: c_int = -1;
 
 /// The key of each thread's [`Sampled`]. Its destructor ends the sampling of the thread.
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
@@ -46,7 +50,8 @@ struct Sampled {
     writer: MaybeUninit<SampleWriter>,
     own: MaybeUninit<OwnStack>,
     copied: Copied,
-    timer: c_int,
+    /// It is counted as one that is not sampled.
+    is_counted: bool,
     /// The thread's destructors are being called, of which some may be the program's.
     is_ending: bool,
 }
@@ -54,10 +59,11 @@ struct Sampled {
 // SAFETY: integers, and `MaybeUninit` permits any bytes.
 unsafe impl Zeroed for Sampled {}
 
-/// Called by the loader, before `main` and before the constructors of most libraries.
-extern "C" fn at_load() {
+/// Called while the library is loaded.
+pub(crate) fn at_load() {
     signals::resolve();
     start::resolve();
+    resolve_exits();
     // SAFETY: a C string goes in. What comes out is NULL or a C string in the environment, which
     // nobody changes while the program is loaded.
     let path = unsafe {
@@ -69,27 +75,82 @@ extern "C" fn at_load() {
     }
 }
 
-// SAFETY: the loader calls each pointer of this section once, on the thread that loads the library;
-// the function needs nothing of Rust's runtime.
-#[unsafe(link_section = ".init_array")]
-#[used]
-static AT_LOAD: extern "C" fn() = at_load;
-
-/// Called when the process exits, on the thread that calls `exit`. Its slot tells its CPU time.
+/// Called when the process exits, on the thread that does so. Tells the CPU time of each thread.
 extern "C" fn at_exit() {
-    if FILE.get().is_some() {
-        let key = KEY.load(Relaxed);
-        // SAFETY: the key was made by `begin_process`. The thread's value is taken from it before it is
-        // used, so its destructor does not find it.
-        unsafe {
-            let value = libc::pthread_getspecific(key);
-            if !value.is_null() {
-                libc::pthread_setspecific(key, ptr::null());
-                (*value.cast::<Sampled>()).is_ending = true;
-                thread_ends(value);
-            }
+    let Some(file) = FILE.get() else {
+        return;
+    };
+    let key = KEY.load(Relaxed);
+    // SAFETY: the key was made by `begin_process`. The thread's value is taken from it before it is
+    // used, so its destructor does not find it.
+    unsafe {
+        let value = libc::pthread_getspecific(key);
+        if !value.is_null() {
+            libc::pthread_setspecific(key, ptr::null());
+            (*value.cast::<Sampled>()).is_ending = true;
+            thread_ends(value);
         }
     }
+    for (index, thread) in THREADS.iter().enumerate() {
+        if !thread.load(Relaxed).is_null() {
+            file.note_cpu_time(index, |tid| cpu_time(!tid << 3 | THREAD_CLOCK));
+        }
+    }
+}
+
+/// Set in the name of the CPU clock of a thread (`MAKE_THREAD_CPUCLOCK` of the kernel).
+const THREAD_CLOCK: libc::clockid_t = 6;
+
+/// What a CPU clock of this process shows, in nanoseconds. It takes a system call.
+fn cpu_time(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes the local value.
+    let is_known = !filters::are_set() && unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
+    is_known.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+type Exit = unsafe extern "C" fn(c_int) -> !;
+
+/// The C library's functions, looked up at load: a signal handler may call them.
+static EXITS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Looks up those functions.
+fn resolve_exits() {
+    for (place, name) in EXITS.iter().zip([c"_exit", c"_Exit"]) {
+        place.store(Scope::next().find(name, None), Relaxed);
+    }
+}
+
+/// Ends the process by the function of the C library at `place`.
+fn exit(place: &AtomicUsize, status: c_int) -> ! {
+    // The child of `vfork` has the memory of its parent, which goes on.
+    if !filters::are_set() && process::is_own_memory() {
+        at_exit();
+    }
+    let real = place.load(Relaxed);
+    if real != 0 {
+        // SAFETY: the address of the C library's function of this name.
+        unsafe { transmute::<usize, Exit>(real)(status) };
+    }
+    loop {
+        // SAFETY: an integer goes in; the call does not return.
+        unsafe { libc::syscall(libc::SYS_exit_group, c_long::from(status)) };
+    }
+}
+
+/// As the C library's; tells the CPU time of each thread before.
+#[unsafe(no_mangle)]
+extern "C" fn _exit(status: c_int) -> ! {
+    exit(&EXITS[0], status)
+}
+
+/// As [`_exit`].
+#[unsafe(no_mangle)]
+extern "C" fn _Exit(status: c_int) -> ! {
+    exit(&EXITS[1], status)
 }
 
 // SAFETY: the loader calls each pointer of this section once, at the exit of the process; the function
@@ -110,19 +171,21 @@ fn begin_process(file: SampleFile) {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
     }
     KEY.store(key, Relaxed);
+    process::learn_ids();
     let is_first = FILE.set(file).is_ok();
-    if is_first && signals::install(on_timer) {
-        begin(true);
+    if is_first && signals::install() {
+        begin(true, true);
     }
 }
 
 /// Begins to sample the calling thread, if the process is sampled and the thread is not yet.
 pub(crate) fn begin_thread() {
-    begin(false);
+    begin(false, true);
 }
 
-/// As [`begin_thread`]; `begins_program` tells that the thread has just loaded the library.
-fn begin(begins_program: bool) {
+/// As [`begin_thread`]; `begins_program` tells that the thread has just loaded the library, `has_room` that
+/// its stack has room for samples.
+fn begin(begins_program: bool, has_room: bool) {
     let Some(file) = FILE.get() else {
         return;
     };
@@ -132,21 +195,106 @@ fn begin(begins_program: bool) {
         return;
     }
     let (pid, tid) = process::numbers();
+    // What a thread runs before it comes here is its own, too; a program that begins was another one before.
+    let age = if begins_program {
+        None
+    } else {
+        cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)
+    };
     let sampled = file
-        .claim((pid, tid), begins_program)
-        .and_then(|writer| Sampled::begin(writer, file.period_ns(), tid == pid));
-    match sampled {
-        // SAFETY: the key was made by `begin_process`; its destructor takes this value.
-        Some(sampled) => unsafe {
-            libc::pthread_setspecific(key, sampled.cast_const().cast());
-        },
-        None => file.refuse(),
+        .claim((pid, tid), begins_program, age.unwrap_or(0))
+        .and_then(|writer| Sampled::new(writer, tid == pid));
+    let Some((sampled, index)) = sampled else {
+        file.refuse();
+        return;
+    };
+    // SAFETY: the key was made by `begin_process`; its destructor takes this value.
+    unsafe { libc::pthread_setspecific(key, sampled.cast_const().cast()) };
+    if file.period_ns() > 0 {
+        if has_room && !filters::are_set() {
+            signals::keep();
+            signals::unblock();
+            create_timer(index);
+        }
+        match timer_of(index) {
+            Some(_) => go_on_with_thread(),
+            None => file.refuse(),
+        }
     }
 }
 
+/// The calling thread's state; NULL if it is not sampled. Its index, too.
+fn own() -> (*mut Sampled, usize) {
+    let nobody = (ptr::null_mut(), usize::MAX);
+    if FILE.get().is_none() {
+        return nobody;
+    }
+    // SAFETY: the key was made by `begin_process`, and its value by `Sampled::new` on this thread.
+    unsafe {
+        let sampled: *mut Sampled = libc::pthread_getspecific(KEY.load(Relaxed)).cast();
+        if sampled.is_null() {
+            return nobody;
+        }
+        (sampled, (*sampled).writer.assume_init_ref().index())
+    }
+}
+
+/// The timer of the thread with this index.
+fn timer_of(index: usize) -> Option<c_int> {
+    let timer = TIMERS.get(index)?.load(Relaxed);
+    (timer != NO_TIMER).then_some(timer)
+}
+
+/// Stops the calling thread's timer.
+fn stop_thread() {
+    if let Some(timer) = timer_of(own().1) {
+        set_timer(timer, 0);
+    }
+}
+
+/// Sets the calling thread's timer, if it has one, and counts the thread if there is no room for samples.
+fn go_on_with_thread() {
+    let (sampled, index) = own();
+    let (Some(file), Some(timer)) = (FILE.get(), timer_of(index)) else {
+        return;
+    };
+    if signals::alternate_stack_has_room() {
+        set_timer(timer, file.period_ns());
+        return;
+    }
+    // SAFETY: the state is this thread's, and the handler does not use this field.
+    if !unsafe { std::mem::replace(&mut (*sampled).is_counted, true) } {
+        file.refuse();
+    }
+}
+
+/// Ends the sampling of all threads: the process is about to forbid itself system calls, perhaps that by
+/// which a signal's handler returns.
+pub(crate) fn end_all() {
+    let Some(file) = FILE.get() else {
+        return;
+    };
+    file.open_all();
+    for timer in &TIMERS {
+        if delete_timer(timer) {
+            file.refuse();
+        }
+    }
+}
+
+/// Deletes a thread's timer, if it has one.
+fn delete_timer(timer: &AtomicI32) -> bool {
+    let timer = timer.swap(NO_TIMER, Relaxed);
+    if timer != NO_TIMER {
+        // SAFETY: an integer goes in, and no memory of ours is touched.
+        unsafe { libc::syscall(libc::SYS_timer_delete, c_long::from(timer)) };
+    }
+    timer != NO_TIMER
+}
+
 impl Sampled {
-    /// Starts the calling thread's timer.
-    fn begin(writer: SampleWriter, period_ns: u64, is_initial: bool) -> Option<*mut Sampled> {
+    /// The calling thread's state, and its index.
+    fn new(writer: SampleWriter, is_initial: bool) -> Option<(*mut Sampled, usize)> {
         let index = writer.index();
         let entry = THREADS.get(index)?;
         let sampled = memory::map::<Sampled>()?;
@@ -154,66 +302,49 @@ impl Sampled {
         unsafe {
             (*sampled).writer.write(writer);
             (*sampled).own.write(OwnStack::of_thread(is_initial));
-            (*sampled).timer = NO_TIMER;
         }
         // The handler finds the thread from here on.
         entry.store(sampled, Release);
-        if period_ns == 0 {
-            return Some(sampled);
-        }
-        match create_timer(index) {
-            Some(timer) => {
-                // SAFETY: the handler reads the timer's number only once the timer is set, by the
-                // next call, on this thread.
-                unsafe { (*sampled).timer = timer };
-                compiler_fence(AcqRel);
-                set_timer(timer, period_ns);
-                signals::unblock();
-                Some(sampled)
-            }
-            None => {
-                // SAFETY: it came from `map`, and no timer leads the handler to it.
-                unsafe { Sampled::end(sampled, index) };
-                None
-            }
-        }
+        Some((sampled, index))
     }
 
     /// Ends the calling thread's sampling, and closes its slot.
     ///
     /// # Safety
-    /// `sampled` came from [`Sampled::begin`] on this thread, with this index, and is not used after.
+    /// `sampled` came from [`Sampled::new`] on this thread, with this index, and is not used after.
     unsafe fn end(sampled: *mut Sampled, index: usize) {
         if let Some(entry) = THREADS.get(index) {
             entry.store(ptr::null_mut(), Release);
         }
         // A signal that arrives from here on, on this thread, finds nothing.
         compiler_fence(AcqRel);
-        // SAFETY: the caller's promise; the writer was written by `begin` and is dropped once.
+        if let Some(timer) = TIMERS.get(index) {
+            delete_timer(timer);
+        }
+        // SAFETY: the caller's promise; the writer was written by `new` and is read once.
         unsafe {
-            if (*sampled).timer != NO_TIMER {
-                libc::syscall(libc::SYS_timer_delete, c_long::from((*sampled).timer));
-            }
-            (*sampled).writer.assume_init_drop();
+            let writer = (*sampled).writer.assume_init_read();
+            writer.close(cpu_time(libc::CLOCK_THREAD_CPUTIME_ID));
             memory::unmap(sampled);
         }
     }
 }
 
-const NO_TIMER: c_int = -1;
-
 /// Creates a timer on the calling thread's CPU clock that signals this thread. It carries `index`.
 ///
 /// By system calls: the C library's functions have several versions, and keep the kernel's number to
 /// themselves.
-fn create_timer(index: usize) -> Option<c_int> {
+fn create_timer(index: usize) {
+    let Some(place) = TIMERS.get(index) else {
+        return;
+    };
     let mut timer: c_int = 0;
     // SAFETY: sigevent is plain data, valid when zeroed. The kernel reads it, and writes the number
     // to the local variable.
     let result = unsafe {
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_value.sival_ptr = ptr::without_provenance_mut(index);
-        event.sigev_signo = SIGNAL;
+        event.sigev_signo = signals::SIGNAL;
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_notify_thread_id = libc::syscall(libc::SYS_gettid) as c_int;
         libc::syscall(
@@ -223,10 +354,12 @@ fn create_timer(index: usize) -> Option<c_int> {
             &raw mut timer,
         )
     };
-    (result == 0).then_some(timer)
+    if result == 0 {
+        place.store(timer, Relaxed);
+    }
 }
 
-/// Sets the timer to fire each `period_ns` nanoseconds of CPU time.
+/// Sets the timer to fire each `period_ns` nanoseconds of CPU time; 0: never.
 fn set_timer(timer: c_int, period_ns: u64) {
     let period = libc::timespec {
         tv_sec: (period_ns / 1_000_000_000) as libc::time_t,
@@ -268,10 +401,16 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
 
 /// The child of a fork has neither the timers nor the other threads of its parent.
 extern "C" fn after_fork_in_child() {
+    process::learn_ids_of_child();
     let key = KEY.load(Relaxed);
     for entry in &THREADS {
         if !entry.load(Relaxed).is_null() {
             entry.store(ptr::null_mut(), Relaxed);
+        }
+    }
+    for timer in &TIMERS {
+        if timer.load(Relaxed) != NO_TIMER {
+            timer.store(NO_TIMER, Relaxed);
         }
     }
     // The parent goes on to use the slot: the copy of its writer is not dropped.
@@ -293,30 +432,31 @@ struct TimerInfo {
     value: libc::sigval,
 }
 
-/// The handler. Nothing here allocates, locks, or calls the program.
-unsafe extern "C" fn on_timer(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes a signal's description, which lives as long as the handler runs.
-    let timer = unsafe { &*info.cast::<TimerInfo>() };
+/// A timer's signal. Nothing here allocates, locks, or calls the program. Signals of timers that are none of
+/// ours, or no longer, are nothing.
+///
+/// # Safety
+/// Called by the signal's handler.
+unsafe fn on_timer(timer: &TimerInfo, context: &libc::ucontext_t) {
     let index = timer.value.sival_ptr.addr();
-    let sampled = match THREADS.get(index).filter(|_| timer.code == libc::SI_TIMER) {
+    let is_ours = timer_of(index) == Some(timer.timer);
+    let sampled = match THREADS.get(index).filter(|_| is_ours) {
         Some(entry) => entry.load(Acquire),
-        None => ptr::null_mut(),
+        None => return,
     };
-    // SAFETY: a pointer in the table is that of a living thread's state. If the timer is its own, the
+    if sampled.is_null() {
+        return;
+    }
+    // SAFETY: a pointer in the table is that of a living thread's state. The timer is its own, so the
     // thread is this one, since the kernel sends a timer's signal to the thread that made it; nothing
     // but this handler, which does not interrupt itself, uses the writer and the stack meanwhile.
     unsafe {
-        if sampled.is_null() || (*sampled).timer != timer.timer {
-            signals::forward(number, info, context);
-            return;
-        }
         let saved = *libc::__errno_location();
         if FILE.get().is_some_and(|file| file.period_ns() > 0) {
-            take(&mut *sampled, timer.overrun, &*context.cast());
-        } else {
+            take(&mut *sampled, timer.overrun, context);
+        } else if let Some(timer) = TIMERS.get(index) {
             // The recording has ended before the program.
-            libc::syscall(libc::SYS_timer_delete, c_long::from(timer.timer));
-            (*sampled).timer = NO_TIMER;
+            delete_timer(timer);
         }
         *libc::__errno_location() = saved;
     }
@@ -326,7 +466,7 @@ unsafe extern "C" fn on_timer(number: c_int, info: *mut libc::siginfo_t, context
 fn take(sampled: &mut Sampled, overrun: c_int, context: &libc::ucontext_t) {
     let registers = registers(context);
     let sp = registers[SP];
-    // SAFETY: `begin` wrote both before the timer was set.
+    // SAFETY: `new` wrote both before the timer was set.
     let (writer, own) = unsafe {
         (
             sampled.writer.assume_init_mut(),

@@ -1,42 +1,64 @@
-//! The signal of the timers, and the program's own use of it.
+//! The signal of the timers, and those who share it.
 //!
-//! While the process is sampled, the handler in place is ours. What the program sets for the signal is
-//! kept, told when it asks, and called for signals that do not come from our timers. No thread blocks
-//! the signal: one that is blocked waits until the thread asks for any signal (`sigwait`).
+//! It is the one by which the C library has the threads of a process change their user (SIGSETXID of
+//! glibc). The C library keeps it to itself: none of its functions lets a program block it, wait for it
+//! or handle it. So what a program does with signals and what we do with this one do not meet.
+//!
+//! It is handled by system calls of our own, since the C library's functions refuse it. The C library
+//! sets its handler when a program makes its first thread, and takes signals of timers for nothing;
+//! [`keep`] then puts ours before it, which passes on what is not ours.
 
-use std::ffi::{c_int, c_void};
+use std::arch::naked_asm;
+use std::ffi::{c_int, c_long, c_void};
 use std::mem::transmute;
 use std::ptr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize};
 
-use super::SIGNAL;
+use crate::filters;
 use crate::loader::Scope;
 
+/// The signal of the timers.
+pub(super) const SIGNAL: c_int = 33;
+
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
-type Sigmask = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
-type Signal = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
-pub(super) type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
 
 /// The C library's functions; 0 until they are looked up.
 static SIGACTION: AtomicUsize = AtomicUsize::new(0);
-static SIGNAL_FUNCTION: AtomicUsize = AtomicUsize::new(0);
-static SIGPROCMASK: AtomicUsize = AtomicUsize::new(0);
-static PTHREAD_SIGMASK: AtomicUsize = AtomicUsize::new(0);
+static SIGALTSTACK: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether our handler is in place.
-static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// The program's handler for the signal, its flags and the signals that it blocks, a bit for each.
-static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-static FLAGS: AtomicI32 = AtomicI32::new(0);
-static MASK: AtomicU64 = AtomicU64::new(0);
+/// The handler before ours: the C library's, or by default none.
+static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
-/// Looks the functions up, so that they can be called from a signal handler later.
+/// A signal's handling, as the kernel takes it (`struct kernel_sigaction` of the C library).
+#[repr(C)]
+struct Action {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+/// The function to which a handler returns: the kernel wants one of the process
+/// (arch/x86/include/uapi/asm/signal.h). Debuggers know it by these bytes, and look at the one before,
+/// too.
+#[unsafe(naked)]
+extern "C" fn restorer() {
+    naked_asm!(
+        "nop",
+        ".globl parallax_restorer",
+        ".hidden parallax_restorer",
+        "parallax_restorer:",
+        "mov rax, 15",
+        "syscall",
+    )
+}
+
+/// Looks the C library's functions up, so that they can be called from a signal handler later.
 pub(super) fn resolve() {
     real_sigaction();
-    real_signal();
-    real_mask(&SIGPROCMASK, c"sigprocmask");
-    real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask");
+    real_sigaltstack();
 }
 
 fn found(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
@@ -56,157 +78,150 @@ fn real_sigaction() -> Option<Sigaction> {
     (function != 0).then(|| unsafe { transmute::<usize, Sigaction>(function) })
 }
 
-fn real_signal() -> Option<Signal> {
-    let function = found(&SIGNAL_FUNCTION, c"signal");
+fn real_sigaltstack() -> Option<Sigaltstack> {
+    let function = found(&SIGALTSTACK, c"sigaltstack");
     // SAFETY: the address of the C library's function of this name, or 0.
-    (function != 0).then(|| unsafe { transmute::<usize, Signal>(function) })
+    (function != 0).then(|| unsafe { transmute::<usize, Sigaltstack>(function) })
 }
 
-fn real_mask(place: &AtomicUsize, name: &std::ffi::CStr) -> Option<Sigmask> {
-    let function = found(place, name);
-    // SAFETY: the address of the C library's function of one of these names, or 0.
-    (function != 0).then(|| unsafe { transmute::<usize, Sigmask>(function) })
-}
-
-/// The signals of a set, a bit for each.
-fn bits(set: &libc::sigset_t) -> u64 {
-    // SAFETY: the set is valid, and only read.
-    let holds = |number: &c_int| unsafe { libc::sigismember(set, *number) == 1 };
-    let numbers = (1..=64).filter(holds);
-    numbers.fold(0, |bits, number| bits | 1 << (number - 1))
-}
-
-/// Adds the signals whose bits are set.
-fn add(bits: u64, set: &mut libc::sigset_t) {
-    for number in (1..=64).filter(|number| bits & (1 << (number - 1)) != 0) {
-        // SAFETY: the function changes the set, and nothing else.
-        unsafe { libc::sigaddset(set, number) };
-    }
+/// Sets the signal's handling, if there is a new one, and returns the one before; `None` if the kernel
+/// refuses.
+fn handle(new: Option<&Action>) -> Option<Action> {
+    let mut before = Action {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        restorer: 0,
+        mask: 0,
+    };
+    // SAFETY: the kernel reads the new handling, and writes the local variable. Both have its layout.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigaction,
+            c_long::from(SIGNAL),
+            new.map_or(ptr::null(), ptr::from_ref),
+            &raw mut before,
+            size_of::<u64>(),
+        )
+    };
+    (result == 0).then_some(before)
 }
 
 /// Installs our handler. It runs on the thread's alternate stack if there is one: the program may have
-/// chosen small stacks because of it. Other signals wait meanwhile: that stack may have no room for the
-/// frame of a second one.
-pub(super) fn install(handler: Handler) -> bool {
-    let Some(sigaction) = real_sigaction() else {
+/// chosen small stacks because of it. All other signals wait meanwhile: that stack may have no room for
+/// the frame of a second one, and a thread that is cancelled must not be so in our handler.
+pub(super) fn install() -> bool {
+    let Some(before) = handle(None) else {
         return false;
     };
-    // SAFETY: sigaction is plain data, valid when zeroed. The handler takes what SA_SIGINFO passes,
-    // and stays valid: the library is never unloaded.
-    let result = unsafe {
-        let mut ours: libc::sigaction = std::mem::zeroed();
-        let mut before: libc::sigaction = std::mem::zeroed();
-        ours.sa_sigaction = handler as usize;
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-        libc::sigfillset(&raw mut ours.sa_mask);
-        let result = sigaction(SIGNAL, &raw const ours, &raw mut before);
-        HANDLER.store(before.sa_sigaction, Relaxed);
-        FLAGS.store(before.sa_flags, Relaxed);
-        MASK.store(bits(&before.sa_mask), Relaxed);
-        result
+    let ours = on_signal as *const () as usize;
+    if before.handler == ours {
+        return true;
+    }
+    BEFORE.store(before.handler, Release);
+    /// `SA_RESTORER` of asm/signal.h.
+    const WITH_RESTORER: c_int = 0x0400_0000;
+    let flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK | WITH_RESTORER;
+    let action = Action {
+        handler: ours,
+        flags: flags as u64,
+        // Past the byte that is not executed.
+        restorer: restorer as *const () as usize + 1,
+        mask: u64::MAX,
     };
-    INSTALLED.store(result == 0, Release);
-    result == 0
+    handle(Some(&action)).is_some()
+}
+
+/// Puts our handler before the C library's, if that has set its own since. It does so once. Until then a
+/// program has what it inherits: the signal may be ignored.
+pub(super) fn keep() {
+    let has_handler = !matches!(BEFORE.load(Relaxed), libc::SIG_DFL | libc::SIG_IGN);
+    if !has_handler && !filters::are_set() {
+        install();
+    }
 }
 
 /// Permits the signal in the calling thread, which may have inherited a mask that blocks it.
 pub(super) fn unblock() {
-    // SAFETY: sigset_t is plain data, valid when zeroed; the functions change it and this thread's
-    // mask, and nothing else.
+    let set = 1u64 << (SIGNAL - 1);
+    let no_result = ptr::null_mut::<u64>();
+    // SAFETY: the kernel reads the set, and writes nothing, since the last pointer is NULL.
     unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, SIGNAL);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut());
-    }
-}
-
-/// Calls the program's handler for a signal that is not from our timers.
-///
-/// # Safety
-/// The arguments are those of a handler that the kernel has called.
-pub(super) unsafe fn forward(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let (handler, flags) = (HANDLER.load(Acquire), FLAGS.load(Relaxed));
-    // By default the signal is ignored.
-    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
-        return;
-    }
-    // SAFETY: the program has given this function for the signal, and by its flags the arguments that
-    // it takes. They are the kernel's. The mask is what the kernel would have set for that function; the
-    // kernel restores the thread's own when we return.
-    unsafe {
-        let mut set = (*context.cast::<libc::ucontext_t>()).uc_sigmask;
-        let blocked = MASK.load(Relaxed);
-        add(blocked, &mut set);
-        if flags & libc::SA_NODEFER == 0 {
-            libc::sigaddset(&raw mut set, SIGNAL);
-        }
-        if let Some(real) = real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask") {
-            real(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
-        }
-        if flags & libc::SA_SIGINFO != 0 {
-            transmute::<usize, Handler>(handler)(number, info, context);
-        } else {
-            transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(number);
-        }
-    }
-}
-
-/// Changes the calling thread's mask by the C library's function, but does not block our signal.
-///
-/// # Safety
-/// That of sigprocmask(2).
-unsafe fn mask(
-    real: Option<Sigmask>,
-    how: c_int,
-    new: *const libc::sigset_t,
-    old: *mut libc::sigset_t,
-) -> c_int {
-    let Some(real) = real else {
-        return libc::EINVAL;
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            c_long::from(libc::SIG_UNBLOCK),
+            &raw const set,
+            no_result,
+            size_of::<u64>(),
+        )
     };
-    // SAFETY: the caller's arguments, or a changed copy of the set on the stack.
+}
+
+/// The handler: goes on at the one before ours by a jump, if that is to have the signal, so that no frame
+/// of ours is on the stack then.
+#[unsafe(naked)]
+unsafe extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    naked_asm!(
+        "sub rsp, 24",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "call {received}",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "add rsp, 24",
+        "test rax, rax",
+        "jz 2f",
+        "jmp rax",
+        "2:",
+        "ret",
+        received = sym received,
+    )
+}
+
+/// Takes a sample if the signal is from a timer. Returns the handler that is to have it otherwise; 0: none.
+unsafe extern "C" fn received(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> usize {
+    // SAFETY: the kernel passes the signal's description and the interrupted code's registers, which live
+    // as long as the handler runs.
     unsafe {
-        if new.is_null() || how == libc::SIG_UNBLOCK || !INSTALLED.load(Acquire) {
-            return real(how, new, old);
+        if (*info).si_code == libc::SI_TIMER {
+            super::on_timer(&*info.cast(), &*context.cast());
+            return 0;
         }
-        let mut set = *new;
-        libc::sigdelset(&raw mut set, SIGNAL);
-        real(how, &raw const set, old)
+    }
+    match BEFORE.load(Acquire) {
+        libc::SIG_IGN => 0,
+        libc::SIG_DFL => {
+            by_default();
+            0
+        }
+        handler => handler,
     }
 }
 
-/// As the C library's, but does not block our signal.
-///
-/// # Safety
-/// That of sigprocmask(2).
-#[unsafe(no_mangle)]
-unsafe extern "C" fn sigprocmask(
-    how: c_int,
-    new: *const libc::sigset_t,
-    old: *mut libc::sigset_t,
-) -> c_int {
-    // SAFETY: the caller's arguments.
-    unsafe { mask(real_mask(&SIGPROCMASK, c"sigprocmask"), how, new, old) }
+/// Does with the signal what the kernel does by default: it ends the process, when the handler returns.
+fn by_default() {
+    let action = Action {
+        handler: libc::SIG_DFL,
+        flags: 0,
+        restorer: 0,
+        mask: 0,
+    };
+    handle(Some(&action));
+    // SAFETY: integers go in, and no memory of ours is touched.
+    unsafe {
+        let thread = libc::syscall(libc::SYS_gettid);
+        libc::syscall(
+            libc::SYS_tgkill,
+            c_long::from(libc::getpid()),
+            thread,
+            c_long::from(SIGNAL),
+        );
+    }
 }
 
-/// As [`sigprocmask`].
-///
-/// # Safety
-/// That of pthread_sigmask(3).
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pthread_sigmask(
-    how: c_int,
-    new: *const libc::sigset_t,
-    old: *mut libc::sigset_t,
-) -> c_int {
-    let real = real_mask(&PTHREAD_SIGMASK, c"pthread_sigmask");
-    // SAFETY: the caller's arguments.
-    unsafe { mask(real, how, new, old) }
-}
-
-/// What the program sets for our signal is kept; all else is forwarded, but that our signal waits while a
-/// handler runs on an alternate stack: that may have no room for the frame of a second signal.
+/// As the C library's, but that our signal waits while a handler runs on an alternate stack: that may have
+/// no room for the frame of a second signal.
 ///
 /// # Safety
 /// That of sigaction(2).
@@ -219,65 +234,71 @@ unsafe extern "C" fn sigaction(
     let Some(real) = real_sigaction() else {
         return -1;
     };
-    if !INSTALLED.load(Acquire) {
+    if super::FILE.get().is_none() {
         // SAFETY: the caller's arguments.
         return unsafe { real(number, new, old) };
     }
-    if number != SIGNAL {
-        // SAFETY: the caller's arguments, but for a copy of what it sets. By the caller's promise each
-        // pointer is NULL or points to a sigaction.
-        return unsafe {
-            let masked = new.as_ref().map(|new| {
-                let mut masked = *new;
-                if new.sa_flags & libc::SA_ONSTACK != 0 {
-                    libc::sigaddset(&raw mut masked.sa_mask, SIGNAL);
-                }
-                masked
-            });
-            let new = masked.as_ref().map_or(ptr::null(), ptr::from_ref);
-            let result = real(number, new, old);
-            if result == 0
-                && let Some(old) = old.as_mut()
-                && old.sa_flags & libc::SA_ONSTACK != 0
-            {
-                libc::sigdelset(&raw mut old.sa_mask, SIGNAL);
-            }
-            result
-        };
-    }
-    // SAFETY: by the caller's promise each pointer is NULL or points to a sigaction.
+    // SAFETY: the caller's arguments, but for a copy of what it sets. By the caller's promise each pointer is
+    // NULL or points to a sigaction, whose mask begins with the word of the kernel's.
     unsafe {
-        let (handler, flags) = (HANDLER.load(Acquire), FLAGS.load(Relaxed));
-        let blocked = MASK.load(Relaxed);
-        if let Some(new) = new.as_ref() {
-            FLAGS.store(new.sa_flags, Relaxed);
-            MASK.store(bits(&new.sa_mask), Relaxed);
-            HANDLER.store(new.sa_sigaction, Release);
+        let ours = 1u64 << (SIGNAL - 1);
+        let masked = new.as_ref().map(|new| {
+            let mut masked = *new;
+            if new.sa_flags & libc::SA_ONSTACK != 0 {
+                *(&raw mut masked.sa_mask).cast::<u64>() |= ours;
+            }
+            masked
+        });
+        let new = masked.as_ref().map_or(ptr::null(), ptr::from_ref);
+        let result = real(number, new, old);
+        if result == 0 && !old.is_null() {
+            *(&raw mut (*old).sa_mask).cast::<u64>() &= !ours;
         }
-        if let Some(old) = old.as_mut() {
-            *old = std::mem::zeroed();
-            old.sa_sigaction = handler;
-            old.sa_flags = flags;
-            add(blocked, &mut old.sa_mask);
-        }
+        result
     }
-    0
 }
 
-/// As [`sigaction`].
+/// As the C library's. A thread is not sampled while its alternate stack has no room for that.
 ///
 /// # Safety
-/// That of signal(2).
+/// That of sigaltstack(2).
 #[unsafe(no_mangle)]
-unsafe extern "C" fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
-    if number != SIGNAL || !INSTALLED.load(Acquire) {
-        return match real_signal() {
-            // SAFETY: the caller's arguments.
-            Some(real) => unsafe { real(number, handler) },
-            None => libc::SIG_ERR,
-        };
+unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    let Some(real) = real_sigaltstack() else {
+        return -1;
+    };
+    if new.is_null() {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(new, old) };
     }
-    FLAGS.store(libc::SA_RESTART, Relaxed);
-    MASK.store(0, Relaxed);
-    HANDLER.swap(handler, Release)
+    super::stop_thread();
+    // SAFETY: the caller's arguments.
+    let result = unsafe { real(new, old) };
+    super::go_on_with_thread();
+    result
+}
+
+/// Whether the calling thread's alternate stack, if it has one, has room for a sample.
+pub(super) fn alternate_stack_has_room() -> bool {
+    // SAFETY: stack_t is plain data, valid when zeroed; the function fills it.
+    let stack = unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        if real_sigaltstack().is_none_or(|real| real(ptr::null(), &raw mut stack) != 0) {
+            return true;
+        }
+        stack
+    };
+    stack.ss_flags & libc::SS_DISABLE != 0 || stack.ss_size >= room()
+}
+
+/// What a sample takes of a stack: the frame that the kernel writes, and our handler's.
+fn room() -> usize {
+    /// `AT_MINSIGSTKSZ` of linux/auxvec.h.
+    const KERNEL_FRAME: u64 = 51;
+    /// `MINSIGSTKSZ`, for kernels that do not tell.
+    const LEAST: usize = 2048;
+    const HANDLER: usize = 4096;
+    // SAFETY: the call takes a number, returns a number and touches no memory of ours.
+    let frame = unsafe { libc::getauxval(KERNEL_FRAME) } as usize;
+    frame.max(LEAST) + HANDLER
 }

@@ -7,7 +7,7 @@ use std::mem::transmute;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use super::{FILE, begin_thread};
+use super::{FILE, signals};
 use crate::loader::Scope;
 
 type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -23,9 +23,13 @@ static PTHREAD_CREATE: AtomicUsize = AtomicUsize::new(0);
 /// The most threads that are between their creation and their begin.
 const STARTING: usize = 256;
 
+/// A thread with a smaller stack is not sampled: it may use all of it but a few hundred bytes.
+const LEAST_STACK: usize = 64 << 10;
+
 /// The function of a thread that has not begun yet, and its argument.
 struct Start {
     is_taken: AtomicBool,
+    has_room: AtomicBool,
     routine: AtomicUsize,
     argument: AtomicUsize,
 }
@@ -33,6 +37,7 @@ struct Start {
 static STARTS: [Start; STARTING] = [const {
     Start {
         is_taken: AtomicBool::new(false),
+        has_room: AtomicBool::new(false),
         routine: AtomicUsize::new(0),
         argument: AtomicUsize::new(0),
     }
@@ -78,13 +83,37 @@ unsafe extern "C" fn pthread_create(
     };
     start.routine.store(routine as usize, Relaxed);
     start.argument.store(argument.expose_provenance(), Relaxed);
+    // SAFETY: the caller's promise about the attributes.
+    let size = unsafe { stack_size(attributes) };
+    start.has_room.store(size >= LEAST_STACK, Relaxed);
     let entry = (&raw const *start).cast_mut().cast();
     // SAFETY: the caller's arguments, but for a function of the same type and its argument.
     let result = unsafe { real(thread, attributes, begin, entry) };
     if result != 0 {
         start.is_taken.store(false, Release);
     }
+    signals::keep();
     result
+}
+
+/// The size of the stack of a thread with these attributes; NULL: with those that threads have by default.
+///
+/// # Safety
+/// NULL or attributes.
+unsafe fn stack_size(attributes: *const libc::pthread_attr_t) -> usize {
+    let mut size = 0;
+    // SAFETY: the caller's promise, or attributes that are made here; the functions fill local variables.
+    unsafe {
+        if attributes.is_null() {
+            let mut usual: libc::pthread_attr_t = std::mem::zeroed();
+            libc::pthread_attr_init(&raw mut usual);
+            libc::pthread_attr_getstacksize(&raw const usual, &raw mut size);
+            libc::pthread_attr_destroy(&raw mut usual);
+        } else {
+            libc::pthread_attr_getstacksize(attributes, &raw mut size);
+        }
+    }
+    size
 }
 
 /// A thread's function and its argument, as two registers return them.
@@ -100,8 +129,9 @@ extern "C" fn begin_with(start: &Start) -> Call {
         routine: start.routine.load(Relaxed),
         argument: start.argument.load(Relaxed),
     };
+    let has_room = start.has_room.load(Relaxed);
     start.is_taken.store(false, Release);
-    begin_thread();
+    super::begin(false, has_room);
     call
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn record(program: &Path) -> Recording {
 pub(crate) fn record_child(consumer: &Consumer, mut child: Child) -> Recording {
     let out = read_all(child.stdout.take());
     let err = read_all(child.stderr.take());
-    consumer.keep_beating().unwrap();
+    let _presence = consumer.stay().unwrap();
     let mut open = vec![(0, Vec::new()); consumer.slots()];
     let mut ended = Vec::new();
     let mut take = || {
