@@ -133,6 +133,7 @@ pub(crate) fn run(
     rc::read(&mut session, home);
     match run_steps(&invocation, &mut session) {
         Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::CheckFailed),
+        Ok(()) | Err(Stop::Quit) if session.is_unchecked => Err(Stop::NotChecked),
         ended => ended,
     }
 }

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let ended = ended.and(output.flush().map_err(Stop::from));
     match ended {
         Ok(()) | Err(Stop::Quit | Stop::PipeClosed) => ExitCode::SUCCESS,
-        Err(stop @ Stop::CheckFailed) => stop.code(),
+        Err(stop @ (Stop::CheckFailed | Stop::NotChecked)) => stop.code(),
         Err(stop) => {
             say(&stop);
             stop.code()

@@ -86,8 +86,12 @@ shows the names. Several are joined by colons, as in
 "#;
 
 const TAIL: &str = r".SH EXIT STATUS
-0 if all was done, 1 if data cannot be read or written, 2 if the words are wrong or not supported
-yet. A message is one line on standard error.
+0 if all was done, 1 if data cannot be read or written or a
+.B check
+fails, 2 if the words are wrong or not supported yet, or if a
+.B check
+that passes is about findings of a program of which not all was checked. A message is one line on
+standard error.
 .SH SEE ALSO
 .BR collect (1)
 ";

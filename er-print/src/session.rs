@@ -90,6 +90,8 @@ pub(crate) struct Session<'a> {
     pub(crate) script_depth: usize,
     /// Conditions of `check` that did not hold.
     pub(crate) failed_checks: u32,
+    /// A condition about findings held, but not all of the program was checked.
+    pub(crate) is_unchecked: bool,
     experiments: Vec<OpenExperiment>,
     united: OnceCell<OpenExperiment>,
     output: &'a mut Output,
@@ -106,6 +108,7 @@ impl<'a> Session<'a> {
             settings,
             script_depth: 0,
             failed_checks: 0,
+            is_unchecked: false,
             experiments,
             united: OnceCell::new(),
             output,

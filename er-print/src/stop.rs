@@ -13,6 +13,9 @@ pub(crate) enum Stop {
     Data(String),
     /// A condition of `check` does not hold: exit status 1. The verdict is already printed.
     CheckFailed,
+    /// No condition of `check` fails, but not all of the program was checked: exit status 2. That is already
+    /// printed.
+    NotChecked,
     /// The reader of the output is gone: exit status 0, no message.
     PipeClosed,
     /// `quit`.
@@ -28,7 +31,7 @@ impl Stop {
     /// The exit status.
     pub(crate) fn code(&self) -> ExitCode {
         match self {
-            Stop::Usage(_) => ExitCode::from(2),
+            Stop::Usage(_) | Stop::NotChecked => ExitCode::from(2),
             Stop::Data(_) | Stop::CheckFailed => ExitCode::from(1),
             Stop::PipeClosed | Stop::Quit => ExitCode::SUCCESS,
         }
@@ -40,6 +43,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Usage(message) | Stop::Data(message) => f.write_str(message),
             Stop::CheckFailed => f.write_str("a condition of check does not hold"),
+            Stop::NotChecked => f.write_str("not all of the program was checked"),
             Stop::PipeClosed => f.write_str("the output was closed"),
             Stop::Quit => f.write_str("quit"),
         }

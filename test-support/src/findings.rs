@@ -123,7 +123,8 @@ pub fn findings() -> Findings {
             accesses: 1_200,
             threads: 2,
             waited: 0.25,
-            uninstrumented: vec!["/usr/lib/libm.so.6".to_owned()],
+            uninstrumented: vec!["libblas.so.3".to_owned(), "libsolver.so".to_owned()],
+            own_uninstrumented: vec!["libsolver.so".to_owned()],
             losses: vec!["a checker ended after 3 of 7 intervals".to_owned()],
         },
         races: vec![
@@ -206,6 +207,7 @@ pub fn later_findings() -> Findings {
     later.races.insert(0, fresh);
     later.deadlocks.clear();
     later.coverage.uninstrumented.clear();
+    later.coverage.own_uninstrumented.clear();
     later.coverage.losses.clear();
     later
 }

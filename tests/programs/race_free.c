@@ -596,7 +596,7 @@ static void memory_of_chunks(void)
     long all = 0;
 #pragma omp parallel num_threads(3) reduction(+ : all)
     {
-        long before = 0, each = 0, *block = malloc(2 * sizeof *block);
+        long before = 0, each = 0, *block = calloc(2, sizeof *block);
 #pragma omp task shared(before)
         before = 1;
 #pragma omp taskwait

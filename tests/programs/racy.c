@@ -165,6 +165,14 @@ static void many_tasks(void)
         crowd += i; /* crowd */
 }
 
+/* Compilers read the first neighbour before the loop, and keep each sum for the next round. */
+static void recurrence(double *x)
+{
+#pragma omp parallel for
+    for (int i = 1; i < N; i++) /* recurrence */
+        x[i] += x[i - 1]; /* recurrence */
+}
+
 /* A variable of the region lives longer than the chunk, one of the chunk as long as its tasks. */
 static void tasks_of_chunks(void)
 {
@@ -209,6 +217,9 @@ int main(void)
     copies();
     many_tasks();
     tasks_of_chunks();
+    double *x = calloc(N, sizeof *x);
+    recurrence(x);
+    free(x);
     omp_destroy_lock(&one);
     omp_destroy_lock(&other);
     printf("%ld %ld %ld %d %d\n", sum, hits, total, shared_by_tasks, consumed);

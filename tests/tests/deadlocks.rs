@@ -348,6 +348,94 @@ fn a_deadlock_has_the_places_at_which_its_locks_were_taken() {
     }
 }
 
+/// The program of this file, built by this compiler with these options.
+fn built(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
+    let program = format!("{name}-{compiler}-{}", options.concat()).replace('.', "-");
+    let program = folder().join(program);
+    let mut command = Command::new(compiler);
+    command.args(["-g", "-fopenmp"]).args(options);
+    command.arg(source(name)).arg("-o").arg(&program);
+    let out = command.current_dir(folder()).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    program
+}
+
+/// The lines of a source file that end so.
+fn lines_with(name: &str, end: &str) -> Vec<u64> {
+    let text = std::fs::read_to_string(source(name)).unwrap();
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| line.trim_end().ends_with(end));
+    lines.map(|(line, _)| line).collect()
+}
+
+#[test]
+fn a_lock_that_is_unset_twice_is_told_with_both_places() {
+    for compiler in ["g++", "clang++"] {
+        let program = built(compiler, "double_unset.cc", &["-O2"]);
+        let (_, _, findings) = found(&program, "", 20);
+        let misuses = findings["misuse"].as_array().unwrap();
+        assert_eq!(misuses.len(), 1, "{compiler}: {misuses:#?}");
+        let place = &misuses[0]["stack"][0]["line"];
+        let second = lines_with("double_unset.cc", "// second");
+        assert_eq!(place.as_u64(), Some(second[0]), "{compiler}");
+        let first = lines_with("double_unset.cc", "// first")[0];
+        let detail = misuses[0]["detail"].as_str().unwrap();
+        assert!(
+            detail.ends_with(&format!("was unset at double_unset.cc:{first}")),
+            "{detail}"
+        );
+    }
+}
+
+#[test]
+fn a_loop_that_changes_its_variable_is_misuse() {
+    for family in FAMILIES {
+        let (words, status, findings) = found(&build(family, "loop_variables"), "", 20);
+        assert_eq!(
+            words, ["loop variable changed in its loop"; 2],
+            "{family:?}"
+        );
+        assert_eq!(status, 0);
+        let misuses = findings["misuse"].as_array().unwrap().iter();
+        let lines: Vec<u64> = misuses
+            .map(|misuse| misuse["stack"][0]["line"].as_u64().unwrap())
+            .collect();
+        assert_eq!(lines, lines_with("loop_variables.c", "/* planted */"));
+    }
+}
+
+/// Threads wait at barriers of the program, at the end of its region, or no line is told.
+fn check_skipped_barrier(program: &Path) {
+    let (_, _, findings) = found(program, "", 2);
+    let mut right = lines_with("skip_barrier.f90", "!$omp barrier");
+    right.extend(lines_with("skip_barrier.f90", "num_threads(3)"));
+    right.push(0);
+    let deadlocks = findings["deadlocks"].as_array().unwrap();
+    assert!(!deadlocks.is_empty());
+    for edge in deadlocks
+        .iter()
+        .flat_map(|it| it["edges"].as_array().unwrap())
+    {
+        let line = edge["wanted"][0]["line"].as_u64().unwrap();
+        assert!(right.contains(&line), "{edge:#}");
+    }
+}
+
+#[test]
+fn a_barrier_that_a_thread_skips_has_its_line_in_programs_of_gfortran() {
+    for level in ["-O0", "-O1", "-O2"] {
+        check_skipped_barrier(&built("gfortran", "skip_barrier.f90", &[level]));
+    }
+}
+
+#[test]
+#[ignore = "needs flang 22"]
+fn a_barrier_that_a_thread_skips_has_its_line_in_programs_of_flang() {
+    for level in ["-O0", "-O1", "-O2"] {
+        check_skipped_barrier(&built("flang-22", "skip_barrier.f90", &[level]));
+    }
+}
+
 #[test]
 fn what_is_not_supported_is_refused() {
     let refused = |arguments: &[&str]| {

@@ -80,6 +80,29 @@ impl Found {
     }
 }
 
+#[test]
+fn a_loop_that_no_directive_divides_is_named() {
+    let text = include_str!("../programs/undivided.c");
+    let line = |of: &str| {
+        let at = text.lines().position(|line| line.ends_with(of)).unwrap();
+        at + 1
+    };
+    for level in ["-O0", "-O1"] {
+        let found = Found::of("gcc", &[level], "undivided.c");
+        let divide = |line: usize| {
+            format!(
+                "divide the loop at line {line} among the threads, each of which executes all of it"
+            )
+        };
+        let first = line("/* first */");
+        let add = format!("add for to the directive at line {}", first - 1);
+        found.advises("first[1]", &format!("{}: {add}", divide(first)));
+        let second = divide(line("/* second */"));
+        found.advises("second[1]", &format!("{second}: omp for"));
+        found.advises("sum", "make the update atomic");
+    }
+}
+
 const OF_C: [&str; 23] = [
     "counter",
     "sum",

@@ -94,6 +94,65 @@ fn correct_programs_of_cpp_have_no_race() {
     }
 }
 
+/// Reductions by hand, queues, stacks of atomics, tasks with dependences.
+#[test]
+fn correct_programs_in_other_styles_have_no_race() {
+    for (name, compilers) in [
+        ("style_reduction.c", ["gcc", "clang"]),
+        ("style_blocks.c", ["gcc", "clang"]),
+        ("style_stack.cc", ["g++", "clang++"]),
+        ("style_pipeline.cc", ["g++", "clang++"]),
+    ] {
+        for compiler in compilers {
+            let found = races(&build(compiler, name), 4);
+            let is_certain = |race: &&Value| race["class"] == "race";
+            let certain: Vec<&Value> = found.iter().filter(is_certain).collect();
+            assert!(certain.is_empty(), "{compiler} {name}: {certain:#?}");
+        }
+    }
+}
+
+/// A queue of work and a flag with fences hand their objects over on many lines.
+#[test]
+fn what_is_ordered_by_chance_has_one_row_for_each_object() {
+    for (name, compilers) in [
+        ("pool.cc", ["g++", "clang++"]),
+        ("fence.c", ["gcc", "clang"]),
+        ("style_pipeline.cc", ["g++", "clang++"]),
+    ] {
+        for compiler in compilers {
+            let found = races(&build(compiler, name), 2);
+            let mut objects: Vec<&Value> = found.iter().map(|race| &race["variable"]).collect();
+            for race in &found {
+                assert_eq!(race["class"], "order by chance", "{compiler}: {race}");
+            }
+            let whole = |name: &&Value| {
+                let name = name.as_str().unwrap();
+                name.split(['[', '.']).next().unwrap().to_owned()
+            };
+            objects.sort_by_key(whole);
+            objects.dedup_by_key(|name| whole(&&**name));
+            assert_eq!(objects.len(), found.len(), "{compiler} {name}: {found:#?}");
+        }
+    }
+}
+
+/// The inner regions have ended when their accesses are compared.
+#[test]
+fn an_access_in_an_inner_region_has_all_its_constructs() {
+    for compiler in ["gcc", "clang"] {
+        let found = races(&build(compiler, "nest_race.c"), 2);
+        assert!(!found.is_empty());
+        for race in found {
+            for access in race["accesses"].as_array().unwrap() {
+                let constructs = access["constructs"].as_array().unwrap();
+                let lines = constructs.iter().map(|it| it["line"].as_u64().unwrap());
+                assert_eq!(lines.collect::<Vec<_>>(), [9, 7], "{compiler}: {race}");
+            }
+        }
+    }
+}
+
 #[test]
 fn readers_of_one_lock_have_no_order() {
     let program = build("g++", "race_shared_lock.cc");

@@ -103,6 +103,21 @@ fn correct_programs_of_flang_have_no_race() {
     check_race_free(&by_flang("race_free.f90"));
 }
 
+#[test]
+fn correct_programs_of_gfortran_in_other_styles_have_no_race() {
+    for name in ["copyin_common.f90", "style_module.f90"] {
+        check_race_free(&by_gfortran(name));
+    }
+}
+
+#[test]
+#[ignore = "needs flang 22 and its LLVM"]
+fn correct_programs_of_flang_in_other_styles_have_no_race() {
+    for name in ["copyin_common.f90", "style_module.f90"] {
+        check_race_free(&by_flang(name));
+    }
+}
+
 /// A finding has the line of the directive, not of a statement below it, and advice that needs it.
 #[test]
 #[ignore = "needs flang 22 and its LLVM"]

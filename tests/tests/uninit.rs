@@ -122,6 +122,17 @@ fn planted_reads_are_found_in_programs_of_gfortran() {
     check_planted(Family::Gfortran, "uninit.f90", 5);
 }
 
+/// At -O1, gfortran lets one write stand for the read and the write of an element.
+#[test]
+fn a_private_array_of_fortran_is_seen() {
+    let program = build(Family::Gfortran, "-O0", "private_array.f90");
+    let found = reads(&program, "init", 2);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let line = planted("private_array.f90")["w"].first().copied();
+    assert_eq!(found[0]["line"].as_u64(), line);
+    assert!(found[0]["variable"].as_str().unwrap().starts_with("w("));
+}
+
 #[test]
 fn correct_programs_of_clang_read_what_they_have_written() {
     check_correct(Family::Clang, "initialised.c");

@@ -58,7 +58,7 @@ fn other(what: impl ToString) -> RecordError {
 pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let limit = limit(request).map_err(other)?;
     experiment::choose(&request.target).map_err(other)?;
-    program::check(&request.command[0], checks).map_err(other)?;
+    let facts = program::check(&request.command[0], checks).map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let library = library::find_beside(LIBRARY).map_err(other)?;
     let links = links(&library).map_err(|error| {
@@ -103,6 +103,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         hang: None,
         is_told: false,
         checks,
+        facts,
         folder: writer.directory().to_owned(),
         is_stored: true,
         store_at: Instant::now() + STORE_EVERY,
@@ -121,7 +122,9 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let losses = session.finish(!matches!(ended, Ended::Exited(_)), &mut after);
     let findings = session.named_findings(losses, &mut after);
     drop(after);
-    findings.coverage.losses.iter().for_each(say);
+    if let Some(said) = findings.coverage.shortfall() {
+        say(said.replacen('N', "n", 1));
+    }
     if !session.is_told {
         let happened = findings.deadlocks.iter().filter(|it| it.happened);
         happened.for_each(|deadlock| say(&deadlock.detail));
@@ -224,6 +227,8 @@ struct Session {
     /// The user has been told of it.
     is_told: bool,
     checks: Checks,
+    /// What the program's file tells.
+    facts: program::Facts,
     /// The folder of the experiment.
     folder: PathBuf,
     /// Nothing was read since the findings were stored.
@@ -450,15 +455,30 @@ impl Session {
     }
 
     /// What was not checked so far.
-    fn losses(&self) -> Vec<String> {
+    fn losses(&mut self) -> Vec<String> {
         let consumer = match &self.consumer {
             Ok(consumer) => consumer,
             Err(why) => return vec![format!("nothing was checked: {why}")],
         };
         if consumer.process().is_none() {
-            return vec!["nothing was checked: the library was not loaded into the program".into()];
+            return vec![self.facts.why_nothing()];
         }
-        let mut losses = Vec::new();
+        let mut losses: Vec<String> = self.facts.why_silent().into_iter().collect();
+        let within = self.places.with_runtime();
+        if !within.is_empty() {
+            losses.push(format!(
+                "GCC's OpenMP runtime is linked into {}, and so tells of nothing that OpenMP does: link it as a \
+                 shared library",
+                within.join(", ")
+            ));
+        }
+        match consumer.unchecked() {
+            0 => {}
+            1 => losses.push("1 child process, for the first process alone is checked".into()),
+            count => losses.push(format!(
+                "{count} child processes, for the first process alone is checked"
+            )),
+        }
         if self.streams.broken() > 0 {
             losses.push(
                 "the checks ended early: what a thread had written for them makes no sense, as if the \
@@ -549,19 +569,21 @@ impl Session {
         let (mut deadlocks, mut misuse) = (Vec::new(), Vec::new());
         if let Some(state) = replay.synchronisation() {
             let is_known = |it: &&Misuse| refused == 0 || !it.kind.rests_on_absence();
-            let misuses: Vec<Misuse> = state
-                .misuses()
-                .iter()
-                .filter(is_known)
-                .take(most)
-                .cloned()
-                .collect();
+            let mut misuses: Vec<&Misuse> = state.misuses().iter().filter(is_known).collect();
+            // What may be none comes last.
+            misuses.sort_by_key(|it| it.kind.rests_on_text());
+            let misuses: Vec<Misuse> = misuses.into_iter().take(most).cloned().collect();
             let stuck = state.deadlocks(self.hang.clone());
             let stuck = &stuck[..stuck.len().min(most)];
             let contexts = replay.contexts();
             deadlocks = race_names::deadlocks(stuck, contexts, places, &mut *goes_on);
             misuse = race_names::misuses(&misuses, contexts, places, &mut *goes_on);
         }
+        let (uninstrumented, own_uninstrumented) = if sees_accesses(self.checks) {
+            self.places.uninstrumented()
+        } else {
+            Default::default()
+        };
         let sources = race_names::sources(&races, &uninitialised);
         Findings {
             version: findings::VERSION,
@@ -570,11 +592,8 @@ impl Session {
                 accesses: self.replay.accesses(),
                 threads: self.replay.threads(),
                 waited: waited as f64 / 1e9,
-                uninstrumented: if sees_accesses(self.checks) {
-                    self.places.uninstrumented()
-                } else {
-                    Vec::new()
-                },
+                uninstrumented,
+                own_uninstrumented,
                 losses,
             },
             races,

@@ -11,14 +11,53 @@ use crate::launcher;
 
 /// What a program's file tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Facts {
+pub(super) struct Facts {
     /// It calls the sanitizer.
     calls: bool,
     /// It has the sanitizer's own runtime in it.
     defines: bool,
     /// It calls an OpenMP runtime, so that its own code is parallel.
     is_openmp: bool,
+    /// That is LLVM's.
+    is_llvms: bool,
+    /// It is a tool of LLVM's runtime itself.
+    is_tool: bool,
+    /// It is linked statically.
+    is_static: bool,
     compiler: Compiler,
+}
+
+impl Facts {
+    /// Why nothing was recorded of it.
+    pub(super) fn why_nothing(&self) -> String {
+        let why = if self.is_static {
+            "the program is linked statically, and loads no library"
+        } else if let Some(why) = self.why_silent() {
+            return why;
+        } else {
+            "the program did nothing that is looked at, or the library was not loaded into it (is it \
+             set-user-id?), or could not open its memory there (does it run in a namespace of its own?)"
+        };
+        format!("nothing was checked: {why}")
+    }
+
+    /// Why LLVM's runtime tells nothing, if that is so.
+    pub(super) fn why_silent(&self) -> Option<String> {
+        let is_disabled = || std::env::var("OMP_TOOL").is_ok_and(|it| it.trim() == "disabled");
+        let why = match self {
+            Facts {
+                is_llvms: false, ..
+            } => return None,
+            Facts { is_tool: true, .. } => {
+                "the program has an OMPT tool of its own, and a runtime serves one"
+            }
+            _ if is_disabled() => "OMP_TOOL=disabled",
+            _ => return None,
+        };
+        Some(format!(
+            "nothing was checked: OpenMP's runtime tells of nothing ({why})"
+        ))
+    }
 }
 
 /// The compiler that built it.
@@ -31,16 +70,16 @@ enum Compiler {
     Flang,
 }
 
-/// Says what is missing before the program runs. A program that is not parallel itself, such as an
-/// interpreter, may load a library that is, and is not judged.
+/// Says what is missing before the program runs, or else what its file tells; nothing of a script. A program
+/// that is not parallel itself, such as an interpreter, may load a library that is, and is not judged.
 ///
 /// # Errors
 /// One sentence with the flags for its compiler.
-pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
+pub(super) fn check(command: &OsStr, checks: Checks) -> Result<Facts, String> {
     let Some(path) = launcher::program(command) else {
-        return Ok(());
+        return Ok(Facts::default());
     };
-    let facts = facts(&path).unwrap_or_default();
+    let facts = facts_of(&path).unwrap_or_default();
     let program = path.display();
     let mut how = flags(facts.compiler).to_owned();
     if checks.has(Checks::INIT) && facts.compiler == Compiler::Clang {
@@ -56,14 +95,14 @@ pub(super) fn check(command: &OsStr, checks: Checks) -> Result<(), String> {
             "{program} is not instrumented, so -r would see none of its accesses: {how}"
         ));
     }
-    Ok(())
+    Ok(facts)
 }
 
 /// How to compile for the checks.
 fn flags(compiler: Compiler) -> &'static str {
     match compiler {
         Compiler::Gcc => "compile and link it with gcc -g -O1 -fsanitize=thread -fopenmp",
-        Compiler::Gfortran => "compile and link it with gfortran -g -O1 -fsanitize=thread -fopenmp",
+        Compiler::Gfortran => "compile and link it with gfortran -g -O0 -fsanitize=thread -fopenmp",
         Compiler::Clang => {
             "compile and link it with clang -g -O1 -fno-vectorize -fno-slp-vectorize -fsanitize=thread \
              -shared-libsan -fopenmp"
@@ -74,11 +113,12 @@ fn flags(compiler: Compiler) -> &'static str {
     }
 }
 
-fn facts(path: &Path) -> Option<Facts> {
+fn facts_of(path: &Path) -> Option<Facts> {
     let file = ElfFile::open(path).ok()?;
     let elf = file.parse().ok()?;
     let mut facts = Facts {
         compiler: compiler(&elf),
+        is_static: elf.bytes(".interp").is_none(),
         ..Facts::default()
     };
     for table in [ElfSymbols::dynsym(&elf), ElfSymbols::symtab(&elf)] {
@@ -92,7 +132,9 @@ fn facts(path: &Path) -> Option<Facts> {
             match name {
                 b"__tsan_func_entry" if symbol.is_defined() => facts.defines = true,
                 b"__tsan_func_entry" | b"__tsan_init" => facts.calls = true,
-                b"__kmpc_fork_call" | b"GOMP_parallel" => facts.is_openmp = true,
+                b"__kmpc_fork_call" => (facts.is_openmp, facts.is_llvms) = (true, true),
+                b"GOMP_parallel" => facts.is_openmp = true,
+                b"ompt_start_tool" => facts.is_tool |= symbol.is_defined(),
                 _ => {}
             }
             if name.starts_with(b"_gfortran_") && facts.compiler == Compiler::Gcc {

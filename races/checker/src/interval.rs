@@ -42,6 +42,9 @@ pub struct Access {
     pub last: u32,
     /// The memory is a block that the thread itself has allocated in a region.
     pub is_own: bool,
+    /// Of an access in a region that has ended: the construct around it there, as
+    /// [`Bases`](crate::site::Bases) numbers it; else 0.
+    pub base: u32,
 }
 
 /// What the accesses of a group have in common: see [`Access`]. `space` is that of their pieces.
@@ -54,6 +57,7 @@ struct Maker {
     last: u32,
     thread: u32,
     is_own: bool,
+    base: u32,
 }
 
 impl Maker {
@@ -66,6 +70,7 @@ impl Maker {
             last: access.last,
             thread: access.thread,
             is_own: access.is_own,
+            base: access.base,
         }
     }
 
@@ -78,12 +83,13 @@ impl Maker {
             first: self.first,
             last: self.last,
             is_own: self.is_own,
+            base: self.base,
         }
     }
 
-    /// Groups of one source, strand and space.
-    fn whole(&self) -> (u32, StrandId, u32, bool) {
-        (self.source, self.strand, self.space, self.is_own)
+    /// Groups of one source, strand, space and construct.
+    fn whole(&self) -> (u32, StrandId, u32, u32, bool) {
+        (self.source, self.strand, self.space, self.base, self.is_own)
     }
 
     fn segments(&self) -> (u32, u32) {
@@ -254,12 +260,18 @@ impl Interval {
         self.closed.len() == 0 && self.open.is_empty()
     }
 
-    /// The accesses, as if `strand` had made all of them in its current segment.
-    pub fn into_accesses_of(self, here: Point) -> impl Iterator<Item = Access> {
+    /// The accesses, as if a strand had made all of them in its segment `here`. `base` numbers the construct
+    /// around one.
+    pub fn into_accesses_of(
+        self,
+        here: Point,
+        mut base: impl FnMut(&Access) -> u32,
+    ) -> impl Iterator<Item = Access> {
         self.into_accesses().map(move |access| Access {
             strand: here.strand,
             first: here.segment,
             last: here.segment,
+            base: base(&access),
             ..access
         })
     }
@@ -505,6 +517,7 @@ mod tests {
                 first: segment,
                 last: segment,
                 is_own: false,
+                base: 0,
             }
         }
 
@@ -524,6 +537,7 @@ mod tests {
                     first: 0,
                     last: random.u32(..2),
                     is_own: false,
+                    base: 0,
                 }
             };
             (0..number).map(|_| access(random)).collect()

@@ -37,6 +37,10 @@ pub enum Kind {
     /// A task in a region asks for another number of threads, and neither forks a region nor asks for that
     /// number after it.
     ThreadsInside,
+    /// A worksharing loop begins here. Whether it changes its own variable, the program's text alone tells.
+    LoopBegins,
+    /// A region with this outlined function is forked here, whose loops may begin without a call.
+    RegionBegins(u64),
 }
 
 /// A region in which no barrier and no worksharing construct may be.
@@ -87,6 +91,11 @@ impl Kind {
             self,
             Kind::ReleasedFree | Kind::NotInitialised | Kind::InitialisedTwice
         )
+    }
+
+    /// Whether the program's text tells if it is misuse.
+    pub fn rests_on_text(self) -> bool {
+        matches!(self, Kind::LoopBegins | Kind::RegionBegins(_))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::lock_order::Lock;
 use crate::locksets::{LocksetId, Locksets};
 use crate::races::Races;
 use crate::rounds::{Loops, Rounds};
-use crate::site::{Base, ConstructKind, FramePlace, Place, StrandKind};
+use crate::site::{Base, Bases, ConstructKind, FramePlace, Place, StrandKind};
 use crate::strands::{Certainty, Point, StrandId, Strands};
 use crate::synchronisation::{Deadlock, Synchronisation};
 use crate::tasks::{Siblings, Tasks};
@@ -160,6 +160,8 @@ pub struct Replay {
     tasks: Tasks,
     /// Untied tasks that no thread executes at the moment.
     untied: HashMap<u64, TaskFrame>,
+    /// Constructs in regions that have ended.
+    bases: Bases,
     sources: Vec<Source>,
     source_numbers: HashMap<Source, u32>,
     /// By source: the worksharing loop that executes it once in each iteration.

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use hashbrown::HashMap;
+
 use crate::locksets::Held;
 
 /// What a strand is.
@@ -59,6 +61,38 @@ pub struct Base {
     pub creator: Option<Creator>,
     /// What is around it.
     pub outer: Option<Rc<Base>>,
+}
+
+/// Constructs, numbered from 1; 0: none.
+#[derive(Debug, Default)]
+pub struct Bases {
+    bases: Vec<Rc<Base>>,
+    numbers: HashMap<(u64, u32, *const Base), u32>,
+}
+
+impl Bases {
+    /// The number of a construct. Executions of one construct by one strand have one number. Where there are
+    /// very many, later ones have none.
+    pub fn number(&mut self, base: &Rc<Base>) -> u32 {
+        const MOST: usize = 1 << 16;
+        let outer = base.outer.as_ref().map_or(std::ptr::null(), Rc::as_ptr);
+        let key = (base.code, base.context, outer);
+        if let Some(known) = self.numbers.get(&key) {
+            return *known;
+        }
+        if self.bases.len() == MOST {
+            return 0;
+        }
+        self.bases.push(base.clone());
+        let number = self.bases.len() as u32;
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// The construct of a number.
+    pub fn get(&self, number: u32) -> Option<&Rc<Base>> {
+        self.bases.get((number as usize).checked_sub(1)?)
+    }
 }
 
 /// Tasks that create each other lie in each other without end: one after the other goes, not one within
@@ -133,6 +167,17 @@ pub struct Block {
     pub base: Option<Rc<Base>>,
 }
 
+/// Where a strand makes its accesses of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// At one address.
+    One,
+    /// At several, one in each round of a worksharing loop.
+    Rounds,
+    /// At several.
+    Several,
+}
+
 /// One side of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -142,6 +187,8 @@ pub struct Site {
     pub kind: u8,
     /// Bytes of the access.
     pub size: u32,
+    /// At which addresses beside that of the finding.
+    pub spread: Spread,
     /// The calling context within the strand.
     pub context: u32,
     /// The strand.

@@ -18,7 +18,7 @@
 
 use std::cell::Cell;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// A strand. No number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +99,11 @@ pub struct Strands {
     edges: usize,
     /// Waits by strands that are not around the one that has ended.
     waits_by_others: usize,
+    /// Points of strands that are forgotten, of which others may still be kept: what the strand did is done by
+    /// the strand around its region, up to there.
+    forgotten: HashMap<StrandId, Point>,
+    /// How many of these there were when unused ones were left out last.
+    forgotten_before: usize,
     /// Questions that were given up: see [`Strands::order`].
     given_up: Cell<u64>,
 }
@@ -132,6 +137,44 @@ impl Strands {
         if let Some(strand) = self.strands.get_mut(&strand) {
             strand.end = number;
         }
+    }
+
+    /// All that the strand did has been compared, and counts from now on as done by another one up to
+    /// `point`.
+    pub fn forget_as(&mut self, strand: StrandId, point: Point) {
+        let is_source = self.strands.get(&strand).is_some_and(|it| it.is_source);
+        self.forget(strand);
+        if is_source {
+            self.forgotten.insert(strand, point);
+        }
+    }
+
+    /// Whether there are many strands that were forgotten as another one's.
+    pub fn are_many_forgotten(&self) -> bool {
+        const FEW: usize = 1 << 12;
+        self.forgotten.len() > 2 * self.forgotten_before + FEW
+    }
+
+    /// Leaves out those of them of which no point is kept, in edges or in `kept`.
+    pub fn clear_forgotten(&mut self, kept: impl Iterator<Item = StrandId>) {
+        let edges = self.strands.values().flat_map(|strand| &strand.edges);
+        let used: HashSet<StrandId> = edges.map(|edge| edge.from.strand).chain(kept).collect();
+        let resolved = |(strand, point): (&StrandId, &Point)| (*strand, self.resolve(*point));
+        let of_used = self
+            .forgotten
+            .iter()
+            .filter(|(strand, _)| used.contains(*strand));
+        self.forgotten = of_used.map(resolved).collect();
+        self.forgotten_before = self.forgotten.len();
+    }
+
+    /// The point that stands for one of a strand that may be forgotten.
+    fn resolve(&self, mut point: Point) -> Point {
+        // The strand around a region is older than those in it.
+        while let Some(around) = self.forgotten.get(&point.strand) {
+            point = *around;
+        }
+        point
     }
 
     /// All that the strand did has been compared. A point of it is ordered with nothing.
@@ -168,9 +211,9 @@ impl Strands {
         strand.is_none_or(Strand::has_ended)
     }
 
-    /// Whether the strand can still take part in a race.
+    /// Whether the strand, or the one around it, can still take part in a race.
     pub fn is_known(&self, strand: StrandId) -> bool {
-        self.strands.contains_key(&strand)
+        self.strands.contains_key(&strand) || self.forgotten.contains_key(&strand)
     }
 
     /// The strand's current place.
@@ -211,6 +254,7 @@ impl Strands {
 
     /// Everything up to `from` comes before what `to` does from its current segment on.
     pub fn order_after(&mut self, from: Point, to: StrandId, certainty: Certainty) {
+        let from = self.resolve(from);
         if from.strand == to {
             return;
         }
@@ -231,13 +275,18 @@ impl Strands {
         self.edges += 1;
     }
 
-    /// Forgets the edges to `strand`: all that they order has been compared.
-    pub fn forget_edges(&mut self, strand: StrandId) {
-        if let Some(strand) = self.strands.get_mut(&strand) {
-            self.edges -= strand.edges.len();
-            strand.edges.clear();
-            strand.waited.clear();
-        }
+    /// Forgets the edges to `strand`, for all that they order has been compared, and returns where they came
+    /// from.
+    pub fn take_edges(&mut self, strand: StrandId) -> Vec<(Point, Certainty)> {
+        let Some(strand) = self.strands.get_mut(&strand) else {
+            return Vec::new();
+        };
+        self.edges -= strand.edges.len();
+        strand.waited.clear();
+        let edges = std::mem::take(&mut strand.edges).into_iter();
+        edges
+            .map(|edge| (self.resolve(edge.from), edge.certainty))
+            .collect()
     }
 
     /// How `first` and `second` are ordered, in whichever direction. Points of one strand are always
@@ -355,7 +404,7 @@ impl Strands {
             let is_new = |to: u32| to <= point.segment && known.is_none_or(|known| to > known);
             for edge in &strand.edges {
                 if is_new(edge.to) && edge.certainty <= certainty {
-                    open.push(edge.from);
+                    open.push(self.resolve(edge.from));
                 }
             }
             for (segment, ended) in &strand.waited {
@@ -464,8 +513,33 @@ mod tests {
         assert_eq!(strands.order(at(a, 0), at(b, 1)), Order::Chance);
         assert_eq!(strands.order(at(b, 1), at(c, 1)), Order::Certain);
         assert_eq!(strands.order(at(a, 0), at(c, 1)), Order::Chance);
-        strands.forget_edges(c);
+        strands.take_edges(c);
         assert_eq!(strands.order(at(a, 0), at(c, 1)), Order::None);
+    }
+
+    #[test]
+    fn a_region_that_has_ended_still_orders_what_is_around_it() {
+        let (mut strands, root, member, other) = two_children();
+        // The member hands something over to the other strand, which does so to the root.
+        let handed = strands.divide(member);
+        strands.keep(member);
+        strands.divide(other);
+        strands.order_after(handed, other, Certainty::Chance);
+        let here = strands.here(root);
+        strands.forget_as(member, here);
+        assert_eq!(strands.order(here, at(other, 1)), Order::Chance);
+        assert_eq!(strands.order(here, at(other, 0)), Order::None);
+        // A point that is kept elsewhere still orders, if nobody has left it out.
+        strands.clear_forgotten([member].into_iter());
+        let third = strands.divide(root);
+        let late = strands.begin(Some(at(third.strand, 0)), 9);
+        strands.order_after(handed, late, Certainty::Chance);
+        assert_eq!(strands.order(here, at(late, 0)), Order::Chance);
+        strands.take_edges(other);
+        strands.take_edges(late);
+        strands.clear_forgotten([].into_iter());
+        strands.order_after(handed, late, Certainty::Chance);
+        assert_eq!(strands.order(here, at(late, 0)), Order::None);
     }
 
     #[test]

@@ -202,15 +202,19 @@ impl Synchronisation {
                 threads,
                 code,
                 context,
+                body,
                 ..
             } => {
                 let mut nested = None;
                 if let Some(task) = program.task(slot) {
                     self.use_threads(task.owner.task);
+                    let call = program.call(slot, code, context);
                     let around = self.teams.get(&task.owner.region);
                     if around.is_some_and(Team::is_active) {
-                        nested = Some((program.call(slot, code, context), threads));
+                        nested = Some((call.clone(), threads));
                     }
+                    let kind = Kind::RegionBegins(body);
+                    self.misuses.add(kind, None, call, None);
                 }
                 let team = Team::forked(flags & LEAGUE != 0, nested);
                 self.teams.insert(region, team);
@@ -558,6 +562,9 @@ impl Synchronisation {
             kind if LOOPS_AND_SECTIONS.contains(&kind) => kind,
             _ => return,
         };
+        if around(kind) == Some(Inside::Loop) {
+            self.misuses.add(Kind::LoopBegins, None, call.clone(), None);
+        }
         if let Some((inside, around)) = self.inside(task) {
             self.add_inside(task, Kind::WorkInside(inside), call, around);
             return;

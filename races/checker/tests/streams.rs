@@ -237,7 +237,7 @@ fn tasks_one_within_the_other_end() {
     run.event(0, THREAD_BEGIN, &[1, 0, 1 << 40, 0, 0, 0]);
     run.event(0, FORK, &[9, 0, 1, 0, 0, 0, 0, 0]);
     run.event(0, IMPLICIT, &[9, 0, 1, 0]);
-    for task in 10..500_000 {
+    for task in 10..200_000 {
         run.event(0, CREATE, &[task, 4, 0, 0, 0]);
         run.event(0, SWITCH, &[task - 1, task, 7, 0]);
     }

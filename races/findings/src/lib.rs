@@ -67,8 +67,28 @@ pub struct Coverage {
     pub waited: f64,
     /// Load objects whose code was executed by the program and is not instrumented.
     pub uninstrumented: Vec<String>,
+    /// Those of them that are the program's own: no libraries of the system.
+    #[serde(default)]
+    pub own_uninstrumented: Vec<String>,
     /// Sentences about what was not checked, such as a checker that ended early.
     pub losses: Vec<String>,
+}
+
+impl Coverage {
+    /// What of the program itself was not checked, as a sentence; `None`: nothing. Libraries of the system
+    /// do not count.
+    pub fn shortfall(&self) -> Option<String> {
+        /// How a loss begins where there is nothing else.
+        const NOTHING: &str = "nothing was checked";
+        let nothing = self.losses.iter().find_map(|it| it.strip_prefix(NOTHING));
+        if let Some(why) = nothing {
+            return Some(format!("Nothing was checked{why}"));
+        }
+        let objects = self.own_uninstrumented.join(", ");
+        let objects = (!objects.is_empty()).then(|| format!("not instrumented: {objects}"));
+        let parts: Vec<String> = objects.into_iter().chain(self.losses.clone()).collect();
+        (!parts.is_empty()).then(|| format!("Not all was checked: {}", parts.join("; ")))
+    }
 }
 
 /// One pair of lines that race for one variable.
@@ -329,6 +349,7 @@ impl Findings {
     pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
         let coverage = &mut self.coverage;
         let words = coverage.uninstrumented.iter_mut();
+        let words = words.chain(&mut coverage.own_uninstrumented);
         words.chain(&mut coverage.losses).for_each(&mut *change);
         for race in &mut self.races {
             of_variable(&mut race.variable, change);

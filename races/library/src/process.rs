@@ -12,10 +12,14 @@ use crate::next::next;
 use crate::{threads, tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
+/// The memory of another process that records: this one was started by it.
+static OF_ANOTHER: OnceLock<Shared> = OnceLock::new();
 /// Whether this process records, once it has asked for that.
 static BEGUN: OnceLock<bool> = OnceLock::new();
 /// This process is the child of one that is recorded.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
+/// It has been counted as one that is not checked.
+static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 /// What is looked for, once the memory is mapped.
 pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
@@ -24,11 +28,15 @@ static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 /// The shared memory; `None` if the environment names none, or another process records. From the first call
 /// on, this process does.
 pub(crate) fn shared() -> Option<&'static Shared> {
-    let shared = attached()?;
+    let Some(shared) = attached() else {
+        note_unchecked();
+        return None;
+    };
     let is_ours = BEGUN.get_or_init(|| {
         // SAFETY: takes nothing, and cannot fail.
         let process = unsafe { libc::getpid() };
         if !shared.begin(process as u32) {
+            shared.count_unchecked();
             return false;
         }
         threads::learn_own_memory();
@@ -57,8 +65,12 @@ pub(crate) fn attached() -> Option<&'static Shared> {
                 return None;
             }
             Shared::attach(std::ffi::CStr::from_ptr(path)).ok()
-        };
-        shared.filter(|shared| !shared.is_taken())
+        }?;
+        if shared.is_taken() {
+            let _ = OF_ANOTHER.set(shared);
+            return None;
+        }
+        Some(shared)
     };
     SHARED.get_or_init(attach).as_ref()
 }
@@ -145,8 +157,28 @@ unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     next!(c"dlclose", fn(*mut c_void) -> c_int, (handle), -1)
 }
 
+/// This process does what would be checked. If another one records, that is counted once.
+#[cold]
+pub(crate) fn note_unchecked() {
+    let recorded = if IS_CHILD.load(Relaxed) {
+        SHARED.get().and_then(Option::as_ref)
+    } else {
+        OF_ANOTHER.get()
+    };
+    if let Some(shared) = recorded
+        && !IS_COUNTED.swap(true, Relaxed)
+    {
+        shared.count_unchecked();
+    }
+}
+
 extern "C" fn after_fork_in_child() {
+    // A child of a child is one more.
+    IS_COUNTED.store(false, Relaxed);
     IS_CHILD.store(true, Relaxed);
+    if checks().has(Checks::INIT) {
+        note_unchecked();
+    }
     CHECKS.store(0, Relaxed);
     unwritten::stop();
     tls::forget();

@@ -152,6 +152,9 @@ extern "C-unwind" fn create(
     code: u64,
 ) -> c_int {
     let is_told = is_told(code);
+    if !is_told {
+        process::note_unchecked();
+    }
     let start = process::attached().and_then(|_| crate::memory::map::<MaybeUninit<Start>>());
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {

@@ -126,7 +126,10 @@ pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     // SAFETY: `f` calls neither the program nor a runtime.
     match unsafe { existing() } {
         Some(thread) => thread.enter(f).unwrap_or_default(),
-        None => R::default(),
+        None => {
+            process::note_unchecked();
+            R::default()
+        }
     }
 }
 

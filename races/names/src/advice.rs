@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::is_library_source;
 use crate::places::outlined;
-use crate::source::{Sources, Word, assignment, is_fortran, words};
+use crate::source::{Sources, Word, assignment, is_fortran, length_of, words};
 use crate::updates::Update;
 
 /// What advice is made of.
@@ -44,6 +44,7 @@ impl<'a> Advisor<'a> {
             .or_else(|| half_atomic(race))
             .or_else(|| criticals(race))
             .or_else(|| one_lock(race))
+            .or_else(|| undivided(race, self.sources))
             .or_else(|| loop_index(race, self.sources))
             .or_else(|| self.update(race))
             .or_else(|| nowait(race, self.sources))
@@ -163,6 +164,100 @@ fn line_of(access: &Access, sources: &mut Sources) -> Option<String> {
 fn have_same_constructs(race: &Race) -> bool {
     let [one, other] = &race.accesses;
     !one.constructs.is_empty() && one.constructs == other.constructs
+}
+
+/// A loop that stands for itself in a region and is no worksharing loop: each thread executes all of it. Who
+/// asks for the number of the thread may divide it by that.
+fn undivided(race: &Race, sources: &mut Sources) -> Option<String> {
+    let construct = race.accesses[0].constructs.first()?;
+    if construct.name != "parallel" || !have_same_constructs(race) {
+        return None;
+    }
+    let file = &construct.file;
+    let directive = sources.directive(file, construct.line)?;
+    let divides = |word: &Word<'_>| {
+        matches!(
+            word,
+            Word::Name("for" | "do" | "sections" | "loop" | "workshare" | "master" | "masked")
+        )
+    };
+    if words(&directive).iter().any(divides) {
+        return None;
+    }
+    let at = [construct.line, construct.line - 1];
+    let at = at
+        .into_iter()
+        .find(|line| sources.is_directive(file, *line))?;
+    let lines = race.accesses.each_ref().map(|access| {
+        let frame = access.stack.first().filter(|it| it.file == *file);
+        frame.map_or(0, |it| it.line)
+    });
+    let (first, word) = if is_fortran(file) {
+        (do_of_region(file, at, lines, sources)?, "do")
+    } else {
+        (loop_of_region(file, at, lines, sources)?, "for")
+    };
+    Some(if first == at + 1 {
+        format!(
+            "divide the loop at line {first} among the threads, each of which executes all of it: add {word} to the directive at line {at}"
+        )
+    } else {
+        format!(
+            "divide the loop at line {first} among the threads, each of which executes all of it: omp {word}"
+        )
+    })
+}
+
+/// The loop of C that stands for itself in the region of a directive, or in its block, and has these lines.
+fn loop_of_region(
+    file: &str,
+    directive: u32,
+    lines: [u32; 2],
+    sources: &mut Sources,
+) -> Option<u32> {
+    let below = sources.below(file, directive)?;
+    let region = sources.statement(file, below)?;
+    let region = region.words();
+    let asks = |word: &(u32, Word<'_>)| word.1 == Word::Name("omp_get_thread_num");
+    if region.iter().any(asks) {
+        return None;
+    }
+    let mut rest = match region.split_first()? {
+        ((_, Word::Mark('{')), block) => block,
+        _ => &region,
+    };
+    while let Some(length) = length_of(rest) {
+        let (one, others) = rest.split_at_checked(length)?;
+        rest = others;
+        let [(first, begin), .., (last, _)] = one else {
+            continue;
+        };
+        let has_lines = lines.iter().all(|line| (*first..=*last).contains(line));
+        if has_lines {
+            return (*begin == Word::Name("for") && !divides_work(one)).then_some(*first);
+        }
+    }
+    None
+}
+
+/// Whether there are directives among words other than those that exclude threads from each other.
+fn divides_work(words: &[(u32, Word<'_>)]) -> bool {
+    words.windows(2).any(|two| {
+        matches!(two, [(_, Word::Name("omp")), (_, Word::Name(name))]
+            if !["atomic", "critical", "simd"].contains(name))
+    })
+}
+
+/// The loop of Fortran below the directive of a region, if it has these lines.
+fn do_of_region(file: &str, directive: u32, lines: [u32; 2], sources: &mut Sources) -> Option<u32> {
+    let first = sources.below(file, directive)?;
+    let line = sources.line(file, first)?;
+    let is_loop = words(&line).first() == Some(&Word::Name("do"));
+    let end = end_of_do(file, first - 1, sources).filter(|_| is_loop)?;
+    let mut all = (first..=end).filter_map(|line| sources.line(file, line));
+    let asks = all.any(|line| line.contains("omp_get_thread_num"));
+    let has_lines = lines.iter().all(|line| (first..=end).contains(line));
+    (has_lines && !asks).then_some(first)
 }
 
 /// The index of a loop within a construct.

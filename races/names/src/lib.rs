@@ -6,6 +6,7 @@
 
 mod advice;
 mod debug;
+mod loop_variables;
 mod loops;
 mod places;
 mod pointers;
@@ -28,7 +29,7 @@ use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
 use race_checker::races;
-use race_checker::site::{Base, Block, ConstructKind, Place, Site, StrandKind};
+use race_checker::site::{Base, Block, ConstructKind, Place, Site, Spread, StrandKind};
 use race_stream::record::{ATOMIC, WRITE};
 
 use advice::Advisor;
@@ -87,16 +88,6 @@ pub fn races(
             }
         }
     }
-    all.sort_by(|one, other| {
-        let order = |race: &Race| (race.class, std::cmp::Reverse(race.count));
-        let place = |race: &Race| {
-            let first = race.accesses[0].stack.first();
-            first.map(|frame| (frame.file.clone(), frame.line))
-        };
-        order(one)
-            .cmp(&order(other))
-            .then_with(|| place(one).cmp(&place(other)))
-    });
     let advice: Vec<_> = {
         let mut advisor = Advisor::new(&all, &mut namer.places.sources);
         let is_named = |race: &Race| race.advice.as_deref() != Some(NAMELESS);
@@ -107,7 +98,64 @@ pub fn races(
         race.advice = advice.or(race.advice.take());
     }
     namer.places.set_nameless(false);
+    let mut all = one_of_chance_each(all);
+    all.sort_by(|one, other| {
+        let order = |race: &Race| (race.class, std::cmp::Reverse(race.count));
+        order(one)
+            .cmp(&order(other))
+            .then_with(|| place_of(one).cmp(&place_of(other)))
+    });
     all
+}
+
+/// The place of a race's first access.
+fn place_of(race: &Race) -> Option<(&str, u32)> {
+    let first = race.accesses[0].stack.first();
+    first.map(|frame| (frame.file.as_str(), frame.line))
+}
+
+/// Of what is ordered by chance, one for each object: who hands an object over by a flag or a queue accesses
+/// it on many lines. The one on the lowest line stands for all.
+fn one_of_chance_each(all: Vec<Race>) -> Vec<Race> {
+    let mut kept: Vec<Race> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for race in all {
+        let known = match race.class {
+            Class::Race => None,
+            Class::OrderByChance => {
+                let number = numbers.entry(object(&race));
+                let number = number.or_insert(kept.len());
+                kept.get_mut(*number)
+            }
+        };
+        match known {
+            None => kept.push(race),
+            Some(known) => {
+                let count = known.count + race.count;
+                if place_of(&race) < place_of(known) {
+                    *known = race;
+                }
+                known.count = count;
+            }
+        }
+    }
+    kept
+}
+
+/// What distinguishes an object for a reader: where it is declared and its name, or where it was allocated.
+fn object(race: &Race) -> String {
+    let name = race.variable.name.as_deref().map(whole);
+    let name = name.unwrap_or_default();
+    match &race.variable.origin {
+        Origin::Heap(stack) => match stack.first() {
+            Some(frame) => format!("{}:{}", frame.file, frame.line),
+            None => format!("{name} {:#x}", race.variable.address),
+        },
+        Origin::Global(at) | Origin::Thread(at) | Origin::Stack(at) => {
+            format!("{name} {} {}:{}", at.function, at.file, at.line)
+        }
+        Origin::Unknown => format!("{name} {:#x}", race.variable.address),
+    }
 }
 
 /// What is advised where names are missing, and with them what excuses an access.
@@ -203,13 +251,17 @@ impl<'a> Namer<'a> {
     }
 
     /// Whether one side may be a read that the compiler has put before a loop which writes the same memory in
-    /// some of its iterations: then the program need not make it.
+    /// some of its iterations: then the program need not make it. Before a loop that writes elsewhere in each
+    /// round, it is what the first round reads: so does `x[i] += x[i - 1]`, where each round has the value of
+    /// the one before.
     fn may_be_promoted(&mut self, [one, other]: &[Site; 2]) -> bool {
         [(one, other), (other, one)]
             .into_iter()
             .any(|(read, write)| {
+                let is_of_first = (read.spread, write.spread) == (Spread::One, Spread::Rounds);
                 read.kind & (WRITE | ATOMIC) == 0
                     && write.kind & (WRITE | ATOMIC) == WRITE
+                    && !is_of_first
                     && self.places.may_be_moved(read.code, write.code)
             })
     }

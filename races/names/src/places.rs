@@ -10,8 +10,8 @@ use race_checker::lock_order::Lock;
 use race_checker::site::{FramePlace, Place};
 use race_stream::record::MUTEX_POSIX;
 use symbolize::{Location, Side, Symbols, names};
-use unwinder::elf::ElfFile;
-use unwinder::symtab::{ElfSymbol, ElfSymbols};
+use unwinder::elf::{Elf, ElfFile};
+use unwinder::symtab::ElfSymbols;
 use unwinder::{AddressSpace, Image, ModuleIdx};
 
 use crate::pointers::{Memory, Reached};
@@ -53,6 +53,8 @@ pub struct Places {
     locks: HashMap<Lock, Place>,
     /// Of load objects by their paths: whether they call the sanitizer.
     instrumented: HashMap<PathBuf, bool>,
+    /// Likewise: whether they have GCC's OpenMP runtime in them.
+    with_runtime: HashMap<PathBuf, bool>,
     /// Nothing is named: code is an address in its load object.
     is_nameless: bool,
 }
@@ -71,16 +73,49 @@ const BASIC: [&str; 8] = [
 
 /// Whether a load object calls the sanitizer at the entry of functions.
 fn is_instrumented(path: &Path) -> bool {
-    let Ok(file) = ElfFile::open(path) else {
-        return false;
+    let is_entry = |name: &[u8], _: bool| name == b"__tsan_func_entry";
+    let has_entry = |elf: &Elf<'_>| has_symbol(ElfSymbols::dynsym(elf), is_entry);
+    in_file(path, has_entry).unwrap_or(false)
+}
+
+/// Whether a load object has GCC's OpenMP runtime in it, whose functions then call each other directly.
+/// LLVM's has functions of these names, too, and tells of constructs from within.
+fn has_gccs_runtime(path: &Path) -> bool {
+    let has = |elf: &Elf<'_>| {
+        let defines = |wanted: &[u8]| {
+            let is_it = |name: &[u8], is_defined: bool| is_defined && name == wanted;
+            has_symbol(ElfSymbols::symtab(elf), is_it) || has_symbol(ElfSymbols::dynsym(elf), is_it)
+        };
+        defines(b"GOMP_parallel") && !defines(b"__kmpc_fork_call")
     };
-    let Ok(elf) = file.parse() else {
-        return false;
-    };
-    ElfSymbols::dynsym(&elf).is_some_and(|table| {
-        let is_entry = |symbol: &ElfSymbol| table.name(symbol) == b"__tsan_func_entry";
-        table.iter().any(|symbol| is_entry(&symbol))
+    in_file(path, has).unwrap_or(false)
+}
+
+fn in_file<T>(path: &Path, of: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
+    let file = ElfFile::open(path).ok()?;
+    Some(of(&file.parse().ok()?))
+}
+
+/// Whether a table has a symbol of which this holds: its name, and whether it is defined.
+fn has_symbol(table: Option<ElfSymbols>, is_it: impl Fn(&[u8], bool) -> bool) -> bool {
+    table.is_some_and(|table| {
+        let mut symbols = table.iter();
+        symbols.any(|symbol| is_it(table.name(&symbol), symbol.is_defined()))
     })
+}
+
+/// The files that are mapped.
+fn objects(space: &AddressSpace) -> impl Iterator<Item = &Path> {
+    let paths = space.modules().iter();
+    let paths = paths.map(|module| module.path.as_path());
+    paths.filter(|path| path.is_absolute())
+}
+
+/// Whether a load object is one of the system, by its path.
+fn is_of_system(path: &Path) -> bool {
+    ["/lib", "/lib32", "/lib64", "/usr"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 impl Places {
@@ -136,19 +171,41 @@ impl Places {
     /// Names of the load objects whose accesses cannot be seen, for they do not call the sanitizer. Not
     /// among them: the C library, whose work on the program's memory is rarely what races, and
     /// runtimes.
-    pub fn uninstrumented(&mut self) -> Vec<String> {
-        let paths = self.space.modules().iter().map(|module| &module.path);
-        let paths = paths.filter(|path| path.is_absolute() && !is_runtime(path));
+    ///
+    /// All of them, and those that are the program's own: no libraries of the system.
+    pub fn uninstrumented(&mut self) -> (Vec<String>, Vec<String>) {
         let known = &mut self.instrumented;
-        let mut is_known = |path: &PathBuf| {
+        let mut is_known = |path: &Path| {
             let is_instrumented = || is_instrumented(path);
             *known.entry_ref(path).or_insert_with(is_instrumented)
         };
-        let mut names: Vec<String> = paths
-            .filter(|path| !is_known(path))
-            .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
-            .filter(|name| !BASIC.iter().any(|basic| name.starts_with(basic)))
+        let paths = objects(&self.space);
+        let paths = paths.filter(|path| !is_runtime(path) && !is_known(path));
+        let mut named: Vec<(String, bool)> = paths
+            .filter_map(|path| {
+                let name = path.file_name()?.to_string_lossy().into_owned();
+                Some((name, !is_of_system(path)))
+            })
+            .filter(|(name, _)| !BASIC.iter().any(|basic| name.starts_with(basic)))
             .collect();
+        named.sort();
+        named.dedup();
+        let own = named.iter().filter(|(_, is_own)| *is_own);
+        let own = own.map(|(name, _)| name.clone()).collect();
+        (named.into_iter().map(|(name, _)| name).collect(), own)
+    }
+
+    /// Names of the load objects that have GCC's OpenMP runtime in them, of whose constructs nothing is told.
+    pub fn with_runtime(&mut self) -> Vec<String> {
+        let objects = objects(&self.space);
+        let own = objects.filter(|path| !is_of_system(path) && !is_runtime(path));
+        let known = &mut self.with_runtime;
+        let with = own.filter(|path| {
+            let has_runtime = || has_gccs_runtime(path);
+            *known.entry_ref(*path).or_insert_with(has_runtime)
+        });
+        let names = with.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let mut names: Vec<String> = names.collect();
         names.sort();
         names.dedup();
         names

@@ -11,6 +11,8 @@ use symbolize::Text;
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     files: HashMap<String, Option<Rc<Text>>>,
+    /// Statements that were asked for, by file and line.
+    statements: HashMap<(String, u32), Option<Rc<Statement>>>,
     /// By file and name, the lines of code that have the name.
     names: HashMap<String, HashMap<String, Vec<u32>>>,
 }
@@ -24,6 +26,37 @@ impl Sources {
         } else {
             without_comments(line)
         })
+    }
+
+    /// The statement of C that begins on a line.
+    pub(crate) fn statement(&mut self, file: &str, first: u32) -> Option<Rc<Statement>> {
+        let key = (file.to_owned(), first);
+        if let Some(known) = self.statements.get(&key) {
+            return known.clone();
+        }
+        /// Lines of the longest statement that is looked at.
+        const MOST: u32 = 2048;
+        let mut found = None;
+        let mut lines = 16;
+        let source = self.text(file).filter(|_| !is_fortran(file));
+        while let Some(source) = source.as_ref().filter(|_| found.is_none() && lines <= MOST) {
+            let all = (first..first + lines).map_while(|line| source.line(line));
+            let text = all.collect::<Vec<_>>().join("\n");
+            found = Statement::first_of(first, without_comments(&text));
+            lines *= 4;
+        }
+        let found = found.map(Rc::new);
+        self.statements.insert(key, found.clone());
+        found
+    }
+
+    /// The line below a directive, with those to which that is continued.
+    pub(crate) fn below(&mut self, file: &str, directive: u32) -> Option<u32> {
+        let mut last = directive;
+        while self.raw(file, last)?.trim_end().ends_with(['\\', '&']) {
+            last += 1;
+        }
+        Some(last + 1)
     }
 
     /// The lines within some of a file whose code has a name.
@@ -104,13 +137,26 @@ impl Sources {
         if !has("atomic") || has("capture") || has("compare") {
             return None;
         }
-        let mut number = line;
-        while self.raw(file, number)?.trim_end().ends_with(['\\', '&']) {
-            number += 1;
-        }
-        let next = number + 1;
+        let next = self.below(file, line)?;
         let text = self.line(file, next)?;
         (!text.trim().is_empty()).then_some(next)
+    }
+
+    /// Whether a line of Fortran, and the one before, certainly hold no `barrier` directive, nor end a construct
+    /// that has a barrier of its own. flang gives many calls the line of another statement.
+    pub(crate) fn is_no_barrier(&mut self, file: &str, line: u32) -> bool {
+        if !is_fortran(file) || self.raw(file, line).is_none() {
+            return false;
+        }
+        let has_barrier = |line: u32| {
+            let text = self.raw(file, line).filter(|text| is_directive(text));
+            let text = text.unwrap_or_default().to_lowercase();
+            let words = words(&text);
+            ["barrier", "end"]
+                .iter()
+                .any(|name| words.contains(&Word::Name(name)))
+        };
+        ![line, line - 1].into_iter().any(has_barrier)
     }
 
     /// Whether a line of Fortran declares variables.
@@ -148,14 +194,20 @@ pub(crate) fn is_fortran(file: &str) -> bool {
     ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "f18"].contains(&extension.as_str())
 }
 
-/// Texts and comments of C become blanks, so that places stay.
-fn without_comments(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
+/// Texts and comments of C become blanks, so that places stay. No text goes on on the next line.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
     let mut within: Option<char> = None;
-    let mut characters = line.chars().peekable();
+    let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match (within, character) {
-            (None, '/') if characters.peek() == Some(&'/') => break,
+            (_, '\n') => {
+                within = within.filter(|it| *it == '*');
+                out.push('\n');
+            }
+            (None, '/') if characters.peek() == Some(&'/') => {
+                while characters.next_if(|it| *it != '\n').is_some() {}
+            }
             (None, '/') if characters.peek() == Some(&'*') => {
                 within = Some('*');
                 out.push(' ');
@@ -171,7 +223,7 @@ fn without_comments(line: &str) -> String {
                 out.push_str("  ");
             }
             (Some('"' | '\''), '\\') => {
-                characters.next();
+                characters.next_if(|it| *it != '\n');
                 out.push_str("  ");
             }
             (Some(end), _) => {
@@ -226,6 +278,61 @@ fn assigns_before(words: &[Word<'_>]) -> bool {
 
 fn without_fortran_comment(line: &str) -> &str {
     line.split('!').next().unwrap_or(line)
+}
+
+/// A statement of C, without comments and texts.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    first: u32,
+    text: String,
+    /// Its number of words.
+    length: usize,
+}
+
+impl Statement {
+    /// The statement with which lines from `first` on begin.
+    fn first_of(first: u32, text: String) -> Option<Statement> {
+        let all = Statement {
+            first,
+            text,
+            length: usize::MAX,
+        };
+        let length = length_of(&all.words())?;
+        Some(Statement { length, ..all })
+    }
+
+    /// Its words, each with its line.
+    pub(crate) fn words(&self) -> Vec<(u32, Word<'_>)> {
+        let lines = (self.first..).zip(self.text.lines());
+        let words =
+            lines.flat_map(|(line, text)| words(text).into_iter().map(move |it| (line, it)));
+        words.take(self.length).collect()
+    }
+
+    /// Its last line.
+    pub(crate) fn last(&self) -> u32 {
+        self.words().last().map_or(self.first, |(line, _)| *line)
+    }
+}
+
+/// The number of words of the statement with which some words of C begin.
+pub(crate) fn length_of(words: &[(u32, Word<'_>)]) -> Option<usize> {
+    let (mut parentheses, mut braces) = (0, 0);
+    for (at, (_, word)) in words.iter().enumerate() {
+        match word {
+            Word::Mark('(') => parentheses += 1,
+            Word::Mark(')') => parentheses -= 1,
+            Word::Mark('{') => braces += 1,
+            Word::Mark('}') => braces -= 1,
+            _ => {}
+        }
+        let may_end = matches!(word, Word::Mark(';' | '}')) && (parentheses, braces) == (0, 0);
+        let goes_on = || matches!(words.get(at + 1), Some((_, Word::Name("else"))));
+        if may_end && !goes_on() {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 /// A word of a line: a name or number, or one other character.
@@ -354,6 +461,24 @@ mod tests {
         assert_eq!(without_comments("a = b; // c = d"), "a = b; ");
         assert_eq!(without_comments(r#"f("x\"y", 'c');"#), "f(      ,    );");
         assert_eq!(without_comments("a /* b */ = c;"), "a         = c;");
+        let lines = "1'000; // b\n/* c\nd */ e; \"f\n\"";
+        let blank = without_comments(lines);
+        let words: Vec<Vec<Word<'_>>> = blank.lines().map(words).collect();
+        assert_eq!(words.len(), 4);
+        assert_eq!(words[2], [Word::Name("e"), Word::Mark(';')]);
+    }
+
+    #[test]
+    fn a_statement_ends_where_it_does() {
+        let end = |text: &str| Some(Statement::first_of(1, text.to_owned())?.last());
+        assert_eq!(end("for (i = 0; i < n; i++) x++;\ny;"), Some(1));
+        assert_eq!(
+            end("for (i = 0; i < n; i++)\n  for (;;)\n    x++;\ny;"),
+            Some(3)
+        );
+        assert_eq!(end("for (i = 0; i < n; i++) {\n  x++;\n}\ny;"), Some(3));
+        assert_eq!(end("for (;;)\nif (a) b;\nelse\n c;\ny;"), Some(4));
+        assert_eq!(end("for (;;)"), None);
     }
 
     #[test]

@@ -9,10 +9,12 @@ use race_checker::misuse::{self, Inside, Kind};
 use race_checker::site::{Call, ConstructKind};
 use race_checker::synchronisation::{self, Waiter};
 
-use crate::{GoesOn, Namer, Places};
+use crate::{GoesOn, Namer, Places, loop_variables};
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u8 = 9;
+/// `ompt_sync_region_barrier_explicit`.
+const EXPLICIT: u8 = 3;
 
 /// Names the deadlocks of a program: those that happened first, then by place.
 pub fn deadlocks(
@@ -70,6 +72,8 @@ pub fn misuses(
         let key = (named.detail.clone(), owned(place(&named.stack)));
         let number = *numbers.entry(key).or_insert(all.len());
         match all.get_mut(number) {
+            // What the text tells is told of it once.
+            Some(_) if misuse.kind.rests_on_text() => {}
             Some(known) => known.count += named.count,
             None => all.push(named),
         }
@@ -139,8 +143,26 @@ impl Namer<'_> {
         }
     }
 
+    /// The user's frames of the call by which a thread waits at a barrier of this kind. The end of a region
+    /// stands at its directive, for its call is that of the fork.
+    fn barrier_stack(&mut self, kind: u8, call: &Call) -> Vec<Frame> {
+        let mut stack = self.stack(call);
+        let region = call.base.as_ref().filter(|_| kind == JOIN);
+        let line = region.and_then(|base| self.places.line_of_construct(base.code, base.body));
+        if let Some(first) = stack.first_mut() {
+            first.line = line.unwrap_or(first.line);
+            if kind == EXPLICIT && self.places.sources.is_no_barrier(&first.file, first.line) {
+                first.line = 0;
+            }
+        }
+        stack
+    }
+
     fn edge(&mut self, waiter: &Waiter) -> Edge {
-        let wanted = self.stack(&waiter.wanted);
+        let wanted = match waiter.barrier {
+            Some(kind) => self.barrier_stack(kind, &waiter.wanted),
+            None => self.stack(&waiter.wanted),
+        };
         let (holds, held) = match &waiter.holds {
             Some((lock, call)) => (self.lock_name(*lock), self.stack(call)),
             None => (String::new(), Vec::new()),
@@ -214,7 +236,40 @@ impl Namer<'_> {
         stack
     }
 
+    /// A loop that changes its own variable, where a loop or a region with it begins.
+    fn changed_variable(&mut self, misuse: &misuse::Misuse) -> Option<Misuse> {
+        let call = &misuse.call;
+        let line = match misuse.kind {
+            Kind::LoopBegins => {
+                let construct = Some(Workshare::Loop);
+                self.places.line_of_directive(call.code, construct)?
+            }
+            Kind::RegionBegins(body) => self.places.line_of_construct(call.code, body)?,
+            _ => return None,
+        };
+        let mut stack = self.stack(call);
+        let first = stack.first_mut()?;
+        let sources = &mut self.places.sources;
+        let changes = loop_variables::changes(&first.file, line, sources);
+        let change = changes.into_iter().next()?;
+        first.line = change.of;
+        let of = at(&stack);
+        stack.first_mut()?.line = change.line;
+        Some(Misuse {
+            kind: "loop variable changed in its loop".to_owned(),
+            detail: format!(
+                "{} is changed within the loop at {of}, whose iterations it counts",
+                change.variable
+            ),
+            stack,
+            count: 1,
+        })
+    }
+
     fn misuse(&mut self, misuse: &misuse::Misuse) -> Option<Misuse> {
+        if misuse.kind.rests_on_text() {
+            return self.changed_variable(misuse);
+        }
         let stack = self.misuse_stack(misuse.kind, &misuse.call);
         let other = misuse.other.as_ref();
         let other = other.map(|call| (self.misuse_stack(misuse.kind, call), call.thread));
@@ -317,6 +372,7 @@ impl Namer<'_> {
                     "thread {thread} sets the number of threads for regions within this one, and none follows"
                 ),
             ),
+            Kind::LoopBegins | Kind::RegionBegins(_) => return None,
             Kind::DifferentBarriers | Kind::DifferentWork => {
                 // Compilers make several calls of one construct.
                 let (other, _) = other.as_ref()?;

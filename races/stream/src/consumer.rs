@@ -95,6 +95,11 @@ impl Consumer {
         self.memory.header().refused.load(Relaxed)
     }
 
+    /// Processes that did what would be checked, while another one recorded.
+    pub fn unchecked(&self) -> u64 {
+        self.memory.header().unchecked.load(Relaxed)
+    }
+
     /// Bytes of blocks in which unwritten memory was not looked for; `None`: it was nowhere.
     pub fn unmarked(&self) -> Option<u64> {
         let bytes = self.memory.header().unmarked.load(Relaxed);

@@ -41,7 +41,9 @@ pub(crate) struct Header {
     pub(crate) process: AtomicU64,
     /// Bytes of blocks in which unwritten memory was not looked for; all bits: nowhere.
     pub(crate) unmarked: AtomicU64,
-    _pad: [AtomicU64; 3],
+    /// Processes that do what would be checked, and do not record.
+    pub(crate) unchecked: AtomicU64,
+    _pad: [AtomicU64; 2],
     /// The number of the next event.
     pub(crate) next: AtomicU64,
     _pad2: [AtomicU64; 7],

@@ -12,7 +12,7 @@ use report::{Document, Query, Settings};
 use serde_json::{Value as Json, json};
 
 use super::condition::{Condition, Limit, Subject};
-use super::{document, word};
+use super::{Outcome, document, word};
 use crate::open_experiment::OpenExperiment;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -27,7 +27,7 @@ pub(super) fn verdict(
     kind: FindingKind,
     tested: &[&OpenExperiment],
     base: Option<&[&OpenExperiment]>,
-) -> Result<(bool, Document), Stop> {
+) -> Result<(Outcome, Document), Stop> {
     match kind {
         FindingKind::Race => of::<Race>(session, condition, tested, base),
         FindingKind::Deadlock => of::<Deadlock>(session, condition, tested, base),
@@ -41,7 +41,7 @@ fn of<T: Finding>(
     condition: &Condition,
     tested: &[&OpenExperiment],
     base: Option<&[&OpenExperiment]>,
-) -> Result<(bool, Document), Stop> {
+) -> Result<(Outcome, Document), Stop> {
     let view = T::KIND.view();
     let found = added_up::<T>(session, tested)?;
     // Where it is compared with nothing, a base need not have data.
@@ -92,13 +92,15 @@ fn of<T: Finding>(
         count => format!(", {count} suppressed"),
     };
     let column = Column::default();
-    let mut lines = vec![format!(
+    let not_checked = of_side(session, tested, races::not_checked)?;
+    let verdict = format!(
         "{} {}: {}, limit {}{and}",
         word(passed),
         condition.text,
         column.amount(value),
         column.amount(limit),
-    )];
+    );
+    let mut lines: Vec<String> = not_checked.iter().cloned().chain([verdict]).collect();
     let line = |row: &&races::Row<T>| {
         let places: Vec<String> = row.finding.sites().into_iter().map(races::place).collect();
         format!(
@@ -123,15 +125,30 @@ fn of<T: Finding>(
         ("limit", json!(limit)),
         ("suppressed", json!(suppressed)),
         ("findings", failing),
+        ("not_checked", json!(not_checked)),
         ("unused_suppressions", json!(found.unused)),
     ];
     let facts = facts.map(|(key, fact)| (key.to_owned(), fact));
     document.facts.extend(facts);
-    Ok((passed, document))
+    let outcome = match (passed, not_checked.is_empty()) {
+        (false, _) => Outcome::Failed,
+        (true, false) => Outcome::NotChecked,
+        (true, true) => Outcome::Passed,
+    };
+    Ok((outcome, document))
 }
 
 /// The findings of recordings of one side, added up.
 fn added_up<T: Finding>(session: &Session<'_>, side: &[&OpenExperiment]) -> Result<Found<T>, Stop> {
+    Ok(of_side(session, side, races::found)??)
+}
+
+/// What `of` says of recordings of one side.
+fn of_side<R>(
+    session: &Session<'_>,
+    side: &[&OpenExperiment],
+    of: impl FnOnce(&Query<'_>) -> R,
+) -> Result<R, Stop> {
     let settings = Settings {
         compare: Compare::Off,
         ..session.settings.shown.clone()
@@ -139,7 +156,7 @@ fn added_up<T: Finding>(session: &Session<'_>, side: &[&OpenExperiment]) -> Resu
     let sources: Vec<_> = side.iter().map(|it| it.source(&settings)).collect();
     let sort = session.sort_key()?;
     let query = Query::new(&settings, sources[0], &sources, Vec::new(), sort);
-    Ok(races::found(&query)?)
+    Ok(of(&query))
 }
 
 /// Those that count.

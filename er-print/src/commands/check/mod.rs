@@ -20,7 +20,17 @@ use crate::stop::Stop;
 use condition::{Condition, Limit, Subject};
 use measure::{Measured, Verdict};
 
-/// Tests a condition and prints the verdict. If a condition fails, the exit status is 1.
+/// What became of a condition about findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    /// It passed, but not all of the program was checked.
+    NotChecked,
+}
+
+/// Tests a condition and prints the verdict. If a condition fails, the exit status is 1. If none fails, but one
+/// about findings was not checked in all of the program, it is 2.
 ///
 /// Without a condition, or with a kind of findings alone, there must be none.
 pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -82,8 +92,9 @@ fn test(session: &mut Session<'_>, condition: &Condition) -> Result<(), Stop> {
     };
     if let Some(kind) = condition.findings() {
         let base = others.last().map(Vec::as_slice);
-        let (passed, document) = budget::verdict(session, condition, kind, tested, base)?;
-        session.failed_checks += u32::from(!passed);
+        let (outcome, document) = budget::verdict(session, condition, kind, tested, base)?;
+        session.failed_checks += u32::from(outcome == Outcome::Failed);
+        session.is_unchecked |= outcome == Outcome::NotChecked;
         return session.show(&document);
     }
     let measured = Measured::of(session, condition, tested, base)?;

@@ -8,14 +8,16 @@ use findings::{
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
-use serde_json::{Map, Value as Json};
+use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthChar;
 
 use super::finding::{Finding, FindingKind, NO_LINE, at, line_of, origin_words, stack_in};
 use super::list::{fields_of, list};
 use super::rows::{Row, found, sources};
+use super::summary::{not_checked, notices_of};
 use crate::document::{Block, Document, Finding as Detail, Line};
 use crate::error::Error;
+use crate::json;
 use crate::query::Query;
 use crate::sources::SourceFile;
 
@@ -429,7 +431,8 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
     let objects = rows
         .iter()
         .map(|row| Json::Object(fields_of(query, row, mode)));
-    let mut notices = super::summary::notices_of(query, T::KIND);
+    let not_checked = not_checked(query);
+    let mut notices = notices_of(query, T::KIND);
     notices.extend(found.notices.iter().cloned());
     notices.extend(files.known.values().filter_map(|file| file.warning.clone()));
     notices.sort_by_key(|text| text.starts_with("the source "));
@@ -440,7 +443,11 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
         FindingKind::Uninit => "udetail",
     };
     Ok(Document {
-        facts: Map::from_iter([("rows".to_owned(), objects.collect())]),
+        facts: json::fields([
+            ("not_checked", json!(not_checked)),
+            ("rows", objects.collect()),
+        ]),
+        title: not_checked.join("\n"),
         blocks,
         notices,
         ..query.document_without_time(view)

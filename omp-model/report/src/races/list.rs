@@ -7,9 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::finding::{Finding, FindingKind, NO_LINE, at, stack_in};
 use super::rows::{Found, Row as Numbered, found};
-use super::summary::notices_of;
+use super::summary::{not_checked, notices_of};
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, TablePart, Value};
 use crate::error::Error;
+use crate::json;
 use crate::query::Query;
 
 /// A finding as a text lists it.
@@ -188,8 +189,12 @@ pub fn list<T: Listed>(query: &Query<'_>) -> Result<Document, Error> {
     }
     notices.append(&mut found.notices);
     notices.extend(notice);
+    let not_checked = not_checked(query);
+    let lines = not_checked.iter().map(String::as_str);
+    let lines: Vec<&str> = lines.chain([title(T::KIND)]).collect();
     Ok(Document {
-        title: title(T::KIND).to_owned(),
+        title: lines.join("\n"),
+        facts: json::fields([("not_checked", json!(not_checked))]),
         blocks: vec![Block::Table(table)],
         notices,
         ..base

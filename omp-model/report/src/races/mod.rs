@@ -16,7 +16,7 @@ pub use finding::{Finding, FindingKind, place_of as place};
 pub use list::list;
 pub use rows::{Found, Row, found, has_findings};
 pub(crate) use summary::coverage;
-pub use summary::{coverage_lines, coverage_notices, in_short, summary};
+pub use summary::{coverage_lines, coverage_notices, in_short, not_checked, summary};
 pub use suppressions::{Rule, Suppressions};
 pub(crate) use view::in_full;
 pub use view::view;

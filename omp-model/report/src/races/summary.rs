@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::{Check, Coverage, Deadlock, Misuse, Race, Uninitialised};
+use findings::{Check, Coverage, Deadlock, Findings, Misuse, Race, Uninitialised};
 use serde_json::{Value as Json, json};
 
 use super::finding::{Finding, FindingKind, at, without_indexes};
@@ -73,6 +73,7 @@ pub fn summary<T: Finding>(query: &Query<'_>) -> Result<Document, Error> {
         other => other.view(),
     };
     let head = format!("{shown} {}", T::KIND.noun(shown));
+    let not_checked = not_checked(query);
     let mut blocks = vec![Block::Lines(vec![Line::plain(head)])];
     blocks.extend(tables);
     blocks.push(Block::Lines(coverage_lines(query)));
@@ -81,8 +82,10 @@ pub fn summary<T: Finding>(query: &Query<'_>) -> Result<Document, Error> {
             ("findings", json!(shown)),
             ("count", json!(count)),
             ("suppressed", json!(found.suppressed())),
+            ("not_checked", json!(not_checked)),
             ("coverage", coverage(query)),
         ]),
+        title: not_checked.join("\n"),
         blocks,
         notices: found.notices,
         ..query.document_without_time(view)
@@ -146,6 +149,7 @@ pub fn coverage_lines(query: &Query<'_>) -> Vec<Line> {
             waited,
             uninstrumented,
             losses,
+            own_uninstrumented: _,
         } = &findings.coverage;
         lines.push(Line::plain(format!(
             "  Recorded: {accesses} accesses of {threads} threads, which waited {waited:.3} seconds \
@@ -171,6 +175,7 @@ pub(crate) fn coverage(query: &Query<'_>) -> Json {
             "threads": coverage.threads,
             "waited_seconds": coverage.waited,
             "uninstrumented": coverage.uninstrumented,
+            "own_uninstrumented": coverage.own_uninstrumented,
             "losses": coverage.losses,
         }))
     };
@@ -212,43 +217,60 @@ fn counted<T: Finding>(query: &Query<'_>) -> Option<String> {
 
 /// What all findings are short of.
 pub fn coverage_notices(query: &Query<'_>) -> Vec<String> {
-    notices_of(query, FindingKind::Race)
+    let mut all = not_checked(query);
+    all.extend(notices_of(query, FindingKind::Race));
+    all
 }
 
-/// What findings of a kind are short of; with the number of their side if experiments are compared.
-pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
-    let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
+/// The findings of each experiment, behind the number of its side if they are compared.
+fn numbered<'q>(query: &'q Query<'_>) -> impl Iterator<Item = (String, &'q Findings)> {
     let sides = query.groups().sides().iter();
     let sides = sides.map(|side| {
         let number = query.is_comparison().then(|| format!("({}) ", side + 1));
         number.unwrap_or_default()
     });
+    let numbered = sources(query).zip(sides.chain(std::iter::repeat(String::new())));
+    let of = |(source, side): (&'q Source<'_>, String)| {
+        let findings = source.analysis.experiment.findings.as_deref()?;
+        Some((side, findings))
+    };
+    numbered.collect::<Vec<_>>().into_iter().filter_map(of)
+}
+
+/// What of the program itself was not checked: the first lines of every document on findings.
+pub fn not_checked(query: &Query<'_>) -> Vec<String> {
+    let lines = numbered(query).filter_map(|(side, findings)| {
+        let said = findings.coverage.shortfall()?;
+        Some(format!("{side}{said}"))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    lines.dedup();
+    lines
+}
+
+/// What else findings of a kind are short of; with the number of their side if experiments are compared.
+pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
+    let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
     let mut notices = Vec::new();
     if kind == FindingKind::Uninit {
         let unseen = "local variables whose address never leaves their function are not seen: compilers tell \
                       of no access to them";
         notices.push(unseen.to_owned());
     }
-    for (source, side) in sources(query).zip(sides.chain(std::iter::repeat(String::new()))) {
-        let Some(findings) = source.analysis.experiment.findings.as_deref() else {
-            continue;
-        };
+    for (side, findings) in numbered(query) {
         let Coverage {
             uninstrumented,
-            losses,
+            own_uninstrumented,
             ..
         } = &findings.coverage;
-        if sees_accesses && !uninstrumented.is_empty() {
-            let objects = uninstrumented.join(", ");
+        let others = uninstrumented.iter();
+        let others = others.filter(|it| !own_uninstrumented.contains(it));
+        let objects = others.cloned().collect::<Vec<_>>().join(", ");
+        if sees_accesses && !objects.is_empty() {
             notices.push(format!(
                 "{side}not instrumented, and so not seen: {objects}"
             ));
         }
-        notices.extend(
-            losses
-                .iter()
-                .map(|loss| format!("{side}not checked: {loss}")),
-        );
     }
     notices.dedup();
     notices

@@ -7,6 +7,7 @@ use findings::{Deadlock, Misuse, Race, Uninitialised};
 use super::details::{Detailed, Sources, lines};
 use super::list::{Listed, list};
 use super::rows::found;
+use super::summary::not_checked;
 use crate::document::{Block, Document, Line, Target, Value};
 use crate::query::Query;
 
@@ -34,6 +35,11 @@ pub fn view(query: &Query<'_>) -> Document {
         let why = list::<Race>(query).err().map(|error| error.0);
         all.blocks
             .push(Block::Lines(vec![Line::warning(why.unwrap_or_default())]));
+    }
+    let not_checked = not_checked(query).into_iter().map(Line::warning);
+    let not_checked: Vec<Line> = not_checked.collect();
+    if !not_checked.is_empty() {
+        all.blocks.insert(0, Block::Lines(not_checked));
     }
     let notices = all
         .notices

@@ -80,6 +80,7 @@ impl Replay {
                     first: segment,
                     last: segment,
                     is_own,
+                    base: 0,
                 });
             }
             if team.interval.is_due() {
@@ -154,6 +155,7 @@ impl Replay {
             first: segment,
             last: segment,
             is_own: false,
+            base: 0,
         };
         let place = self.place(&[access], run.first);
         let mut unwritten = std::mem::take(&mut self.unwritten);

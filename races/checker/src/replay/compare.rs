@@ -57,6 +57,7 @@ impl Replay {
                 first: 0,
                 last: 0,
                 is_own: false,
+                base: 0,
             };
             let accesses = meeting.sources.map(access);
             let [one, other] = meeting.sources.map(|it| self.sources[it as usize].locks);

@@ -5,7 +5,7 @@ use race_stream::record::{ATOMIC, MUTEX_DECLARED, MUTEX_POSIX, WRITE};
 use super::{Replay, Thread};
 use crate::interval::Access;
 use crate::lock_order::Lock;
-use crate::site::{FramePlace, Place, Site, StrandKind};
+use crate::site::{FramePlace, Place, Site, Spread, StrandKind};
 use crate::strands::StrandId;
 
 impl Replay {
@@ -118,14 +118,24 @@ impl Replay {
     pub(super) fn site(&self, access: &Access) -> Site {
         let source = self.sources[access.source as usize];
         let info = self.infos.get(&access.strand);
+        let is_one = access.piece.count == 1 && access.piece.width <= source.size.into();
+        let in_rounds = self.loops.get(access.source as usize);
         Site {
             code: source.code,
             kind: source.kind & (WRITE | ATOMIC),
             size: source.size,
+            spread: match in_rounds {
+                _ if is_one => Spread::One,
+                Some(Some(_)) => Spread::Rounds,
+                _ => Spread::Several,
+            },
             context: source.context,
             strand: info.map_or(StrandKind::Implicit, |info| info.kind),
             thread: info.map_or(0, |info| info.index),
-            base: info.and_then(|info| info.base.clone()),
+            base: {
+                let within = self.bases.get(access.base);
+                within.or_else(|| info?.base.as_ref()).cloned()
+            },
             locks: self.locksets.locks(source.locks).to_vec(),
         }
     }

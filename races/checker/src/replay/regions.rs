@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::{Info, ROOT, Replay, TaskFrame, Team, Thread};
+use crate::interval::Access;
 use crate::site::{Base, ConstructKind, Creator, StrandKind};
 use crate::strands::{Certainty, Point, StrandId};
 
@@ -176,9 +177,17 @@ impl Replay {
         self.end_interval(region);
         if let Some(team) = self.teams.remove(&region) {
             for member in team.members {
-                self.strands.forget(member);
-                self.infos.remove(&member);
+                self.forget_in(team.parent, member);
             }
+        }
+        if self.strands.are_many_forgotten() {
+            let released = self.mutexes.values().flat_map(|mutex| {
+                let points = mutex.shared.iter().chain(&mutex.released);
+                points.map(|point| point.strand)
+            });
+            let signals = self.signals.values().flat_map(|signals| &signals.points);
+            let signalled = signals.map(|(point, _)| point.strand);
+            self.strands.clear_forgotten(released.chain(signalled));
         }
         self.leave_ended_regions(slot);
         self.strands.divide(current);
@@ -230,7 +239,16 @@ impl Replay {
             if let Some(team) = self.teams.get_mut(&around).filter(|_| around != region)
                 && team.is_concurrent
             {
-                for access in interval.into_accesses_of(here) {
+                let (infos, bases) = (&self.infos, &mut self.bases);
+                let base_of = |access: &Access| match access.base {
+                    0 => {
+                        let info = infos.get(&access.strand);
+                        let base = info.and_then(|info| info.base.as_ref());
+                        base.map_or(0, |base| bases.number(base))
+                    }
+                    known => known,
+                };
+                for access in interval.into_accesses_of(here, base_of) {
                     team.interval.add(access);
                 }
                 if team.interval.is_due() {
@@ -238,19 +256,39 @@ impl Replay {
                 }
             }
         }
+        // What comes after another one's point, as a lock that was handed over, comes after it for good.
+        for strand in ended.iter().chain(&members) {
+            for (from, certainty) in self.strands.take_edges(*strand) {
+                let around = self.region_of(from.strand);
+                if let Some(parent) = parent
+                    && around.is_some_and(|around| around != region)
+                {
+                    self.strands.order_after(from, parent.strand, certainty);
+                }
+            }
+        }
         let had_tasks = !ended.is_empty();
         for strand in ended {
-            self.strands.forget(strand);
-            self.infos.remove(&strand);
+            self.forget_in(parent, strand);
         }
         if had_tasks {
             self.tasks.retain(|strand| self.infos.contains_key(&strand));
             self.untied
                 .retain(|task, _| self.tasks.strand(*task).is_some());
         }
-        for member in members {
-            self.strands.forget_edges(member);
+    }
+
+    /// Forgets a strand in a region that was forked there: what it did counts as done by the strand around
+    /// the region.
+    fn forget_in(&mut self, parent: Option<Point>, strand: StrandId) {
+        match parent {
+            Some(parent) => {
+                let here = self.strands.here(parent.strand);
+                self.strands.forget_as(strand, here);
+            }
+            None => self.strands.forget(strand),
         }
+        self.infos.remove(&strand);
     }
 
     /// The region in which a strand runs.
