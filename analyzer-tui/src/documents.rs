@@ -268,7 +268,8 @@ impl Documents {
         self.notices.get_or_init(|| {
             let query = self.query(experiments);
             let head = query.document("");
-            let mut notices = head.warnings;
+            let mut notices = head.first_lines();
+            notices.extend(head.warnings);
             // How much is inferred is no loss: the overview tells it once.
             let is_inferred = |notice: &Notice| matches!(notice, Notice::Inferred { .. });
             let inferred = query.sides().iter().flat_map(|side| {

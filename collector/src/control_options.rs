@@ -174,6 +174,17 @@ const SIGNALS: [(&str, i32); 17] = [
     ("SYS", libc::SIGSYS),
 ];
 
+/// Signals that can end a program, but not control a recording.
+const FATAL: [(&str, i32); 7] = [
+    ("ILL", libc::SIGILL),
+    ("TRAP", libc::SIGTRAP),
+    ("ABRT", libc::SIGABRT),
+    ("BUS", libc::SIGBUS),
+    ("FPE", libc::SIGFPE),
+    ("KILL", libc::SIGKILL),
+    ("SEGV", libc::SIGSEGV),
+];
+
 /// A signal by name, with or without `SIG`, or by number.
 fn signal(letter: char, word: &str) -> Result<i32, String> {
     let upper = word.to_ascii_uppercase();
@@ -193,7 +204,8 @@ fn signal(letter: char, word: &str) -> Result<i32, String> {
 
 /// The name of a signal.
 pub fn signal_name(signal: i32) -> String {
-    let named = SIGNALS.iter().find(|(_, known)| *known == signal);
+    let mut all = SIGNALS.iter().chain(&FATAL);
+    let named = all.find(|(_, known)| *known == signal);
     named.map_or_else(
         || format!("signal {signal}"),
         |(name, _)| format!("SIG{name}"),

@@ -6,13 +6,14 @@ use experiment::tables::{self, Cut, RuntimeKind, Tables};
 use std::ffi::OsString;
 
 use crate::cli::Request;
+use crate::control_options::signal_name;
 use crate::merge::{Counts, Merge};
 use crate::no_events::{Cause, ProcessState};
 use crate::perf::counters::Counter;
 use crate::perf::open::cpu_list;
 use crate::perf::plan::Plan;
 use crate::source::Source;
-use crate::sys;
+use crate::sys::{self, Ended};
 use processes::Mapped;
 use processes::stacks::description;
 
@@ -34,6 +35,7 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         })
         .collect();
     openmp.sort();
+    let cpu_list = sys::own_cpus();
     Header {
         format: FORMAT_VERSION,
         writer: format!("collect {}", env!("CARGO_PKG_VERSION")),
@@ -46,7 +48,8 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         host,
         system,
         cpu_model: cpu_model(),
-        cpus: sys::allowed_cpus().len() as u32,
+        cpus: cpu_list.len() as u32,
+        cpu_list,
         numa_nodes: numa_nodes(),
         environment: openmp,
         started_unix: now.map_or(0.0, |since| since.as_secs_f64()),
@@ -54,6 +57,15 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         counters: request.counters.iter().map(Counter::row).collect(),
         ..Header::default()
     }
+}
+
+/// Notes how the target ended, as far as that is known.
+pub fn end(header: &mut Header, ended: Ended) {
+    header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
+    header.killed_by = match ended {
+        Ended::Killed(signal) => Some(signal_name(signal)),
+        Ended::Unknown | Ended::Exited(_) => None,
+    };
 }
 
 /// The CPUs of each NUMA node, if there are several.

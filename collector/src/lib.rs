@@ -20,12 +20,14 @@
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`], `schedule` | the recording from start to end |
 //! | [`after`] | what is done after the program's end, until a signal ends it |
+//! | [`affinity`] | the CPUs on which threads may run |
 //! | [`archive`] | files that are copied into the experiment |
 //! | [`checks`] | `-r`: a program that is checked instead of sampled |
 //! | [`header`], [`no_events`], [`shortfall`] | the header: what was recorded, what was not, and why |
 //! | [`say`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
+pub mod affinity;
 pub mod after;
 pub mod archive;
 pub mod attach;

@@ -386,7 +386,7 @@ fn arena() -> Result<Consumer, String> {
 }
 
 fn wished(request: &Request, local_ranks: usize) -> Plan {
-    let cpus = sys::allowed_cpus().len() * local_ranks;
+    let cpus = sys::own_cpus().len() * local_ranks;
     Plan::wished(request.period_us, request.follow, cpus)
 }
 

@@ -12,6 +12,7 @@ use experiment::rows::PointKind;
 use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
+use crate::affinity::Affinity;
 use crate::after::{After, Watched};
 use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
@@ -34,6 +35,7 @@ pub struct Session {
     /// The process ran already, and goes on after the recording.
     is_attached: bool,
     merge: Merge,
+    affinity: Affinity,
     writer: Writer,
     header: Header,
     flushed: Instant,
@@ -80,6 +82,7 @@ impl Session {
             pid,
             is_attached: library == Err(Cause::Attached),
             merge,
+            affinity: Affinity::default(),
             writer,
             header,
             flushed: Instant::now(),
@@ -126,7 +129,7 @@ impl Session {
                 self.end(source, signals, None, verbose);
                 let ended = self.await_end(signals);
                 self.ended = Some(ended);
-                self.header.exit_status = known_status(ended);
+                header::end(&mut self.header, ended);
                 self.writer.stop(&self.header);
                 Ok(ended)
             }
@@ -134,7 +137,7 @@ impl Session {
                 self.stop(source, &error);
                 let ended = self.await_end(signals);
                 self.ended = Some(ended);
-                self.header.exit_status = known_status(ended);
+                header::end(&mut self.header, ended);
                 self.writer.stop(&self.header);
                 Ok(ended)
             }
@@ -185,6 +188,7 @@ impl Session {
             }
             let truncated = self.merge.truncated_stacks();
             self.merge.round(source);
+            self.affinity.look(&self.merge.tables);
             let truncated = truncated < self.merge.truncated_stacks();
             if let Some((end, why)) = self.merge.control.end() {
                 return Ok(RoundsEnd::Limit(end, why.to_owned()));
@@ -223,7 +227,7 @@ impl Session {
             if let Some(cpu_time) = cpu_time {
                 self.merge.ended(cpu_time);
             }
-            self.header.exit_status = known_status(ended);
+            header::end(&mut self.header, ended);
         }
         Ok(())
     }
@@ -316,6 +320,7 @@ impl Session {
         self.headed = Instant::now();
         header::update(&mut self.header, &source.plan(), &self.merge);
         header::count(&mut self.header, source, &self.merge);
+        self.header.process_cpus = self.affinity.by_process(&self.merge.tables);
         self.writer.header(&self.header)
     }
 
@@ -402,7 +407,8 @@ impl Session {
 
         let header = &mut self.header;
         header.duration_ns = limit.0;
-        header.exit_status = ended.and_then(known_status);
+        header.process_cpus = self.affinity.by_process(&self.merge.tables);
+        header::end(header, ended.unwrap_or(Ended::Unknown));
         header
             .notes
             .extend(control_notes(&self.options, &self.merge));
@@ -507,11 +513,6 @@ impl Session {
         ));
         notes.iter().for_each(say);
     }
-}
-
-/// The status for the header.
-fn known_status(ended: Ended) -> Option<i32> {
-    (ended != Ended::Unknown).then(|| ended.status())
 }
 
 /// Notes on signals that could not control the recording.

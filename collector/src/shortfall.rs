@@ -23,8 +23,10 @@ const LONG_NS: u64 = 100_000_000;
 /// All that an experiment can lack.
 #[derive(Debug, Default)]
 pub struct Shortfall {
-    /// Samples: taken and lost.
+    /// Samples of the clock: taken and lost.
     pub samples: (u64, u64),
+    /// Samples at context switches: taken and lost.
+    pub switch_stacks: (u64, u64),
     /// Side-band records: read and lost.
     pub side_band: (u64, u64),
     /// OpenMP records: read and lost.
@@ -68,6 +70,7 @@ impl Shortfall {
         let processes = &merge.processes;
         Shortfall {
             samples: (header.sampling.samples, lost(LossKind::Samples)),
+            switch_stacks: (header.sampling.switch_samples, lost(LossKind::SwitchStacks)),
             side_band: (merge.counts.side_band, lost(LossKind::SideBand)),
             records: (losses.omp_taken, losses.lost.omp_records()),
             calls_lost: lost(LossKind::Calls),
@@ -205,6 +208,7 @@ impl Shortfall {
         let mut parts = Vec::new();
         let lost = [
             (self.samples, "samples"),
+            (self.switch_stacks, "stacks at context switches"),
             (self.side_band, "kernel's records"),
             (self.records, "OpenMP records"),
         ];
@@ -324,6 +328,7 @@ mod tests {
     fn all_that_matters_is_in_one_line() {
         let short = Shortfall {
             samples: (880, 120),
+            switch_stacks: (800, 200),
             records: (0, 5),
             calls_lost: 3,
             missing_cpu_ns: 250_000_000,
@@ -342,7 +347,7 @@ mod tests {
         };
         assert_eq!(
             line(&short),
-            "lost 12 % of the samples; lost 100 % of the OpenMP records; missed 0.25 s of CPU time of short \
+            "lost 12 % of the samples; lost 20 % of the stacks at context switches; lost 100 % of the OpenMP records; missed 0.25 s of CPU time of short \
              processes; lost 3 calls of collector_* functions; gave up the senseless OpenMP records of 1 \
              thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
              was not recorded to the end; su (9) could not be recorded: it is set-user-id, \

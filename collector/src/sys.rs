@@ -138,20 +138,24 @@ pub(crate) fn raise_file_limit() {
     }
 }
 
-/// The CPUs that this process may run on, by number.
-pub fn allowed_cpus() -> Vec<u32> {
+/// The CPUs that a thread may run on, by number; 0 is the calling thread. `None` if the kernel does not tell.
+pub fn allowed_cpus(tid: i32) -> Option<Vec<u32>> {
     // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed. Its numbers
     // are below CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return vec![0];
+        if libc::sched_getaffinity(tid, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return None;
         }
         let all = 0..libc::CPU_SETSIZE as usize;
-        all.filter(|cpu| libc::CPU_ISSET(*cpu, &set))
-            .map(|cpu| cpu as u32)
-            .collect()
+        let allowed = all.filter(|cpu| libc::CPU_ISSET(*cpu, &set));
+        Some(allowed.map(|cpu| cpu as u32).collect())
     }
+}
+
+/// The CPUs that this process may run on, by number.
+pub fn own_cpus() -> Vec<u32> {
+    allowed_cpus(0).unwrap_or_else(|| vec![0])
 }
 
 /// `uname`: host, and "system release machine".

@@ -23,6 +23,7 @@ use crate::metrics::{Available, CounterName};
 use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
 use crate::time_marks::TimeMarks;
+use crate::views::caveats::Caveat;
 use crate::views::names::{NameStyle, Names};
 use crate::views::overview::uses_openmp;
 
@@ -47,6 +48,7 @@ pub struct Analysis {
     profiles: [OnceLock<Profile>; 4],
     by_second: [OnceLock<Profile>; 4],
     available: OnceLock<Available>,
+    caveats: OnceLock<Vec<Caveat>>,
     marks: OnceLock<TimeMarks>,
 }
 
@@ -133,6 +135,7 @@ impl Analysis {
             profiles: Default::default(),
             by_second: Default::default(),
             available: OnceLock::new(),
+            caveats: OnceLock::new(),
             marks: OnceLock::new(),
         }
     }
@@ -229,6 +232,11 @@ impl Analysis {
             intervals,
             header,
         }
+    }
+
+    /// What a reader must know of the run before any of its numbers. Of several, ask each.
+    pub fn caveats(&self) -> &[Caveat] {
+        self.caveats.get_or_init(|| Caveat::of(&self.experiment))
     }
 
     /// Its phases and sample points by time.

@@ -117,7 +117,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     }
     let ended = session.run(pid, &mut signals, limit);
     header.duration_ns = clock::raw_now().saturating_sub(start);
-    header.exit_status = (ended != Ended::Unknown).then(|| ended.status());
+    header::end(&mut header, ended);
     let mut after = After::new(&mut signals, None);
     let losses = session.finish(!matches!(ended, Ended::Exited(_)), &mut after);
     let findings = session.named_findings(losses, &mut after);

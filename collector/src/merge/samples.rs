@@ -90,7 +90,8 @@ impl Merge {
                     count,
                 });
             }
-            Maker::Clock | Maker::Switch => self.counts.lost.add(LossKind::Samples, when, count),
+            Maker::Clock => self.counts.lost.add(LossKind::Samples, when, count),
+            Maker::Switch => self.counts.lost.add(LossKind::SwitchStacks, when, count),
         }
     }
 

@@ -97,7 +97,7 @@ impl Rings {
         situation: Situation,
     ) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
-        let own = sys::allowed_cpus();
+        let own = sys::own_cpus();
         let cpus: Vec<(u32, bool)> = cpus.iter().map(|cpu| (*cpu, own.contains(cpu))).collect();
         let mut notes = Vec::new();
         loop {
@@ -475,7 +475,7 @@ fn online_cpus() -> Vec<u32> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(listed.trim());
     if cpus.is_empty() {
-        sys::allowed_cpus()
+        sys::own_cpus()
     } else {
         cpus
     }

@@ -36,6 +36,11 @@ pub struct Header {
     pub cpu_model: String,
     /// CPUs that the target could run on.
     pub cpus: u32,
+    /// Their numbers; empty in recordings of earlier versions.
+    pub cpu_list: Vec<u32>,
+    /// The CPUs on which the threads of each process could run, by [`ProcessId`](crate::ids::ProcessId):
+    /// numbers in order. Empty where that is not known.
+    pub process_cpus: Vec<Vec<u32>>,
     /// The CPUs of each NUMA node, of a machine that has several: the node's number and its CPUs.
     pub numa_nodes: Vec<(u32, Vec<u32>)>,
     /// The target's environment variables for OpenMP (`OMP_*`, `KMP_*`, `GOMP_*`).
@@ -48,6 +53,8 @@ pub struct Header {
     pub duration_ns: u64,
     /// The target's exit status as a shell says it (128 + signal); `None` while it runs.
     pub exit_status: Option<i32>,
+    /// The name of the signal that killed the target (`SIGTERM`); `None` if none did.
+    pub killed_by: Option<String>,
     /// Why the recording ended before the target did, as a clause: a full disk, for example.
     pub stopped: Option<String>,
     /// Why the recording ended before the target did although nothing failed, as a clause: an option or

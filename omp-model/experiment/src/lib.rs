@@ -385,6 +385,9 @@ pub struct Experiment {
     pub phase_sums: Packed<PhaseSum>,
     /// Sample points, sorted within a frame by time.
     pub sample_points: Vec<SamplePoint>,
+    /// The machine of each process, from 0, where several experiments are one; empty if all are on the
+    /// same.
+    pub machines: Vec<u32>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
     /// What `collect -r` found, if it recorded the experiment.

@@ -9,8 +9,10 @@ pub const MOST_STRETCHES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
-    /// Samples of the clock and at context switches.
+    /// Samples of the clock.
     Samples,
+    /// Samples at context switches: stacks of threads that leave their CPU.
+    SwitchStacks,
     /// Records of the side band: mappings, threads, context switches, page faults.
     SideBand,
     /// OpenMP records of regions and tasks, for which a ring had no room, and those of waits among them.

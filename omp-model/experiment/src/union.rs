@@ -2,6 +2,7 @@
 //! if path and build id are. Functions are the same if their symbols are, so that those of a
 //! program that was built again are one.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,6 +52,13 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
             Packed::unite(parts_and_ids().map(|(part, ids)| (&part.$rows, ids)))
         };
     }
+    let machines = machines(parts);
+    let of_processes = parts_and_ids()
+        .zip(&machines)
+        .flat_map(|((part, _), machine)| {
+            std::iter::repeat_n(*machine, part.tables.processes.len())
+        });
+    let of_processes = of_processes.collect();
     let first = parts.first().map(|part| part.0.path.clone());
     let last = parts.iter().map(|part| part.0.last).max();
     let experiment = Experiment {
@@ -82,6 +90,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         spans: rows!(spans),
         phase_sums: packed!(phase_sums),
         sample_points: rows!(sample_points),
+        machines: of_processes,
         tables: all.tables,
         symbols: None,
         findings: None,
@@ -100,6 +109,25 @@ fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// The number of each experiment's machine.
+fn machines(parts: &[(&Experiment, &SymbolTable)]) -> Vec<u32> {
+    let hosts: Vec<&str> = parts.iter().map(|(it, _)| &*it.header.host).collect();
+    let first = |host: &&str| hosts.iter().position(|it| it == host).unwrap_or(0) as u32;
+    hosts.iter().map(first).collect()
+}
+
+/// How many CPUs all of them could run on: of each machine, those that any of them could.
+fn cpus(parts: &[(&Experiment, &SymbolTable)]) -> u32 {
+    let mut by_machine = BTreeMap::<u32, (BTreeSet<u32>, u32)>::new();
+    for (machine, (part, _)) in machines(parts).into_iter().zip(parts) {
+        let (list, most) = by_machine.entry(machine).or_default();
+        list.extend(&part.header.cpu_list);
+        *most = (*most).max(part.header.cpus);
+    }
+    let of_machine = |(list, most): &(BTreeSet<u32>, u32)| (*most).max(list.len() as u32);
+    by_machine.values().map(of_machine).sum()
+}
+
 /// The header of the first experiment with the counts of all added up.
 fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
     // The header of a killed recording has no duration.
@@ -107,8 +135,15 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
     let mut headers = parts.iter().map(|part| &part.0.header);
     let mut all = headers.next().cloned().unwrap_or_default();
     all.duration_ns = longest.unwrap_or(0);
+    all.cpus = cpus(parts);
+    let by_process = parts.iter().flat_map(|(part, _)| {
+        let known = part.header.process_cpus.iter().cloned();
+        known
+            .chain(std::iter::repeat(Vec::new()))
+            .take(part.tables.processes.len())
+    });
+    all.process_cpus = by_process.collect();
     for header in headers {
-        all.cpus = all.cpus.max(header.cpus);
         all.sampling.kernel_frames &= header.sampling.kernel_frames;
         all.sampling.switches &= header.sampling.switches;
         all.sampling.off_cpu_inferred |= header.sampling.off_cpu_inferred;

@@ -136,6 +136,19 @@ fn all<T: ConstructRow>(query: &Query<'_>) -> Vec<Joined<T>> {
     joined.collect()
 }
 
+/// What stands in place of a table without constructs: why they are not known, or that there are none.
+pub(crate) fn none(query: &Query<'_>, none: &str) -> String {
+    let unknown = query.sides().iter().find_map(Source::unknown_constructs);
+    unknown.unwrap_or(none).to_owned()
+}
+
+/// The same as a field of JSON.
+pub(crate) fn facts(query: &Query<'_>) -> Map<String, Json> {
+    let unknown = query.sides().iter().find_map(Source::unknown_constructs);
+    let fact = unknown.map(|why| ("not_known".to_owned(), json!(why)));
+    fact.into_iter().collect()
+}
+
 /// The table of constructs. A comparison has the columns of these keys alone.
 pub(crate) fn table<T: ConstructRow>(
     query: &Query<'_>,

@@ -9,6 +9,7 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::{Code, Marks};
 use serde_json::{Map, Value as Json};
 
+use crate::caveats::{self, RunCaveats};
 use crate::settings::Compare;
 
 /// A report before it is drawn.
@@ -16,6 +17,8 @@ use crate::settings::Compare;
 pub struct Document {
     /// The command that shows it: `view` in JSON.
     pub view: String,
+    /// What a reader must know of the runs before any of their numbers: the first lines of each form.
+    pub caveats: Vec<RunCaveats>,
     /// The lines above the first block.
     pub title: String,
     /// The experiments that it is about; `None` for reports that need none.
@@ -594,6 +597,12 @@ impl About {
 }
 
 impl Document {
+    /// The lines above everything else: what sets its runs apart from whole and undisturbed ones.
+    pub fn first_lines(&self) -> Vec<String> {
+        let runs = self.about.as_ref().map_or(1, |it| it.experiments.len());
+        caveats::lines(&self.caveats, runs)
+    }
+
     /// Lines alone.
     pub fn of_lines(view: &str, lines: Vec<String>) -> Document {
         Document {

@@ -6,6 +6,7 @@ use experiment::ids::Nanos;
 use omp_model::analysis::Analysis;
 use serde_json::{Value as Json, json};
 
+use crate::caveats::RunCaveats;
 use crate::document::{Block, Document, Line, Mark};
 use crate::json;
 use crate::lost;
@@ -46,6 +47,7 @@ pub fn early(experiment: &Analysis) -> Document {
     ];
     Document {
         view: "header".to_owned(),
+        caveats: RunCaveats::of(experiment, None).into_iter().collect(),
         title: format!("Experiment: {}", experiment.name),
         blocks: parts.into_iter().map(Block::Lines).collect(),
         ..Document::default()

@@ -5,6 +5,7 @@
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
+use crate::caveats;
 use crate::document::{Block, Column, Document, InJson, Mean, Role, Row, Style, Table, Value};
 use crate::settings::Compare;
 use crate::text::address;
@@ -34,6 +35,9 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
             let sides = groups.sides().iter().map(|side| side + 1);
             head.insert("sides".to_owned(), sides.collect());
         }
+    }
+    if !document.caveats.is_empty() {
+        head.insert("caveats".to_owned(), caveats::json(&document.caveats));
     }
     head.extend(document.facts.clone());
     let tables: Vec<&Table> = document

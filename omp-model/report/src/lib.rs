@@ -11,6 +11,7 @@ mod advice;
 mod annotated;
 pub mod averages;
 pub mod calltree;
+pub mod caveats;
 mod constructs;
 pub mod describe;
 pub mod details;

@@ -10,7 +10,7 @@ use omp_model::views::openmp::locks::{Acquisitions, LockRow, WaitedFor, locks as
 use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    ConstructRow, List, advise, located, location, location_fields, sorted, table,
+    ConstructRow, List, advise, facts, located, location, location_fields, none, sorted, table,
 };
 use crate::document::{Block, Document, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
@@ -41,7 +41,7 @@ pub fn locks(query: &Query<'_>) -> Document {
     };
     let mut blocks = vec![Block::Table(Table {
         parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
-        empty: empty.to_owned(),
+        empty: none(query, empty),
         ..table
     })];
     let lines = wait_lines(&list, wall);
@@ -51,6 +51,7 @@ pub fn locks(query: &Query<'_>) -> Document {
     Document {
         title: format!("Mutexes sorted by {by}"),
         blocks,
+        facts: facts(query),
         ..query.document("OMP_lock")
     }
 }

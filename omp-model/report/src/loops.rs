@@ -11,7 +11,9 @@ use omp_model::views::openmp::loops::{LoopRow, loops as view};
 use omp_model::views::openmp::regions;
 use serde_json::json;
 
-use crate::constructs::{ConstructRow, List, advise, located, location, sorted, table};
+use crate::constructs::{
+    ConstructRow, List, advise, facts, located, location, none, sorted, table,
+};
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
 use crate::query::{Query, Source};
@@ -37,11 +39,14 @@ pub fn loops(query: &Query<'_>) -> Document {
     advise(&mut table, &list, |row| advice(row, run));
     let empty = match query.settings.filter {
         Some(_) => "No loop: loops are counted for the whole run, which the filter is not",
+        None if Measured::of(&query.all.analysis.experiment).is_cut => {
+            "No loop that had ended when the recording did: of others nothing is known"
+        }
         None => "No loop that its runtime is asked about (gcc makes static loops itself)",
     };
     let mut blocks = vec![Block::Table(Table {
         parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
-        empty: empty.to_owned(),
+        empty: none(query, empty),
         ..table
     })];
     let advice = advice_lines(&list, run);
@@ -52,8 +57,12 @@ pub fn loops(query: &Query<'_>) -> Document {
     if list.rows().any(|row| row.is_inferred) {
         document.notices.push(INFERRED.to_owned());
     }
+    if list.rows().any(|row| row.schedule.is_none()) {
+        document.notices.push(NOT_KNOWN.to_owned());
+    }
     Document {
         title: format!("Loops sorted by {by}"),
+        facts: facts(query),
         blocks,
         ..document
     }
@@ -62,6 +71,10 @@ pub fn loops(query: &Query<'_>) -> Document {
 /// What marks of inferred times say of loops.
 const INFERRED: &str = "of a loop with ~, the line is inferred: debug information gives another line to its call, and \
      this is the nearest such directive";
+
+/// What a row without a schedule lacks, and why.
+const NOT_KNOWN: &str = "of a loop whose schedule is not known, iterations and chunks are not known either: a runtime tells \
+     of a loop when a thread has ended it";
 
 /// The columns of a text.
 const COLUMNS: [&str; 12] = [
@@ -97,7 +110,8 @@ fn fields<'a>(query: &Query<'a>, run: Run) -> Vec<LoopField<'a>> {
     let mut fields: Vec<LoopField<'a>> = location().into();
     fields.extend([
         LoopField::new("schedule", "Schedule", |row| {
-            Value::Text(kind(row.schedule).to_owned())
+            row.schedule
+                .map_or(Value::Absent, |it| Value::Text(kind(it).to_owned()))
         }),
         LoopField::new("ordered", "Ordered", |row| {
             Value::Json(json!(row.clause == LoopClause::Ordered))
@@ -124,7 +138,7 @@ fn fields<'a>(query: &Query<'a>, run: Run) -> Vec<LoopField<'a>> {
             row.is_counted.then_some(row.iterations)
         }),
         count("chunks", "Chunks", |row| {
-            let is_known = row.is_counted && row.schedule != Schedule::Taskloop;
+            let is_known = row.is_counted && row.schedule != Some(Schedule::Taskloop);
             is_known.then_some(row.chunks)
         }),
         LoopField::number("iteration_us", "Iteration", |row| {
@@ -212,8 +226,11 @@ const fn kind(schedule: Schedule) -> &'static str {
 
 /// `dynamic,4`, `ordered static`, `taskloop grainsize 50`.
 fn schedule(row: &LoopRow) -> String {
-    let kind = kind(row.schedule);
-    match (row.schedule, row.clause, row.chunk) {
+    let Some(schedule) = row.schedule else {
+        return "not known".to_owned();
+    };
+    let kind = kind(schedule);
+    match (schedule, row.clause, row.chunk) {
         (_, LoopClause::Ordered, 0) => format!("ordered {kind}"),
         (_, LoopClause::Ordered, chunk) => format!("ordered {kind},{chunk}"),
         (_, LoopClause::NumTasks, tasks) => format!("{kind} num_tasks {tasks}"),
@@ -238,7 +255,7 @@ impl Run {
         let measured = Measured::of(experiment);
         Run {
             wall: measured.duration.seconds(),
-            cpus: measured.cpus,
+            cpus: measured.cpus.all,
         }
     }
 }
@@ -292,7 +309,8 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
             row.late
         ));
     }
-    match row.schedule {
+    let schedule = row.schedule?;
+    match schedule {
         Schedule::Sections if row.trip() < threads => {
             return Some(format!(
                 "{:.0} sections keep {:.0} of {threads:.0} threads busy: {of_run}",
@@ -342,7 +360,7 @@ fn advice(row: &LoopRow, run: Run) -> Option<String> {
             "{trip:.0} iterations for {threads:.0} threads: collapse it with a loop inside, or make outer iterations the parallel ones: {of_run}"
         ));
     }
-    match row.schedule {
+    match schedule {
         Schedule::Static | Schedule::StaticChunked => {
             let balance = row.load_balance()?;
             (balance < EVEN).then(|| {
@@ -404,6 +422,9 @@ impl ConstructRow for LoopRow {
     }
 
     fn detail(&self) -> String {
+        if !self.is_counted {
+            return schedule(self);
+        }
         format!(
             "{}, {} iterations in {} chunks",
             schedule(self),
@@ -446,7 +467,7 @@ mod tests {
             name: "f -- OMP loop from line 3".to_owned(),
             location: ConstructLocation::default(),
             is_inferred: false,
-            schedule,
+            schedule: Some(schedule),
             clause: LoopClause::Plain,
             chunk,
             instances: 10,

@@ -75,6 +75,7 @@ pub fn line(loss: &Loss) -> String {
 fn words(kind: LossKind) -> &'static str {
     match kind {
         LossKind::Samples => "samples",
+        LossKind::SwitchStacks => "stacks at context switches",
         LossKind::SideBand => "records of mappings, threads, switches and page faults",
         LossKind::OmpConstructs => "OpenMP records of regions and tasks",
         LossKind::OmpWaits => "OpenMP records of waits",

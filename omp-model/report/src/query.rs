@@ -15,10 +15,9 @@ use omp_model::views::compare::groups::Groups;
 use omp_model::views::compare::join::{Rank, Ranking};
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::notices::{inferred_seconds, notices, of_counters, ownerless};
-use omp_model::views::openmp::Measured;
-use omp_model::views::openmp::crowd::Crowd;
 use omp_model::views::visibility;
 
+use crate::caveats::RunCaveats;
 use crate::document::{About, Document};
 use crate::error::Error;
 use crate::settings::{Compare, Objects, Settings};
@@ -163,21 +162,6 @@ impl<'a> Source<'a> {
                 .map(|filter| self.kept(filter)),
         );
         said
-    }
-
-    /// The sentence on a run whose threads often got no CPU, which makes it unlike others.
-    fn crowded(&self) -> Option<String> {
-        let experiment = &self.analysis.experiment;
-        let measured = Measured::of(experiment);
-        let crowd = Crowd::of(&experiment.tables, &measured);
-        let Crowd { all, ready, .. } = crowd;
-        crowd.is_large().then(|| {
-            format!(
-                "the machine was crowded: threads were ready to run without a CPU for {ready:.3} s \
-                 of {all:.3} s ({:.1} %), so differences may have that cause (overview)",
-                100.0 * ready / all
-            )
-        })
     }
 
     /// The notice about a filter.
@@ -391,11 +375,7 @@ impl<'a> Query<'a> {
     /// A document without blocks, with its warnings and notices.
     pub fn document(&self, view: &str) -> Document {
         Document {
-            notices: self.said(|side| {
-                let crowded = self.is_comparison().then(|| side.crowded()).flatten();
-                let notices = side.notices(&self.request.metrics);
-                crowded.into_iter().chain(notices).collect()
-            }),
+            notices: self.said(|side| side.notices(&self.request.metrics)),
             ..self.document_without_time(view)
         }
     }
@@ -421,6 +401,7 @@ impl<'a> Query<'a> {
         Document {
             view: view.to_owned(),
             about: Some(self.about(experiments)),
+            caveats: RunCaveats::of_all(self),
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }

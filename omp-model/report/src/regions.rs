@@ -10,7 +10,9 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
 use serde_json::{Value as Json, json};
 
-use crate::constructs::{ConstructRow, List, contexts, counters, location, sorted, table, times};
+use crate::constructs::{
+    ConstructRow, List, contexts, counters, facts, location, none, sorted, table, times,
+};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::json;
 use crate::list::Field;
@@ -51,9 +53,10 @@ pub fn regions(query: &Query<'_>) -> Document {
         title: format!("Parallel regions sorted by {by}"),
         blocks: vec![Block::Table(Table {
             parts,
-            empty: "No parallel region".to_owned(),
+            empty: none(query, "No parallel region"),
             ..table
         })],
+        facts: facts(query),
         ..query.document_with_blame("OMP_preg")
     }
 }

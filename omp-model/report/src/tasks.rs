@@ -9,7 +9,8 @@ use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    ConstructRow, contexts, counters, located, location, location_fields, sorted, table, times,
+    ConstructRow, contexts, counters, facts, located, location, location_fields, none, sorted,
+    table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::json;
@@ -42,7 +43,7 @@ pub fn tasks(query: &Query<'_>) -> Document {
     };
     let mut blocks = vec![Block::Table(Table {
         parts: vec![TablePart::new("", columns.into_iter().chain(["name"]))],
-        empty: "No explicit task".to_owned(),
+        empty: none(query, "No explicit task"),
         ..table
     })];
     if !query.is_comparison() && !list.joined.is_empty() {
@@ -51,6 +52,7 @@ pub fn tasks(query: &Query<'_>) -> Document {
     Document {
         title: format!("Tasks sorted by {by}"),
         blocks,
+        facts: facts(query),
         ..query.document("OMP_task")
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod annotated;
 pub mod calltree;
+pub mod caveats;
 pub mod compare;
 pub mod fragment;
 pub mod functions;

@@ -24,8 +24,15 @@ pub enum Notice {
         /// All thread time.
         total: f64,
     },
-    /// Samples that the kernel dropped.
+    /// Samples of the clock that the kernel dropped.
     SamplesLost {
+        /// Number dropped.
+        lost: u64,
+        /// Number kept.
+        taken: u64,
+    },
+    /// Samples at context switches that the kernel dropped.
+    SwitchStacksLost {
         /// Number dropped.
         lost: u64,
         /// Number kept.
@@ -125,6 +132,10 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
             lost: lost(LossKind::Samples),
             taken: header.sampling.samples,
         },
+        Notice::SwitchStacksLost {
+            lost: lost(LossKind::SwitchStacks),
+            taken: header.sampling.switch_samples,
+        },
         Notice::OmpRecordsLost {
             lost: losses.lost.omp_records(),
             taken: losses.omp_taken,
@@ -180,9 +191,9 @@ impl Notice {
             Notice::Inferred { seconds, total } | Notice::Ownerless { seconds, total } => {
                 (seconds, total)
             }
-            Notice::SamplesLost { lost, taken } | Notice::OmpRecordsLost { lost, taken } => {
-                (lost as f64, (lost + taken) as f64)
-            }
+            Notice::SamplesLost { lost, taken }
+            | Notice::SwitchStacksLost { lost, taken }
+            | Notice::OmpRecordsLost { lost, taken } => (lost as f64, (lost + taken) as f64),
             // However few: a count that is too low is wrong.
             Notice::InstancesLost { lost } => (lost as f64, lost as f64),
             Notice::StacksCut { cut, stacks } => (cut as f64, stacks as f64),
@@ -207,6 +218,11 @@ impl fmt::Display for Notice {
                 f,
                 "{percent:.1} % of the samples ({lost}) were lost: times are measured, but where \
                  they stand is less certain; sample less often (collect -p on)"
+            ),
+            Notice::SwitchStacksLost { lost, .. } => write!(
+                f,
+                "{percent:.1} % of the stacks at context switches ({lost}) were lost: how long threads \
+                 were off their CPUs is measured, where they waited is less certain"
             ),
             Notice::OmpRecordsLost { lost, .. } => write!(
                 f,
@@ -302,9 +318,11 @@ mod tests {
         test.add(&["main"], RefinedState::Serial, 3.0).inferred = true;
         let mut header = Header::default();
         header.sampling.samples = 1_000;
+        header.sampling.switch_samples = 80;
         header.losses.omp_taken = 50;
         let lost = &mut header.losses.lost;
         lost.add(LossKind::Samples, (0, 1), 5);
+        lost.add(LossKind::SwitchStacks, (0, 1), 20);
         lost.add(LossKind::OmpConstructs, (0, 1), 10);
         lost.add(LossKind::OmpWaits, (0, 1), 40);
         let found = notices(&header, inferred_seconds(&test.profile));
@@ -312,6 +330,10 @@ mod tests {
             Notice::Inferred {
                 seconds: 3.0,
                 total: 100.0,
+            },
+            Notice::SwitchStacksLost {
+                lost: 20,
+                taken: 80,
             },
             Notice::OmpRecordsLost {
                 lost: 50,
@@ -322,6 +344,11 @@ mod tests {
         assert_eq!(found, expected);
         assert!(
             found[1]
+                .to_string()
+                .starts_with("20.0 % of the stacks at context switches (20)")
+        );
+        assert!(
+            found[2]
                 .to_string()
                 .starts_with("50.0 % of the OpenMP records (50) were lost")
         );

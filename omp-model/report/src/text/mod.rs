@@ -42,6 +42,11 @@ fn write(document: &Document, layout: Layout, screen: Option<Screen>) -> String 
         screen,
         written: String::new(),
     };
+    let first = document.first_lines();
+    if !first.is_empty() {
+        page.words(Words::Notes, first.iter().map(String::as_str));
+        page.gap();
+    }
     if !document.title.is_empty() {
         page.words(Words::Title, document.title.lines());
         let about = document.about.iter();
@@ -66,7 +71,14 @@ fn write(document: &Document, layout: Layout, screen: Option<Screen>) -> String 
         page.gap();
     }
     let others = document.others.iter();
-    let others = others.map(|other| write(other, layout, screen));
+    let others = others.map(|other| {
+        // What is said of all runs stands above the first.
+        let other = Document {
+            caveats: Vec::new(),
+            ..other.clone()
+        };
+        write(&other, layout, screen)
+    });
     page.written + &others.collect::<String>()
 }
 

@@ -2,7 +2,7 @@
 
 use experiment::ids::{ContextId, FrameId};
 use experiment::state::{Scheduling, State};
-use experiment::tables::{RuntimeKind, Schedule};
+use experiment::tables::Schedule;
 use rustc_hash::FxHashMap;
 
 use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
@@ -12,10 +12,11 @@ use super::efficiency::Run;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
 use super::locations::ConstructLocation;
+use super::own_code::{OwnCode, OwnPlace, heaviest};
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
-use crate::profile::{Callee, Item, PathId, Profile, RefinedState};
-use crate::views::names::{Names, base_name, short};
+use crate::profile::{Item, PathId, Profile, RefinedState};
+use crate::views::names::Names;
 
 /// Why time is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +217,7 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
     if reasons.is_empty() {
         return Vec::new();
     }
-    let own = own_functions(profile, names);
+    let own = OwnCode::of(profile, names);
     let regions = super::innermost_regions(names.tables);
     let of = |item: &Item| {
         let region = regions.get(item.context.index());
@@ -229,31 +230,9 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
         })
     };
     let loss = |(reason, seconds): (Reason, f64)| {
-        let mut by_function = FxHashMap::<Option<Callee>, f64>::default();
-        for item in profile.items.iter().filter(|item| of(item) == Some(reason)) {
-            let function = own.get(item.path.0 as usize).copied().flatten();
-            *by_function.entry(function).or_default() += item.seconds;
-        }
-        let all: f64 = by_function.values().sum();
-        let heaviest = heaviest(by_function);
-        let largest = heaviest.map_or(0.0, |(_, seconds)| seconds);
-        let function = heaviest.and_then(|(callee, _)| callee);
-        let location = function.map_or_else(ConstructLocation::default, |callee| {
-            location_of(names, callee)
-        });
-        let mut most = match &location.function {
-            Some(name) if largest > 0.5 * all => format!(", most of it in {}", short(name)),
-            Some(name) => format!(", the largest part in {}", short(name)),
-            None => String::new(),
-        };
-        if let Some(function) = function {
-            let items = profile.items.iter().filter(|item| of(item) == Some(reason));
-            let call = heaviest_call(profile, &own, function, items);
-            let call = call.map(|call| ConstructLocation::of_frame(names, call));
-            if let Some((caller, line)) = call.and_then(|at| Some((at.function?, at.line?))) {
-                most.push_str(&format!(", called from {}, line {line}", short(&caller)));
-            }
-        }
+        let items = profile.items.iter().filter(|item| of(item) == Some(reason));
+        let times: Vec<(PathId, f64)> = items.map(|item| (item.path, item.seconds)).collect();
+        let OwnPlace { location, words } = own.place(&times);
         let kernel = kernel_work::parts(profile, names, |item| of(item) == Some(reason));
         let items = profile.items.iter().filter(|item| of(item) == Some(reason));
         let ready = items.filter(|item| item.scheduling.wants_cpu());
@@ -264,82 +243,11 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             reason,
             seconds,
             share: seconds / run.wall,
-            finding: format!("{finding}{most}"),
+            finding: format!("{finding}{words}"),
             hint: hint.to_owned(),
         }
     };
     reasons.into_iter().map(loss).collect()
-}
-
-/// The call of `function` in the program's own code from which most time of `items` comes: the function
-/// may be called elsewhere, too.
-fn heaviest_call<'a>(
-    profile: &Profile,
-    own: &[Option<Callee>],
-    function: Callee,
-    items: impl Iterator<Item = &'a Item>,
-) -> Option<FrameId> {
-    let of = |path: PathId| own.get(path.0 as usize).copied().flatten();
-    let mut calls = FxHashMap::<FrameId, f64>::default();
-    for item in items.filter(|item| of(item.path) == Some(function)) {
-        let mut at = item.path;
-        while at != PathId::EMPTY && of(at) == Some(function) {
-            at = profile.paths.get(at.0)?.callers;
-        }
-        let caller = profile.paths.get(at.0).filter(|_| at != PathId::EMPTY);
-        if let Some(caller) = caller {
-            *calls.entry(caller.frame.frame).or_default() += item.seconds;
-        }
-    }
-    heaviest(calls).map(|(call, _)| call)
-}
-
-/// The key with most seconds, the first of several.
-fn heaviest<K: Ord>(seconds: FxHashMap<K, f64>) -> Option<(K, f64)> {
-    let larger =
-        |left: &(K, f64), right: &(K, f64)| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0));
-    seconds.into_iter().max_by(larger)
-}
-
-pub(super) fn location_of(names: &Names<'_>, callee: Callee) -> ConstructLocation {
-    let function = names.function_of(callee);
-    let source = function.and_then(|function| function.source);
-    let file = source.and_then(|at| names.symbols.files.get(at.file.0 as usize));
-    ConstructLocation {
-        file: file.cloned(),
-        line: source.map(|at| at.line),
-        function: Some(names.name(callee)),
-    }
-}
-
-/// For each stack, the innermost function outside the kernel, the C library and the runtimes: they
-/// work on its behalf. The leaf if there is no such function.
-pub(super) fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
-    const SYSTEM: [&str; 6] = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
-    let is_own = |callee: Callee| {
-        let module = names.code(callee).map(|code| code.module);
-        let row = module.and_then(|module| names.tables.modules.get(module.0));
-        row.is_some_and(|row| {
-            let name = base_name(&row.path);
-            // A path that is not a file belongs to the kernel.
-            row.path.starts_with('/')
-                && row.runtime == RuntimeKind::None
-                && !SYSTEM.iter().any(|system| name.starts_with(system))
-        })
-    };
-    let mut own: Vec<(Option<Callee>, Option<Callee>)> = Vec::with_capacity(profile.paths.len());
-    for (at, path) in profile.paths.rows().iter().enumerate() {
-        let above = path.callers.0 as usize;
-        let inherited = if above < at { own[above].0 } else { None };
-        let callee = path.frame.callee;
-        let found = if is_own(callee) {
-            Some(callee)
-        } else {
-            inherited
-        };
-        own.push((found, (at > 0).then_some(callee)));
-    }
-    own.into_iter().map(|(own, leaf)| own.or(leaf)).collect()
 }
 
 /// The loss of all regions that are too small, reported at the one that loses most.
@@ -384,13 +292,15 @@ fn waits_sleep(names: &Names<'_>, measured: &Measured<'_>) -> bool {
     asleep > 0.5 * all
 }
 
-/// Whether threads come back for more chunks of a loop.
-fn hands_out(names: &Names<'_>, measured: &Measured<'_>) -> bool {
-    measured.loop_sums.iter().any(|sum| {
+/// Whether threads come back for more chunks of a loop; `None` if no loop says so, and some may not have
+/// ended.
+fn hands_out(names: &Names<'_>, measured: &Measured<'_>) -> Option<bool> {
+    let hands_out = measured.loop_sums.iter().any(|sum| {
         let row = names.tables.loops.get(sum.construct.0);
         let asks = row.is_some_and(|row| !matches!(row.schedule, Schedule::Static));
         asks && sum.chunks > 2 * sum.instances
-    })
+    });
+    (hands_out || !measured.is_cut && measured.has_all_loops).then_some(hands_out)
 }
 
 /// Waiting time by call into the runtime.

@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::Packed;
-use experiment::ids::ThreadId;
-use experiment::rows::{CpuUse, SLICE};
+use experiment::Experiment;
+use experiment::rows::SLICE;
 use experiment::state::Scheduling;
 use experiment::tables::Tables;
 
 use super::Measured;
 use super::efficiency::rest;
 
-/// Seconds of thread time that OpenMP's threads were ready to run, by who had the CPUs.
+/// Seconds of thread time that OpenMP's threads, or all of a program without OpenMP, were ready to run,
+/// by who had the CPUs.
 ///
 /// Within each second, ready time is charged to the others as far as the recorded threads left CPUs
 /// unused; the rest is charged to those threads, in proportion to their waits and work on CPUs. Idle
 /// threads and waits that sleep use no CPU, so however many there are, they are charged nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Crowd {
-    /// Seconds of all OpenMP threads.
+    /// Seconds of all these threads.
     pub all: f64,
     /// Of these, ready without a CPU: the sum of the parts below.
     pub ready: f64,
@@ -38,28 +38,44 @@ pub struct Crowd {
 /// reliable measurements.
 const CROWDED: f64 = 0.1;
 
-/// The number of CPUs that a program's threads can have had, of the `given` ones: for each thread, the one
-/// on which it was switched most, and those on which it was switched more than a few times. A program may
-/// bind its threads, or be bound by what starts it. All CPUs, if nothing is known.
-pub fn cpus_had(uses: &Packed<CpuUse>, given: u32) -> u32 {
-    /// Where a thread is before it is bound, it is switched no more often than that.
-    const FEW: u64 = 3;
-    let mut most = BTreeMap::<ThreadId, (u64, u16)>::new();
-    let mut had = BTreeSet::<u16>::new();
-    for it in uses.iter() {
-        let switches = it.voluntary + it.involuntary;
-        if switches > FEW {
-            had.insert(it.cpu);
+/// The numbers of CPUs that threads can have had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpus {
+    /// All threads together.
+    pub all: u32,
+    /// Those of one process, of which one had most. The ranks of MPI have CPUs each.
+    pub each: u32,
+}
+
+impl Cpus {
+    /// The CPUs that a run's threads could have: those of each process, of each machine. All that were given,
+    /// if nothing is known.
+    pub fn had(experiment: &Experiment) -> Cpus {
+        let header = &experiment.header;
+        let mut all = BTreeSet::<(u32, u32)>::new();
+        let mut each = 0;
+        // Others, such as a script around the program, share no work.
+        let threads = experiment.tables.threads.iter();
+        let in_teams = threads.filter(|thread| thread.kind.is_in_teams());
+        let processes: BTreeSet<usize> = in_teams.map(|it| it.process.index()).collect();
+        let mut is_known = !processes.is_empty();
+        for at in processes {
+            let cpus = header.process_cpus.get(at).map_or(&[][..], Vec::as_slice);
+            let machine = experiment.machines.get(at).copied().unwrap_or(0);
+            all.extend(cpus.iter().map(|cpu| (machine, *cpu)));
+            each = each.max(cpus.len() as u32);
+            is_known &= !cpus.is_empty();
         }
-        if switches > 0 {
-            let most = most.entry(it.thread).or_default();
-            *most = (*most).max((switches, it.cpu));
+        if !is_known {
+            return Cpus {
+                all: header.cpus,
+                each: header.cpus,
+            };
         }
-    }
-    had.extend(most.values().map(|&(_, cpu)| cpu));
-    match had.len() {
-        0 => given,
-        had => given.min(had as u32),
+        Cpus {
+            all: all.len() as u32,
+            each,
+        }
     }
 }
 
@@ -75,10 +91,12 @@ impl Crowd {
         }
         let mut crowd = Crowd::default();
         let mut slices = BTreeMap::<u32, Slice>::new();
+        // Without OpenMP all threads count.
+        let has_teams = tables.threads.iter().any(|it| it.kind.is_in_teams());
         for sum in measured.sums.iter() {
             let seconds = sum.time.seconds();
             let thread = tables.threads.get(sum.thread.index());
-            let in_team = thread.is_some_and(|thread| thread.kind.is_in_teams());
+            let in_team = thread.is_some_and(|thread| thread.kind.is_in_teams() || !has_teams);
             let state = tables.thread_states.get(sum.thread_state.0);
             let waits = state.is_some_and(|it| it.state.is_wait());
             let slice = slices.entry(sum.slice).or_default();
@@ -96,7 +114,7 @@ impl Crowd {
             let left = measured.duration.0.saturating_sub(u64::from(at) * SLICE.0);
             let length = left.min(SLICE.0) as f64 / 1e9;
             let running = slice.spinning + slice.working + slice.outside;
-            let unused = (f64::from(measured.cpus) * length - running).max(0.0);
+            let unused = (f64::from(measured.cpus.all) * length - running).max(0.0);
             let others = if running > 0.0 {
                 slice.preempted.min(unused)
             } else {

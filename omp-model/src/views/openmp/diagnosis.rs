@@ -7,7 +7,7 @@ use super::advice::Reason;
 use super::efficiency::Serial;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
-use super::regions::RegionRow;
+use super::regions::{RegionRow, Spread};
 use crate::metrics::Metric;
 use crate::views::names::Names;
 
@@ -139,8 +139,9 @@ pub(super) struct Whole {
     pub(super) fit: bool,
     /// Whether they sleep for most of the time that they wait in barriers or for regions.
     pub(super) sleep: bool,
-    /// Whether threads come back for more chunks of a loop.
-    pub(super) hands_out: bool,
+    /// Whether threads come back for more chunks of a loop; `None` if that is not known, because the
+    /// recording ended before the loop.
+    pub(super) hands_out: Option<bool>,
 }
 
 impl Whole {
@@ -291,11 +292,20 @@ fn scheduling(row: &RegionRow, whole: Whole) -> (String, String) {
 const fn larger_pieces(row: &RegionRow, whole: Whole) -> &'static str {
     if row.tasks.count > 0 {
         "make fewer and larger tasks: grainsize for taskloop; OMP_task shows their times"
-    } else if whole.hands_out {
-        "hand out larger pieces: schedule(static), or a larger chunk; OMP_loop shows them"
     } else {
-        "each of its loops and barriers costs time: make one loop of several, or leave out barriers with \
-         nowait"
+        match whole.hands_out {
+            Some(true) => {
+                "hand out larger pieces: schedule(static), or a larger chunk; OMP_loop shows them"
+            }
+            Some(false) => {
+                "each of its loops and barriers costs time: make one loop of several, or let threads go on behind a loop \
+                 whose results none needs before the next barrier (nowait)"
+            }
+            None => {
+                "its loops had not ended when the recording did, so how they are divided is not known: larger \
+                 chunks if they are given out while they run, else fewer loops and barriers"
+            }
+        }
     }
 }
 
@@ -338,89 +348,74 @@ fn division(row: &RegionRow, is_loop: bool) -> &'static str {
     }
 }
 
-fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, String) {
-    let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
-    let threads = threads(row);
-    let mean = total / threads;
-    let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
-    let ratio = if mean > 0.0 { most / mean } else { 1.0 };
-    // The part of the barrier time that uneven work explains: by instance if recorded, else from
-    // the sums over the run.
-    let uneven = row
-        .spread
-        .map_or(most - mean, |spread| spread.longest - spread.mean);
-    let lost = row.lost[Cause::Imbalance as usize] / threads;
-    let heavy = thread_name(names, heaviest);
-    if uneven > 0.5 * lost && mean > 0.0 {
-        // No schedule evens out what the kernel does for whoever touches memory first.
-        let kernel: f64 = row.kernel.iter().map(|(_, seconds)| seconds).sum();
-        let own = row.kernel.iter().find(|(thread, _)| *thread == heaviest);
-        let own = own.map_or(0.0, |(_, seconds)| *seconds);
-        let excess = most - mean;
-        if kernel > 0.5 * total || excess > 0.0 && own - kernel / threads > 0.5 * excess {
-            return (
-                format!(
-                    "{heavy} works {ratio:.1} times the mean, {own:.3} s of it in the kernel by \
-                     samples (all threads {kernel:.3} s of {total:.3} s)"
-                ),
-                "first see what the kernel does there (<kernel: ...> in machine mode): memory \
-                 that is touched first or allocated anew (MALLOC_TOP_PAD_, huge pages), or input \
-                 and output; a schedule does not make that less"
-                    .to_owned(),
-            );
+/// Seconds of a region's barriers by what explains them, per thread of its team.
+struct Barriers {
+    /// All of them.
+    lost: f64,
+    /// What uneven work explains: by instance if recorded, else from the sums over the run.
+    uneven: f64,
+    /// What threads without a CPU explain: one that gets none on its way delays the whole team.
+    delayed: f64,
+}
+
+impl Barriers {
+    fn of(row: &RegionRow) -> Barriers {
+        let threads = threads(row);
+        let Spread { longest, mean } = spread(row);
+        let [waiting, working] = [Cause::Imbalance, Cause::OffCpu].map(|it| row.ready[it as usize]);
+        Barriers {
+            lost: row.lost[Cause::Imbalance as usize] / threads,
+            uneven: longest - mean,
+            delayed: (waiting + working * (threads - 1.0)) / threads,
         }
-        let is_loop = row.loop_of(names) == Some(Workshare::Loop);
-        let division = division(row, is_loop);
-        if most > 0.9 * total && row.threads > 1 && !is_loop && row.tasks.count == 0 {
-            return (
-                format!(
-                    "{heavy} does {:.0} % of the work alone",
-                    100.0 * most / total
-                ),
-                "share out what is in single, master or masked, or make tasks of it; \
-                 schedule(dynamic), if it is a loop with a few long iterations"
-                    .to_owned(),
-            );
-        }
-        if ratio > 1.2 {
-            return (
-                format!("{heavy} works {ratio:.1} times the mean"),
-                division.to_owned(),
-            );
-        }
-        let who = if row.instances > 1 && most - mean < 0.5 * uneven {
-            ", each time on another thread"
-        } else {
-            ""
-        };
-        if row.load_balance() > 0.9 {
-            return (
-                format!(
-                    "the work is nearly even (load balance {:.2}){who}",
-                    row.load_balance()
-                ),
-                "a schedule hardly makes so small differences less; fewer barriers (nowait) let them even out"
-                    .to_owned(),
-            );
-        }
-        return (
-            format!(
-                "the work is uneven (load balance {:.2}){who}",
-                row.load_balance()
-            ),
-            division.to_owned(),
-        );
     }
+
+    /// Whether threads without a CPU explain most of them.
+    fn are_crowded(&self) -> bool {
+        self.delayed > 0.5 * self.lost
+    }
+}
+
+/// The work of the busiest threads and the mean work, in seconds on a CPU.
+fn spread(row: &RegionRow) -> Spread {
+    row.spread.unwrap_or_else(|| {
+        let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
+        Spread {
+            longest: row.work.first().map_or(0.0, |(_, seconds)| *seconds),
+            mean: total / threads(row),
+        }
+    })
+}
+
+fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, String) {
+    let barriers = Barriers::of(row);
+    let Spread { longest, mean } = spread(row);
     let balance = row.load_balance();
+    // Seconds on a CPU tell of uneven work whoever else had the CPUs.
+    let left = (barriers.lost - barriers.delayed).max(0.0);
+    let is_uneven = match barriers.are_crowded() {
+        true => balance <= 0.9 && barriers.uneven > 0.5 * left,
+        false => barriers.uneven > 0.5 * barriers.lost,
+    };
+    if is_uneven && mean > 0.0 {
+        let (mut finding, mut hint) = uneven_work(names, row, barriers.uneven);
+        if barriers.delayed > 0.1 * barriers.lost {
+            finding += &format!(
+                "; alone it would take {longest:.3} s, even {mean:.3} s: the rest is that threads had no CPU"
+            );
+        }
+        if barriers.are_crowded() {
+            hint = format!("{hint}; and {CROWDED}");
+        }
+        return (finding, hint);
+    }
     let work = if balance > 0.9 {
         format!("the work is even (load balance {balance:.2})")
     } else {
         format!("uneven work (load balance {balance:.2}) explains little of it")
     };
-    // A thread that gets no CPU on its way delays the whole team.
-    let [waiting, working] = [Cause::Imbalance, Cause::OffCpu].map(|it| row.ready[it as usize]);
-    if waiting + working * (threads - 1.0) > 0.5 * lost * threads {
-        let ready = waiting + working;
+    if barriers.are_crowded() {
+        let ready = row.ready[Cause::Imbalance as usize] + row.ready[Cause::OffCpu as usize];
         let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
         return (finding, CROWDED.to_owned());
     }
@@ -429,7 +424,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
         .iter()
         .map(|&it| row.lost[it as usize])
         .sum();
-    if inside > lost * threads {
+    if inside > row.lost[Cause::Imbalance as usize] {
         return (
             work,
             "threads come late because they waited for mutexes or their turn inside the region: that \
@@ -437,14 +432,96 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
                 .to_owned(),
         );
     }
-    let waking = if whole.could_stay_awake() {
-        ", or the time to wake threads that sleep (OMP_WAIT_POLICY=active keeps them awake)"
+    if row.slept.seconds > 0.5 * row.lost[Cause::Imbalance as usize] {
+        let finding = format!(
+            "{work}; threads slept {} times in its barriers, for {:.0} us each: how much of that is late arrival, \
+             and how much the time to wake them, no event tells",
+            row.slept.times,
+            1e6 * row.slept.seconds / row.slept.times.max(1) as f64
+        );
+        let awake = if whole.could_stay_awake() {
+            "keep threads awake (OMP_WAIT_POLICY=active): if the loss stays, they come late; and "
+        } else {
+            ""
+        };
+        return (finding, format!("{awake}{}", fewer_barriers(row)));
+    }
+    let hint = format!(
+        "threads come to the barrier late for another reason, such as waits and serial parts inside the region; {}",
+        fewer_barriers(row)
+    );
+    (work, hint)
+}
+
+/// How to wait less often. Only the barrier at the end of a worksharing construct can have a nowait.
+fn fewer_barriers(row: &RegionRow) -> &'static str {
+    if row.time(Metric::ImplicitBarrier) > row.time(Metric::ExplicitBarrier) {
+        "let them wait less often: one loop of several, or nowait at the end of a loop whose results no thread \
+         needs before the next barrier"
+    } else {
+        "let them wait less often: do more between two barrier directives"
+    }
+}
+
+/// What makes work uneven that explains `uneven` seconds of barriers of each thread.
+fn uneven_work(names: &Names<'_>, row: &RegionRow, uneven: f64) -> (String, String) {
+    let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
+    let threads = threads(row);
+    let mean = total / threads;
+    let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
+    let ratio = if mean > 0.0 { most / mean } else { 1.0 };
+    let heavy = thread_name(names, heaviest);
+    // No schedule evens out what the kernel does for whoever touches memory first.
+    let kernel: f64 = row.kernel.iter().map(|(_, seconds)| seconds).sum();
+    let own = row.kernel.iter().find(|(thread, _)| *thread == heaviest);
+    let own = own.map_or(0.0, |(_, seconds)| *seconds);
+    let excess = most - mean;
+    if kernel > 0.5 * total || excess > 0.0 && own - kernel / threads > 0.5 * excess {
+        return (
+            format!(
+                "{heavy} works {ratio:.1} times the mean, {own:.3} s of it in the kernel by \
+                 samples (all threads {kernel:.3} s of {total:.3} s)"
+            ),
+            "first see what the kernel does there (<kernel: ...> in machine mode): memory \
+             that is touched first or allocated anew (MALLOC_TOP_PAD_, huge pages), or input \
+             and output; a schedule does not make that less"
+                .to_owned(),
+        );
+    }
+    let is_loop = row.loop_of(names) == Some(Workshare::Loop);
+    let division = division(row, is_loop);
+    if most > 0.9 * total && row.threads > 1 && !is_loop && row.tasks.count == 0 {
+        return (
+            format!(
+                "{heavy} does {:.0} % of the work alone",
+                100.0 * most / total
+            ),
+            "share out what is in single, master or masked, or make tasks of it; \
+             schedule(dynamic), if it is a loop with a few long iterations"
+                .to_owned(),
+        );
+    }
+    if ratio > 1.2 {
+        return (
+            format!("{heavy} works {ratio:.1} times the mean"),
+            division.to_owned(),
+        );
+    }
+    let who = if row.instances > 1 && most - mean < 0.5 * uneven {
+        ", each time on another thread"
     } else {
         ""
     };
-    let hint = format!(
-        "threads come to the barrier late for another reason: waits and serial parts inside the \
-         region{waking}; leave barriers out with nowait where one can"
-    );
-    (work, hint)
+    let balance = row.load_balance();
+    if balance > 0.9 {
+        return (
+            format!("the work is nearly even (load balance {balance:.2}){who}"),
+            "a schedule hardly makes so small differences less; fewer barriers let them even out"
+                .to_owned(),
+        );
+    }
+    (
+        format!("the work is uneven (load balance {balance:.2}){who}"),
+        division.to_owned(),
+    )
 }

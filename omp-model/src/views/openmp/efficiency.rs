@@ -5,6 +5,7 @@ use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use experiment::state::Scheduling;
 use experiment::tables::{Tables, ThreadKind};
 
+use super::crowd::Cpus;
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
@@ -272,14 +273,21 @@ pub fn efficiency(
         wall,
         processes: processes.len(),
         threads,
-        at_once: match measured.cpus as usize {
-            0 => threads,
-            cpus => threads.min(cpus),
-        },
+        at_once: at_once(&processes, threads, measured),
         efficiency: root,
         spent,
         serial: main.serial(),
     })
+}
+
+/// How many of the threads can be at work at one time: those of a process on the CPUs that it has.
+fn at_once(processes: &[Process], threads: usize, measured: &super::Measured<'_>) -> usize {
+    let Cpus { all, each } = measured.cpus;
+    if all == 0 {
+        return threads;
+    }
+    let of_each = processes.iter().map(|it| it.threads.min(each as usize));
+    of_each.sum::<usize>().min(all as usize)
 }
 
 /// The loss inside regions and its parts, of `loss` thread seconds, of which threads in no team have

@@ -65,7 +65,7 @@ impl First {
             budget: Budget::of(&run, regions),
             kernel,
             crowd,
-            cpus: measured.cpus,
+            cpus: measured.cpus.all,
             spins: Spins::of(profile, names),
             recorder: Recorder::of(profile, names.tables),
             run,

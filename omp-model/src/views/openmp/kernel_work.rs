@@ -6,11 +6,11 @@ use experiment::ids::{ContextId, StackId};
 use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
-use super::advice::own_functions;
 use super::efficiency::is_useful;
 use super::locations::ConstructLocation;
+use super::own_code::OwnCode;
 use crate::kernel::{self, PAGE_FAULT};
-use crate::profile::{Callee, Item, Profile};
+use crate::profile::{Item, PathId, Profile};
 use crate::views::names::Names;
 
 /// System calls by which `malloc` and `free` get memory and give it back.
@@ -31,7 +31,7 @@ pub struct KernelPart {
     pub reason: String,
     /// Thread seconds.
     pub seconds: f64,
-    /// The function outside the kernel and the C library with most of it.
+    /// The program's own function with most of it.
     pub location: ConstructLocation,
 }
 
@@ -62,30 +62,23 @@ pub(super) fn parts(
     counts: impl Fn(&Item) -> bool,
 ) -> Vec<KernelPart> {
     let mut known = FxHashMap::<StackId, &str>::default();
-    let mut by_reason = FxHashMap::<&str, FxHashMap<Option<Callee>, f64>>::default();
-    let mut own = None;
+    let mut by_reason = FxHashMap::<&str, Vec<(PathId, f64)>>::default();
     let items = profile.items.iter();
     for item in items.filter(|it| it.seconds > 0.0 && it.kernel && it.is_on_cpu() && counts(it)) {
         let reason = *known.entry(item.stack).or_insert_with(|| {
             kernel::reason_of(names.tables, names.symbols, item.stack).unwrap_or_default()
         });
-        let own = own.get_or_insert_with(|| own_functions(profile, names));
-        let function = own.get(item.path.0 as usize).copied().flatten();
-        let functions = by_reason.entry(reason).or_default();
-        *functions.entry(function).or_default() += item.seconds;
+        let times = by_reason.entry(reason).or_default();
+        times.push((item.path, item.seconds));
     }
-    let part = |(reason, functions): (&str, FxHashMap<Option<Callee>, f64>)| {
-        let larger = |left: &(&Option<Callee>, &f64), right: &(&Option<Callee>, &f64)| {
-            left.1.total_cmp(right.1).then(right.0.cmp(left.0))
-        };
-        let heaviest = functions.iter().max_by(larger).and_then(|(it, _)| *it);
-        KernelPart {
-            reason: reason.to_owned(),
-            seconds: functions.values().sum(),
-            location: heaviest.map_or_else(ConstructLocation::default, |callee| {
-                super::advice::location_of(names, callee)
-            }),
-        }
+    if by_reason.is_empty() {
+        return Vec::new();
+    }
+    let own = OwnCode::of(profile, names);
+    let part = |(reason, times): (&str, Vec<(PathId, f64)>)| KernelPart {
+        reason: reason.to_owned(),
+        seconds: times.iter().map(|(_, seconds)| seconds).sum(),
+        location: own.place(&times).location,
     };
     let mut parts: Vec<KernelPart> = by_reason.into_iter().map(part).collect();
     parts.sort_by(|left, right| {

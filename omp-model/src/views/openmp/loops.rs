@@ -26,8 +26,9 @@ pub struct LoopRow {
     pub location: ConstructLocation,
     /// Whether its line is only that of the nearest such directive to the line of its call.
     pub is_inferred: bool,
-    /// How its iterations are given out.
-    pub schedule: Schedule,
+    /// How its iterations are given out; `None` if that is not known, because no runtime told of the loop
+    /// before the recording ended.
+    pub schedule: Option<Schedule>,
     /// What is particular about it.
     pub clause: LoopClause,
     /// The chunk's length that the program gave last; 0 if it gave none.
@@ -97,7 +98,7 @@ impl LoopRow {
     pub fn is_shared_out(&self) -> bool {
         matches!(
             self.schedule,
-            Schedule::Dynamic | Schedule::Guided | Schedule::Runtime | Schedule::Auto
+            Some(Schedule::Dynamic | Schedule::Guided | Schedule::Runtime | Schedule::Auto)
         )
     }
 
@@ -161,8 +162,8 @@ impl LoopRow {
         self.chunks = parts().map(|part| part.chunks).sum();
         self.time = parts().map(|part| part.time).sum();
         self.instances = match self.schedule {
-            Schedule::Single => self.iterations,
-            Schedule::Taskloop => parts().map(|part| part.instances).sum(),
+            Some(Schedule::Single) => self.iterations,
+            Some(Schedule::Taskloop) => parts().map(|part| part.instances).sum(),
             _ => parts().map(|part| part.instances).max().unwrap_or(0),
         };
         let calls: u64 = parts().map(|part| part.calls).sum();
@@ -178,12 +179,12 @@ impl LoopRow {
 }
 
 /// What a row's name calls the construct.
-const fn word(schedule: Schedule) -> &'static str {
+const fn word(schedule: Option<Schedule>) -> &'static str {
     match schedule {
-        Schedule::Sections => "sections",
-        Schedule::Single => "single",
-        Schedule::Taskloop => "taskloop",
-        Schedule::Distribute => "distribute",
+        Some(Schedule::Sections) => "sections",
+        Some(Schedule::Single) => "single",
+        Some(Schedule::Taskloop) => "taskloop",
+        Some(Schedule::Distribute) => "distribute",
         _ => "loop",
     }
 }
@@ -206,9 +207,10 @@ pub fn loops(
     for wait in waits.iter().filter(|wait| !is_known(&wait.location)) {
         let directive = names.symbols.directive_of(wait.call);
         if let Some(directive) = directive.filter(|it| it.construct == Workshare::Loop) {
-            let row = others
-                .entry(place_of(&wait.location))
-                .or_insert_with(|| (uncounted(names, &wait.location), directive));
+            let row = others.entry(place_of(&wait.location)).or_insert_with(|| {
+                let is_known = measured.has_all_loops;
+                (uncounted(names, &wait.location, is_known), directive)
+            });
             for &(thread, _) in &wait.threads {
                 row.0.part(thread);
             }
@@ -223,7 +225,10 @@ pub fn loops(
             .loop_of(names)
             .is_some_and(|it| it == Workshare::Loop);
         if is_loop && !rows.iter().any(|row| place(&row.location) == place(at)) {
-            let mut row = uncounted(names, at);
+            // A thread that encounters it may have one that has not ended, which counts all the same.
+            let most_open = region.contexts.len() * region.work.len().max(1);
+            let has_ended = !measured.is_cut || region.instances > most_open as u64;
+            let mut row = uncounted(names, at, has_ended && measured.has_all_loops);
             for &(thread, seconds) in &region.work {
                 let part = row.part(thread);
                 (part.time, part.instances) = (seconds, region.instances);
@@ -264,7 +269,7 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
         let row = rows.entry(key).or_insert_with(|| LoopRow {
             is_counted: true,
             clause,
-            ..row(names, location, schedule)
+            ..row(names, location, Some(schedule))
         });
         let directive = names.symbols.directive_of(call);
         row.is_inferred |= directive.is_some_and(|it| it.is_nearest);
@@ -277,7 +282,7 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
 }
 
 /// A row without threads.
-fn row(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> LoopRow {
+fn row(names: &Names<'_>, location: &ConstructLocation, schedule: Option<Schedule>) -> LoopRow {
     LoopRow {
         name: name(names, location, schedule),
         location: location.clone(),
@@ -297,9 +302,10 @@ fn row(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> L
     }
 }
 
-/// The row of a loop whose parts the program computes: gcc's code does for static schedules.
-fn uncounted(names: &Names<'_>, location: &ConstructLocation) -> LoopRow {
-    row(names, location, Schedule::Static)
+/// The row of a loop that no runtime told of: the program computes its parts, as gcc's code does for
+/// static schedules, if each that was asked for `is_known`.
+fn uncounted(names: &Names<'_>, location: &ConstructLocation, is_known: bool) -> LoopRow {
+    row(names, location, is_known.then_some(Schedule::Static))
 }
 
 /// Gives loops the work of samples in their lines.
@@ -330,7 +336,7 @@ fn sample(loops: &mut [(LoopRow, Directive)], profile: &Profile, names: &Names<'
     }
 }
 
-fn name(names: &Names<'_>, location: &ConstructLocation, schedule: Schedule) -> String {
+fn name(names: &Names<'_>, location: &ConstructLocation, schedule: Option<Schedule>) -> String {
     let function = location.function.as_deref().unwrap_or("<Unknown>");
     let function = in_form(function, names.style.form);
     let line = location.line;
@@ -444,10 +450,10 @@ mod tests {
         };
         let test = TestRun::new(1, 100);
         let mut names = test.names();
-        let long = name(&names, &location, Schedule::Dynamic);
+        let long = name(&names, &location, Some(Schedule::Dynamic));
         assert_eq!(long, "step(double*, int) -- OMP loop from line 7");
         names.style.form = NameForm::Short;
-        let short = name(&names, &location, Schedule::Dynamic);
+        let short = name(&names, &location, Some(Schedule::Dynamic));
         assert_eq!(short, "step -- OMP loop from line 7");
     }
 

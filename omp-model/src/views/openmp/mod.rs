@@ -14,6 +14,7 @@ pub mod locations;
 pub mod locks;
 pub mod loops;
 mod mutex_calls;
+mod own_code;
 pub mod recorder;
 pub mod regions;
 pub mod spins;
@@ -26,22 +27,36 @@ mod tests;
 
 use experiment::Packed;
 use experiment::ids::{ContextId, Nanos};
+use experiment::losses::LossKind;
 use experiment::rows::{LockSum, LockWait, LoopSum, RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
 use experiment::{CounterSamples, Experiment, Sums};
 
+use super::caveats::is_whole;
 use super::warnings::asks_to_spin;
+use crowd::Cpus;
+
+/// Losses that may be of loops.
+const UNCOUNTED: [LossKind; 3] = [
+    LossKind::Loops,
+    LossKind::ThreadsRefused,
+    LossKind::ThreadsGivenUp,
+];
 
 /// Measurements of constructs that the profile does not hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured<'a> {
     /// Wall time of the experiment.
     pub duration: Nanos,
-    /// CPUs that its threads could have at one time ([`crowd::cpus_had`]); 0 if that is not known, which
-    /// counts as one for each thread.
-    pub cpus: u32,
+    /// CPUs that its threads could have at one time; 0 if that is not known, which counts as one for each
+    /// thread.
+    pub cpus: Cpus,
     /// Whether the program asked its runtime to spin in waits.
     pub asks_to_spin: bool,
+    /// Whether the recording may have ended inside constructs, whose sums are then unknown.
+    pub is_cut: bool,
+    /// Whether each loop that a runtime was asked for, and that ended, is among [`Measured::loop_sums`].
+    pub has_all_loops: bool,
     /// Exact time by thread state.
     pub sums: &'a Sums,
     /// The samples of counters.
@@ -66,8 +81,12 @@ impl<'a> Measured<'a> {
         let header = &experiment.header;
         Measured {
             duration: experiment.recorded(),
-            cpus: crowd::cpus_had(&experiment.cpu_uses, header.cpus),
+            cpus: Cpus::had(experiment),
             asks_to_spin: asks_to_spin(&header.environment),
+            is_cut: header.killed_by.is_some() || !is_whole(experiment),
+            has_all_loops: !UNCOUNTED
+                .iter()
+                .any(|kind| header.losses.lost.of(*kind).is_some()),
             sums: &experiment.sums,
             counters: &experiment.counters,
             region_sums: &experiment.region_sums,

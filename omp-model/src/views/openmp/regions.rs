@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::{ContextId, ThreadId};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::Workshare;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
 
@@ -68,6 +69,8 @@ pub struct RegionRow {
     /// Seconds of thread time lost to each cause in which threads were ready to run but another
     /// thread had taken their CPU. In the rest of the lost time they spun or slept.
     pub ready: Parts,
+    /// The sleeps of its threads in barriers.
+    pub slept: Sleeps,
     /// The explicit tasks that were created in it and completed.
     pub tasks: Tasks,
     /// Useful work on each thread, nested regions left out; most first.
@@ -96,6 +99,22 @@ impl Tasks {
     fn add(&mut self, other: Tasks) {
         self.count += other.count;
         self.work += other.work;
+    }
+}
+
+/// Times in which threads left the CPU to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sleeps {
+    /// Their number.
+    pub times: u64,
+    /// Their length together in seconds.
+    pub seconds: f64,
+}
+
+impl Sleeps {
+    fn add(&mut self, other: Sleeps) {
+        self.times += other.times;
+        self.seconds += other.seconds;
     }
 }
 
@@ -159,6 +178,7 @@ impl RegionRow {
         self.outermost += other.outermost;
         self.occupied += other.occupied;
         sum(&mut self.ready, other.ready);
+        self.slept.add(other.slept);
         self.tasks.add(other.tasks);
         add_work(&mut self.work, other.work.into_iter());
         add_work(&mut self.kernel, other.kernel.into_iter());
@@ -215,6 +235,7 @@ struct ContextTotals {
     seconds: Vec<f64>,
     useful: f64,
     ready: Parts,
+    slept: Sleeps,
     tasks: Tasks,
     lost: Parts,
     work: BTreeMap<ThreadId, f64>,
@@ -298,7 +319,13 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         known.copied().unwrap_or(ContextId::ROOT)
     };
     let bodies = Bodies::learn(profile, names, &kinds, region_of);
-    let levels = Levels::new(tables, &innermost, &accounts, measured.cpus, metrics.len());
+    let levels = Levels::new(
+        tables,
+        &innermost,
+        &accounts,
+        measured.cpus.each,
+        metrics.len(),
+    );
 
     let mut rows = BTreeMap::<(u32, ConstructLocation, bool, String), RegionRow>::new();
     let known = (0..accounts.len()).filter(|&at| accounts[at].is_some());
@@ -336,6 +363,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             outermost: 0.0,
             occupied: 0.0,
             ready: Parts::default(),
+            slept: Sleeps::default(),
             tasks: Tasks::default(),
             work: Vec::new(),
             kernel: Vec::new(),
@@ -386,6 +414,7 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, level
     }
     row.occupied += levels.occupied[at];
     sum(&mut row.ready, account.ready);
+    row.slept.add(account.slept);
     row.tasks.add(account.tasks);
     add_work(
         &mut row.work,
@@ -503,6 +532,23 @@ fn accounts(
         let outer = tables.contexts.get(sum.context.0);
         let outer = outer.map_or(ContextId::ROOT, |context| context.parent);
         add_to(outer, &mut |account| account.nested += elapsed);
+    }
+    for sum in measured.sums.iter() {
+        let row = tables.thread_states.get(sum.thread_state.0);
+        let in_barrier = row.filter(|it| {
+            sum.scheduling == Scheduling::Blocked
+                && matches!(
+                    it.state,
+                    State::ImplicitBarrier | State::ExplicitBarrier | State::Barrier
+                )
+        });
+        if let Some(row) = in_barrier {
+            let more = Sleeps {
+                times: u64::from(sum.count),
+                seconds: sum.time.seconds(),
+            };
+            add_to(row.context, &mut |account| account.slept.add(more));
+        }
     }
     for sum in measured.task_sums.iter() {
         let more = Tasks {

@@ -21,6 +21,7 @@ use crate::attribution::{Attribution, Slices, Source};
 use crate::profile::{Item, Profile, RefinedState, ViewMode};
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
+use crate::views::openmp::crowd::Cpus;
 use crate::views::openmp::efficiency::{Run, efficiency};
 use crate::views::openmp::regions::{RegionRow, regions};
 
@@ -222,8 +223,13 @@ impl TestRun {
     pub(crate) fn measured(&self) -> Measured<'_> {
         Measured {
             duration: Nanos(self.end * MS),
-            cpus: self.cpus,
+            cpus: Cpus {
+                all: self.cpus,
+                each: self.cpus,
+            },
             asks_to_spin: false,
+            is_cut: false,
+            has_all_loops: true,
             sums: &self.sums,
             counters: &[],
             region_sums: &self.region_sums,

@@ -2,9 +2,19 @@
 
 const BOX = 19;
 
+/** A row's time in each experiment. */
+function timesOf(table, at, row) {
+  return table.values.map((side) => Math.max(0, numberOf(side[at]?.[row]) || 0));
+}
+
+/** A row's time in all experiments together, so that what only one of them has is drawn. */
+function widthOf(table, at, row) {
+  return timesOf(table, at, row).reduce((sum, time) => sum + time, 0);
+}
+
 /** A tree's rows as boxes under `root`: where they begin and end, as parts of 1. */
 function boxesOf(table, at, root, least) {
-  const time = (row) => Math.max(0, numberOf(table.values[0]?.[at]?.[row]) || 0);
+  const time = (row) => widthOf(table, at, row);
   const whole = time(root);
   const boxes = [];
   if (whole <= 0) return boxes;
@@ -47,10 +57,19 @@ function boxColour(name) {
   return `hsl(${30 + (hash % 30)} ${55 + (hash >> 8) % 25}% ${isDark() ? 62 : 74}%)`;
 }
 
-/** Where the difference of two experiments is drawn: blue for less, orange for more. */
+/** What compared experiments have at a row: nothing in the first ("new"), nothing in the others ("gone"). */
+function changeWord(table, at, row) {
+  if (!table.sides) return "";
+  const [first, ...others] = timesOf(table, at, row);
+  if (first < NOTHING) return "new";
+  return others.every((time) => time < NOTHING) ? "gone" : "";
+}
+
+/** Where the difference of experiments is drawn: blue for less, orange for more than in the first. */
 function changeColour(table, at, row) {
-  const [first, other] = [0, 1].map((side) => numberOf(table.values[side]?.[at]?.[row]) || 0);
-  const whole = Math.max(numberOf(table.values[0]?.[at]?.[0]) || 0, 1e-9);
+  const [first, ...others] = timesOf(table, at, row);
+  const other = others.reduce((sum, time) => sum + time, 0) / Math.max(1, others.length);
+  const whole = Math.max(...timesOf(table, at, 0), 1e-9);
   const change = (other - first) / whole;
   if (Math.abs(change) < 0.001) return isDark() ? "#777777" : "#eeeeee";
   if (change < 0) return change < -0.05 ? "#0072b2" : "#a6d8f5";
@@ -77,11 +96,16 @@ function drawFlame() {
   const text = (row) => {
     const time = cellText(table.values[0][at][row], chosen.column.decimals);
     const of = (whole) => {
-      const part = numberOf(table.values[0][at][row]) / numberOf(table.values[0][at][whole]);
+      const part = widthOf(table, at, row) / widthOf(table, at, whole);
       return Number.isFinite(part) ? numberText(100 * part, 2) : "-";
     };
-    const other = table.sides
-      ? `, ${comparedText(state.compare === "on" ? "delta" : state.compare, table.values[0][at][row], table.values[1]?.[at]?.[row], 3)}` : "";
+    const word = changeWord(table, at, row);
+    const how = state.compare === "on" ? "delta" : state.compare;
+    const others = table.sides ? table.values.slice(1) : [];
+    const other = others.map((side) => {
+      const told = comparedText(how, table.values[0][at][row] ?? 0, side[at]?.[row] ?? 0, 3);
+      return told === word ? "" : `, ${told}`;
+    }).join("") + (word ? `, ${word}` : "");
     return `${table.names[row]}${table.tails?.[row] ?? ""}: ${time} ${chosen.column.unit}${other}, ` +
       `${of(0)} % of all${root > 0 ? `, ${of(root)} % of what is shown` : ""}`;
   };
@@ -112,7 +136,9 @@ function drawFlame() {
       const letters = Math.floor((wide - 8) / 7.3);
       if (letters > 2) {
         context.fillStyle = "#111";
-        const label = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+        const word = changeWord(table, at, row);
+        const named = word ? `${word}: ${name}` : name;
+        const label = named.length > letters ? `${named.slice(0, letters - 1)}…` : named;
         context.fillText(label, x + 4, y + BOX / 2);
       }
     };
@@ -125,10 +151,10 @@ function drawFlame() {
       let [sum, last] = [0, -1];
       for (let row = 0; row < table.names.length; row++) {
         if (row < last || !matches(table.names[row])) continue;
-        sum += numberOf(table.values[0][at][row]) || 0;
+        sum += widthOf(table, at, row);
         last = after(table, row);
       }
-      const whole = numberOf(table.values[0][at][0]) || 0;
+      const whole = widthOf(table, at, 0);
       found.textContent = `"${state.find}": ${numberText(sum, 3)} ${chosen.column.unit}, ${whole ? numberText((100 * sum) / whole, 2) : "-"} %`;
     } else {
       found.textContent = "";
@@ -145,10 +171,9 @@ function drawFlame() {
     for (;;) {
       let best;
       for (let child = row + 1; child < after(table, row); child = after(table, child)) {
-        const time = numberOf(table.values[0][at][child]) || 0;
-        if (best === undefined || time > (numberOf(table.values[0][at][best]) || 0)) best = child;
+        if (best === undefined || widthOf(table, at, child) > widthOf(table, at, best)) best = child;
       }
-      if (best === undefined || !(numberOf(table.values[0][at][best]) > 0)) return row;
+      if (best === undefined || !(widthOf(table, at, best) > 0)) return row;
       row = best;
     }
   };

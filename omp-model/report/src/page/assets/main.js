@@ -102,7 +102,8 @@ function draw() {
   const nav = el("nav", { role: "tablist", "aria-label": "views", onkeydown: tabKeys }, ...tabs);
   const focused = document.activeElement?.id;
   const page = document.getElementById("page");
-  page.replaceChildren(head, nav, el("section", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${state.view}` }),
+  const caveats = data.caveats.map((text) => el("p", { class: "warning" }, text));
+  page.replaceChildren(...caveats, head, nav, el("section", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${state.view}` }),
     el("footer", { class: "faint" }, `Parallax ${data.version}`));
   if (focused?.startsWith("tab-")) document.getElementById(`tab-${state.view}`)?.focus();
   drawMain();

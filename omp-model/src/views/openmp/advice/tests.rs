@@ -8,7 +8,9 @@ use experiment::tables::ContextKind;
 
 use super::{Loss, Reason, losses};
 use crate::views::openmp::crowd::Crowd;
+use crate::views::openmp::first::First;
 use crate::views::openmp::gain::Cause;
+use crate::views::openmp::regions::regions;
 use crate::views::openmp::test_run::{MS, ROOT, TestRun, close, rows, run, unbalanced};
 
 #[test]
@@ -234,6 +236,58 @@ fn causes_of_imbalance_are_distinguished() {
     );
     let crowd = Crowd::of(&test.tables, &test.measured());
     close(crowd.ready, 0.12);
+
+    // Work is uneven, and others took the CPU of the thread with most of it: on an idle machine it lasts as
+    // long as that thread is on a CPU.
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    test.run(0, State::Work, region, 40);
+    test.be(0, (State::Work, Scheduling::Preempted), region, 60);
+    test.run(1, State::Work, region, 20);
+    test.run(1, State::ImplicitBarrier, region, 80);
+    test.instance(region, 0, 100, &[40, 20]);
+    let profile = test.profile();
+    let rows = regions(&profile, &test.names(), &test.measured());
+    let first = First::of(&profile, &test.names(), &test.measured(), &rows, true).unwrap();
+    let uneven = first
+        .losses
+        .iter()
+        .find(|it| it.reason == Reason::Region(Cause::Imbalance));
+    let uneven = uneven.unwrap();
+    assert_eq!(
+        uneven.finding,
+        "thread 100 works 1.3 times the mean; alone it would take 0.040 s, even 0.030 s: the rest is that \
+         threads had no CPU"
+    );
+    assert!(uneven.hint.contains("schedule(dynamic)"), "{}", uneven.hint);
+
+    // The work is even, and threads that sleep are woken often: nobody knows what is late and what is waking.
+    let mut test = TestRun::new(2, 1_000);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    for thread in 0..2 {
+        for _ in 0..500 {
+            test.run(thread, State::Work, region, 1);
+            test.be(
+                thread,
+                (State::ExplicitBarrier, Scheduling::Blocked),
+                region,
+                1,
+            );
+        }
+    }
+    test.instance(region, 0, 1_000, &[500, 500]);
+    let loss = first_loss(&test);
+    assert!(
+        loss.finding
+            .contains("threads slept 1000 times in its barriers, for 1000 us each"),
+        "{}",
+        loss.finding
+    );
+    assert!(
+        loss.hint.contains("OMP_WAIT_POLICY=active") && !loss.hint.contains("nowait"),
+        "{}",
+        loss.hint
+    );
 
     // One thread does slightly more work, but that is not why the others wait.
     let mut test = TestRun::new(2, 100);

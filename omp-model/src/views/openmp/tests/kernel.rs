@@ -1,14 +1,14 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
-use experiment::Packed;
-use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
-use experiment::rows::{CpuUse, LoopSum};
+use experiment::ids::{FrameId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::rows::LoopSum;
 use experiment::state::{Scheduling, State};
-use experiment::tables::{ContextKind, Loop, LoopClause, Schedule, ThreadKind};
+use experiment::tables::{ContextKind, Loop, LoopClause, Schedule, Thread, ThreadKind};
+use experiment::Experiment;
 
 use super::super::advice::{Loss, Reason};
-use super::super::crowd::{Crowd, cpus_had};
+use super::super::crowd::{Cpus, Crowd};
 use super::super::first::First;
 use super::super::gain::Cause;
 use super::super::regions::regions;
@@ -368,30 +368,39 @@ fn those_who_had_the_cpus_are_named() {
     assert_eq!(Crowd::of(&test.tables, &test.measured()).words(), None);
 }
 
+/// The CPUs that an experiment's threads had, all together and those of a process, of `given` ones. `processes`
+/// has the machine of each, the CPUs that it could have, and the kind of its thread.
+fn had(given: u32, processes: &[(u32, &[u32], ThreadKind)]) -> (u32, u32) {
+    let mut experiment = Experiment::default();
+    experiment.header.cpus = given;
+    let one = TestRun::new(1, 1);
+    for (&(machine, cpus, kind), process) in processes.iter().zip((0..).map(ProcessId)) {
+        experiment.machines.push(machine);
+        experiment.header.process_cpus.push(cpus.to_vec());
+        experiment.tables.threads.push(Thread {
+            process,
+            kind,
+            ..one.tables.threads[0].clone()
+        });
+    }
+    let Cpus { all, each } = Cpus::had(&experiment);
+    (all, each)
+}
+
 #[test]
 fn threads_that_are_bound_have_only_their_cpus() {
-    let of = |thread: u32, cpu: u16, voluntary: u64| CpuUse {
-        thread: ThreadId(thread),
-        cpu,
-        migrations: 0,
-        voluntary,
-        involuntary: voluntary,
-        minor_faults: 0,
-        major_faults: 0,
-    };
-    let on = |cpu, switches| of(0, cpu, switches);
-    // What starts the program may have been on another CPU.
-    assert_eq!(cpus_had(&Packed::from_iter([on(0, 500), on(3, 1)]), 4), 1);
-    assert_eq!(cpus_had(&Packed::from_iter([on(0, 500), on(3, 40)]), 4), 2);
-    assert_eq!(
-        cpus_had(&Packed::from_iter([on(0, 5), on(1, 5), on(2, 5)]), 2),
-        2
-    );
-    // A thread that nothing disturbs is switched when it ends.
-    assert_eq!(
-        cpus_had(&Packed::from_iter([on(0, 500), of(1, 2, 1)]), 4),
-        2
-    );
-    assert_eq!(cpus_had(&Packed::from_iter([on(0, 0)]), 4), 4);
-    assert_eq!(cpus_had(&Packed::from_iter([]), 4), 4);
+    let initial = ThreadKind::Initial;
+    assert_eq!(had(4, &[(0, &[3], initial)]), (1, 1));
+    assert_eq!(had(4, &[(0, &[0, 3], initial)]), (2, 2));
+    // The ranks of a program, and the shell that started them.
+    let (zero, one) = ((0, &[0][..], initial), (0, &[1][..], initial));
+    let shell = (0, &[][..], ThreadKind::Outside);
+    assert_eq!(had(2, &[shell, zero, one]), (2, 1));
+    assert_eq!(had(2, &[zero, zero]), (1, 1));
+    // CPUs of the same number on two machines.
+    let both = &[0, 1][..];
+    assert_eq!(had(4, &[(0, both, initial), (1, both, initial)]), (4, 2));
+    // Of what is not known nothing is said.
+    assert_eq!(had(4, &[zero, (0, &[], initial)]), (4, 4));
+    assert_eq!(had(4, &[]), (4, 4));
 }
