@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use omp_ring::samples::SAMPLES_VARIABLE;
-use preload::Program;
+use preload::{ADDED_VARIABLE, ALONE_VARIABLE, Program};
 
 /// File name of the library that is loaded into the program.
 pub const NAME: &str = "libcollector.so";
@@ -112,12 +112,14 @@ fn nameable(path: PathBuf) -> Result<PathBuf, String> {
 }
 
 /// The program's environment: ours, and with a library and an arena the variables that name them.
-/// `samples` is the file of samples where threads are to sample themselves.
+/// `samples` is the file of samples where threads are to sample themselves. Without `follow` only the
+/// program itself is told of them, and not its children.
 /// The library comes before the user's tools and preloaded libraries. LLVM's and Intel's runtimes
 /// find it as a tool, even where preloading is not possible. GNU's runtime needs it preloaded.
 pub fn environment(
     library_and_arena: Option<(&Path, &str)>,
     samples: Option<&str>,
+    follow: bool,
 ) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE && name != SAMPLES_VARIABLE)
@@ -125,21 +127,38 @@ pub fn environment(
     let Some((library, arena)) = library_and_arena else {
         return variables;
     };
-    let mut set = |name: &str, value: &dyn Fn(Option<&OsStr>) -> OsString| {
-        let before = std::env::var_os(name);
-        variables.retain(|(known, _)| known != name);
-        variables.push((name.into(), value(before.as_deref())));
-    };
-    set(TOOLS_VARIABLE, &|before| listed(library, before));
-    set(PRELOAD_VARIABLE, &|before| listed(library, before));
-    set(SANITIZER_VARIABLE, &|before| {
-        listed(Path::new(SANITIZER_OPTION), before)
-    });
-    set(omp_ring::ARENA_VARIABLE, &|_| arena.into());
-    if let Some(samples) = samples {
-        set(SAMPLES_VARIABLE, &|_| samples.into());
-    }
+    let entries = [
+        (TOOLS_VARIABLE, library.as_os_str()),
+        (PRELOAD_VARIABLE, library.as_os_str()),
+        (SANITIZER_VARIABLE, OsStr::new(SANITIZER_OPTION)),
+    ];
+    add(&mut variables, &entries, follow);
+    variables.push((omp_ring::ARENA_VARIABLE.into(), arena.into()));
+    variables.extend(samples.map(|samples| (SAMPLES_VARIABLE.into(), samples.into())));
     variables
+}
+
+/// Puts an entry in front of each of these lists, and tells the library of it, which takes them out of the
+/// environment of a program that cannot load it. Without `follow`, of all that the program starts.
+pub(crate) fn add(
+    variables: &mut Vec<(OsString, OsString)>,
+    entries: &[(&str, &OsStr)],
+    follow: bool,
+) {
+    let mut added = OsString::new();
+    for (name, entry) in entries {
+        let before = variables.iter().position(|(known, _)| known == name);
+        let before = before.map(|at| variables.remove(at).1);
+        variables.push(((*name).into(), listed(entry, before.as_deref())));
+        for part in [OsStr::new(name), OsStr::new("="), entry, OsStr::new(":")] {
+            added.push(part);
+        }
+    }
+    variables.retain(|(name, _)| name != ADDED_VARIABLE && name != ALONE_VARIABLE);
+    variables.push((ADDED_VARIABLE.into(), added));
+    if !follow {
+        variables.push((ALONE_VARIABLE.into(), "1".into()));
+    }
 }
 
 /// Options of AddressSanitizer, separated by colons. The last of two contradicting options wins.
@@ -150,11 +169,10 @@ pub(crate) const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
 /// library does not.
 pub(crate) const SANITIZER_OPTION: &str = "verify_asan_link_order=0";
 
-/// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`], with the library in front of the
-/// previous value. A runtime takes the first tool that accepts, so the user's own tool is next if
-/// ours declines.
-pub fn listed(library: &Path, before: Option<&OsStr>) -> OsString {
-    let mut value = library.as_os_str().to_owned();
+/// The value of a list with an entry in front of the previous value. A runtime takes the first tool that
+/// accepts, so the user's own tool is next if ours declines.
+fn listed(entry: &OsStr, before: Option<&OsStr>) -> OsString {
+    let mut value = entry.to_owned();
     if let Some(before) = before.filter(|before| !before.is_empty()) {
         value.push(":");
         value.push(before);
@@ -206,10 +224,10 @@ mod tests {
     #[test]
     fn the_program_has_our_environment_and_the_way_to_the_library() {
         let own: Vec<_> = std::env::vars_os().collect();
-        let bare = environment(None, None);
+        let bare = environment(None, None, true);
         assert!(own.iter().all(|variable| bare.contains(variable)));
         let library = Path::new("/p/libcollector.so");
-        let listening = environment(Some((library, "/proc/1/fd/3")), Some("/proc/1/fd/4"));
+        let listening = environment(Some((library, "/proc/1/fd/3")), Some("/proc/1/fd/4"), true);
         let value = |name: &str| {
             let mut values = listening.iter().filter(|(known, _)| known == name);
             let (_, value) = values.next()?;
@@ -221,11 +239,15 @@ mod tests {
         assert_eq!(value("PARALLAX_ARENA"), Some("/proc/1/fd/3"));
         assert_eq!(value("PARALLAX_SAMPLES"), Some("/proc/1/fd/4"));
         assert!(value("ASAN_OPTIONS").is_some_and(|it| it.starts_with(SANITIZER_OPTION)));
+        let added = "OMP_TOOL_LIBRARIES=/p/libcollector.so:LD_PRELOAD=/p/libcollector.so:\
+                     ASAN_OPTIONS=verify_asan_link_order=0:";
+        assert_eq!(value("PARALLAX_ADDED"), Some(added));
+        assert_eq!(value("PARALLAX_ALONE"), None);
     }
 
     #[test]
     fn the_user_s_own_tool_stays_in_the_list() {
-        let ours = Path::new("/p/libcollector.so");
+        let ours = OsStr::new("/p/libcollector.so");
         assert_eq!(listed(ours, None), "/p/libcollector.so");
         assert_eq!(listed(ours, Some(OsStr::new(""))), "/p/libcollector.so");
         assert_eq!(

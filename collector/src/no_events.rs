@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use omp_ring::ARENA_VARIABLE;
+use preload::ALONE_VARIABLE;
 
 use crate::library::{self, PRELOAD_VARIABLE, TOOLS_VARIABLE};
 
@@ -54,7 +55,8 @@ impl ProcessState {
             other_user: user(format!("/proc/{pid}")).filter(|uid| Some(*uid) != own_user),
             has_own_namespace: ["pid", "user"].iter().any(is_apart),
             lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
-            obstacle: library::obstacle(format!("/proc/{pid}/exe").as_ref()),
+            obstacle: library::obstacle(format!("/proc/{pid}/exe").as_ref())
+                .or_else(|| out_of_sight(pid, library?)),
             has_ended: false,
         };
         // The link is gone once the program has ended, even while the process waits for its parent.
@@ -66,6 +68,13 @@ impl ProcessState {
             _ => state,
         }
     }
+}
+
+/// What is said of a process in whose root folder the library is not.
+fn out_of_sight(pid: i32, library: &Path) -> Option<String> {
+    let inside = format!("/proc/{pid}/root{}", library.display());
+    let missing = fs::metadata(inside).err()?.kind() == io::ErrorKind::NotFound;
+    missing.then(|| "its root folder or mount namespace does not have the library".into())
 }
 
 /// The permitted capabilities of a process, from its `status` (proc(5)).
@@ -90,7 +99,10 @@ fn name_library(variables: &[u8], library: &Path) -> bool {
         list.split(|byte| matches!(byte, b':' | b' '))
             .any(|entry| entry == library)
     };
-    value(variables, ARENA_VARIABLE).is_some() && (names(PRELOAD_VARIABLE) || names(TOOLS_VARIABLE))
+    // With `-F off` the library has taken itself out.
+    let is_alone = value(variables, ALONE_VARIABLE).is_some();
+    let is_named = names(PRELOAD_VARIABLE) || names(TOOLS_VARIABLE);
+    value(variables, ARENA_VARIABLE).is_some() && (is_named || is_alone)
 }
 
 /// Why a runtime sent no events.

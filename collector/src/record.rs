@@ -150,7 +150,8 @@ fn prepare(
     local_ranks: usize,
 ) -> Result<Prepared, RecordError> {
     let hold = |samples: Option<&str>| {
-        let mut environment = library::environment(library.ok().zip(arena), samples);
+        let mut environment =
+            library::environment(library.ok().zip(arena), samples, request.follow);
         let signals = request.control.signals();
         let signals = signals.map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
         environment.retain(|(name, _)| name != SIGNALS_VARIABLE);

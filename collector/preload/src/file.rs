@@ -29,11 +29,32 @@ impl File {
                 File::open(libc::AT_FDCWD, name)
             }
             Program::Name(name) => File::open(libc::AT_FDCWD, found(name)?.as_c_str()),
-            Program::Open(descriptor) => Some(File {
-                descriptor,
-                is_ours: false,
-            }),
+            Program::Open(descriptor) => File::of_open(descriptor),
         }
+    }
+
+    /// A file that the program has open, for reading or as a path alone (`O_PATH`).
+    fn of_open(descriptor: c_int) -> Option<File> {
+        let file = File {
+            descriptor,
+            is_ours: false,
+        };
+        if file.read(0, &mut [0]) > 0 {
+            return Some(file);
+        }
+        let mut digits = [0; 10];
+        let mut left = u32::try_from(descriptor).ok()?;
+        let mut length = 0;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            (left, length) = (left / 10, length + 1);
+            if left == 0 {
+                break;
+            }
+        }
+        let number = digits.get(digits.len() - length..)?;
+        let path = Path::of(&[b"/proc/self/fd/", number])?;
+        File::open(libc::AT_FDCWD, path.as_c_str())
     }
 
     pub(crate) fn open(folder: c_int, path: &CStr) -> Option<File> {
@@ -104,6 +125,10 @@ impl<const ROOM: usize> Text<ROOM> {
             text.length = Some(end).filter(|end| *end < ROOM)?;
         }
         Some(text)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
     }
 
     pub(crate) fn as_c_str(&self) -> &CStr {

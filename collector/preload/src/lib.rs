@@ -1,7 +1,8 @@
-//! Whether a library of ours can be loaded into a program, by a look at the program's file.
+//! Where a library of ours is loaded into programs, and where it is not.
 //!
 //! A dynamic linker that cannot load what it is told to preload ends the program (musl), or complains
-//! on its standard error output (glibc's, for another word size). So `collect` looks at the file that it
+//! on its standard error output (glibc's, for another word size, or where the library cannot be seen). So
+//! `collect` looks at the file that it starts, and the library in a program at those that the program
 //! starts.
 //!
 //! The look allocates nothing, takes no lock and is async-signal-safe: it serves between `vfork` and
@@ -12,9 +13,15 @@
 //! |---|---|
 //! | `look` | the program's file, its scripts and its dynamic linker |
 //! | `file` | system calls: files, and the search in `PATH` |
+//! | `environment` | what `collect` adds to an environment, and how it is taken out |
+//! | `exec` | the C library's functions that start programs, as our libraries have them |
 
+mod environment;
+#[cfg(target_arch = "x86_64")]
+pub mod exec;
 mod file;
 mod look;
 
+pub use environment::{ADDED_VARIABLE, ALONE_VARIABLE};
 pub use file::Program;
 pub use look::{Obstacle, obstacle};

@@ -42,6 +42,8 @@ fn begin() {
     }
     ARE_SET.store(true, Release);
     #[cfg(target_arch = "x86_64")]
+    preload::exec::is_filtered();
+    #[cfg(target_arch = "x86_64")]
     sampler::end_all();
 }
 

@@ -24,6 +24,7 @@
 //! | `passed` | the bodies that calls into LLVM's runtime pass |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `sampler` | samples that threads take of themselves where perf events are forbidden |
+//! | `starts` | the C library's functions that start programs |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
 //! | `filters` | filters of system calls that the program sets for itself |
 //! | `loader`, `symbols` | loaded objects and their symbols |
@@ -48,6 +49,8 @@ mod process;
 mod sampler;
 mod short;
 mod stack;
+#[cfg(target_arch = "x86_64")]
+mod starts;
 mod symbols;
 mod thread;
 mod tls;

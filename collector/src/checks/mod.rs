@@ -74,7 +74,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         None => Consumer::create(checks).map_err(|error| no_memory(&error)),
     };
     let environment = match &consumer {
-        Ok(consumer) => environment(&library, links.path(), &consumer.path()),
+        Ok(consumer) => environment(&library, links.path(), &consumer.path(), request.follow),
         Err(_) => std::env::vars_os().collect(),
     };
     let held = launch::hold(&request.command, &environment, signals.inherited())
@@ -194,21 +194,19 @@ fn links(library: &Path) -> std::io::Result<tempfile::TempDir> {
 }
 
 /// The program's environment.
-fn environment(library: &Path, links: &Path, memory: &str) -> Vec<(OsString, OsString)> {
+fn environment(
+    library: &Path,
+    links: &Path,
+    memory: &str,
+    follow: bool,
+) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let mut set = |name: &str, value: &OsStr, separator: &str| {
-        let before = std::env::var_os(name).filter(|before| !before.is_empty());
-        let mut all = value.to_owned();
-        if let Some(before) = before {
-            all.push(separator);
-            all.push(before);
-        }
-        variables.retain(|(known, _)| known != name);
-        variables.push((name.into(), all));
-    };
-    set(library::PRELOAD_VARIABLE, library.as_os_str(), ":");
-    set(PATH_VARIABLE, links.as_os_str(), ":");
-    set(SANITIZER_VARIABLE, SANITIZER_OPTION.as_ref(), ":");
+    let entries = [
+        (library::PRELOAD_VARIABLE, library.as_os_str()),
+        (PATH_VARIABLE, links.as_os_str()),
+        (SANITIZER_VARIABLE, SANITIZER_OPTION.as_ref()),
+    ];
+    library::add(&mut variables, &entries, follow);
     variables.retain(|(name, _)| name != race_stream::VARIABLE);
     variables.push((race_stream::VARIABLE.into(), memory.into()));
     variables

@@ -197,6 +197,6 @@ mod tests {
         assert_eq!(said(&["-fopenmp"], Checks::DEADLOCK), None);
         assert_eq!(said(&["-fopenmp", "-fsanitize=thread"], Checks::RACE), None);
         assert_eq!(said(&[], Checks::RACE), None);
-        assert_eq!(check(OsStr::new("/bin/sh"), Checks::RACE), Ok(()));
+        assert!(check(OsStr::new("/bin/sh"), Checks::RACE).is_ok());
     }
 }

@@ -40,6 +40,8 @@ extern "C" fn note_syscall(
 fn note(sets: bool, is_strict: bool, filter: c_ulong) {
     if sets && (is_strict || filter != 0) {
         race_stream::producer::wait_without_system_calls();
+        #[cfg(target_arch = "x86_64")]
+        preload::exec::is_filtered();
     }
 }
 

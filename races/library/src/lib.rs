@@ -33,6 +33,7 @@
 //! | `process` | the shared memory, and fork |
 //! | `filters` | filters of system calls that the program sets for itself |
 //! | `next`, `versions` | the functions that ours hide; those of which there are several |
+//! | `starts` | the functions that start programs |
 //! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
 //! | `tls`, `memory` | the thread's state and its memory |
 
@@ -60,6 +61,8 @@ mod ompt;
 mod process;
 mod runs;
 mod stack;
+#[cfg(target_arch = "x86_64")]
+mod starts;
 mod strings;
 mod thread;
 mod threads;

@@ -36,6 +36,4 @@ newest! {
     regexec => match_text c"regexec";
     glob => find_files c"glob";
     glob64 => find_files_64 c"glob64";
-    posix_spawn => spawn c"posix_spawn";
-    posix_spawnp => spawn_in_path c"posix_spawnp";
 }

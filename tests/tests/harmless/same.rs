@@ -123,7 +123,7 @@ fn descriptors_environment_and_limits() {
 /// has started last.
 fn without_ours(state: &str) -> Vec<String> {
     let is_ours = |line: &&str| {
-        let variables = ["PARALLAX_ARENA=", "_="];
+        let variables = ["PARALLAX_", "_="];
         let is_one = |name: &&str| line.starts_with(&format!("variable {name}"));
         !variables.iter().any(is_one)
     };

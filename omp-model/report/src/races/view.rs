@@ -20,8 +20,15 @@ pub fn view(query: &Query<'_>) -> Document {
         of::<Misuse>(query, &mut sources),
         of::<Uninitialised>(query, &mut sources),
     ];
+    // A title is one line, which a narrow screen cuts: the note has all of it.
+    let not_checked = not_checked(query);
+    let title = match &not_checked[..] {
+        [] => "Findings of collect -r".to_owned(),
+        all => all.join("; "),
+    };
     let mut all = Document {
-        title: "Findings of collect -r".to_owned(),
+        title,
+        notices: not_checked,
         ..query.document_without_time("races")
     };
     let mut known = HashSet::new();
@@ -35,11 +42,6 @@ pub fn view(query: &Query<'_>) -> Document {
         let why = list::<Race>(query).err().map(|error| error.0);
         all.blocks
             .push(Block::Lines(vec![Line::warning(why.unwrap_or_default())]));
-    }
-    let not_checked = not_checked(query).into_iter().map(Line::warning);
-    let not_checked: Vec<Line> = not_checked.collect();
-    if !not_checked.is_empty() {
-        all.blocks.insert(0, Block::Lines(not_checked));
     }
     let notices = all
         .notices

@@ -393,9 +393,10 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
     let balance = row.load_balance();
     // Seconds on a CPU tell of uneven work whoever else had the CPUs.
     let left = (barriers.lost - barriers.delayed).max(0.0);
-    let is_uneven = match barriers.are_crowded() {
-        true => balance <= 0.9 && barriers.uneven > 0.5 * left,
-        false => barriers.uneven > 0.5 * barriers.lost,
+    let is_uneven = if barriers.are_crowded() {
+        balance <= 0.9 && barriers.uneven > 0.5 * left
+    } else {
+        barriers.uneven > 0.5 * barriers.lost
     };
     if is_uneven && mean > 0.0 {
         let (mut finding, mut hint) = uneven_work(names, row, barriers.uneven);

@@ -1,11 +1,11 @@
 //! What the kernel does for a program, and who had its CPUs: for each rule a run that deserves the
 //! advice, and one that nearly does.
 
+use experiment::Experiment;
 use experiment::ids::{FrameId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::rows::LoopSum;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{ContextKind, Loop, LoopClause, Schedule, Thread, ThreadKind};
-use experiment::Experiment;
 
 use super::super::advice::{Loss, Reason};
 use super::super::crowd::{Cpus, Crowd};
