@@ -1,9 +1,9 @@
 //! Copies of load objects and sources in the experiment, so that it can be read on another machine.
 
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use experiment::folder::Folder;
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
 use symbolize::LONGEST_SOURCE;
@@ -14,7 +14,7 @@ use crate::control_options::Archive;
 
 /// Copies what the experiment names. Returns what went wrong, as a sentence.
 pub fn copy(
-    experiment: &Path,
+    experiment: &Folder,
     what: Archive,
     tables: &Tables,
     symbols: &SymbolTable,
@@ -37,7 +37,7 @@ pub fn copy(
         if !goes_on() {
             return Some(format!("a signal ended the copying at {path}: {REST}"));
         }
-        if let Err(error) = copy_file(from, &experiment.join(ARCHIVE), longest, goes_on) {
+        if let Err(error) = copy_file(from, experiment, longest, goes_on) {
             failed.get_or_insert_with(|| format!("cannot archive {path}: {error}; {REST}"));
         }
     }
@@ -47,11 +47,11 @@ pub fn copy(
 /// What follows from a file that was not copied.
 const REST: &str = "the archive lacks it and perhaps others";
 
-/// Copies a file, if there is one of at most this length, to its path below the archive. The copy has none of
+/// Copies a file, if there is one of at most this length, to its path below the experiment's archive. The copy has none of
 /// its permissions: a program that sets its user id would do so there, too.
 fn copy_file(
     from: &Path,
-    archive: &Path,
+    experiment: &Folder,
     longest: u64,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> io::Result<()> {
@@ -59,10 +59,9 @@ fn copy_file(
     let is_plain = below
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
-    let to = archive.join(&below);
-    if !is_plain || !from.is_file() || to.exists() {
+    let Some(name) = below.file_name().filter(|_| is_plain && from.is_file()) else {
         return Ok(());
-    }
+    };
     let file = match untrusted::open(from) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(()),
         opened => opened?,
@@ -70,13 +69,18 @@ fn copy_file(
     if file.metadata()?.len() > longest {
         return Ok(());
     }
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
+    let mut folder = experiment.within(Path::new(ARCHIVE))?;
+    for part in below.parent().into_iter().flat_map(Path::components) {
+        folder = folder.within(part.as_ref())?;
     }
-    let mut copy = File::create_new(&to)?;
+    let mut copy = match folder.create(name.as_ref()) {
+        // Two load objects may have one file.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
+    };
     let mut file = file.take(longest);
     // A part would be taken for the file.
-    let remove = |error| fs::remove_file(&to).and(Err(error));
+    let remove = |error| folder.remove(name.as_ref()).and(Err(error));
     while goes_on() {
         match io::copy(&mut file.by_ref().take(PIECE), &mut copy) {
             Ok(0) => return Ok(()),
@@ -92,6 +96,7 @@ const PIECE: u64 = 8 << 20;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -99,10 +104,8 @@ mod tests {
     #[test]
     fn a_copy_that_a_signal_ends_is_not_there() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (archive, program) = (
-            folder.path().join("archives"),
-            folder.path().join("program"),
-        );
+        let experiment = Folder::open(folder.path()).expect("it is there");
+        let (archive, program) = (folder.path().join(ARCHIVE), folder.path().join("program"));
         fs::write(&program, vec![1; 3 * PIECE as usize]).expect("writable");
         for steps in 0..3 {
             let mut left = steps;
@@ -110,19 +113,20 @@ mod tests {
                 left -= 1;
                 left >= 0
             };
-            assert!(copy_file(&program, &archive, u64::MAX, &mut goes_on).is_err());
+            assert!(copy_file(&program, &experiment, u64::MAX, &mut goes_on).is_err());
             let copy = archive.join(program.strip_prefix("/").expect("an absolute path"));
             assert!(!copy.exists(), "after {steps} steps");
         }
-        assert!(copy_file(&program, &archive, u64::MAX, &mut || true).is_ok());
+        assert!(copy_file(&program, &experiment, u64::MAX, &mut || true).is_ok());
     }
 
     #[test]
     fn a_copy_is_of_a_stored_file_and_has_none_of_its_permissions() {
         let folder = tempfile::tempdir().expect("a folder");
-        let archive = folder.path().join("archives");
+        let experiment = Folder::open(folder.path()).expect("it is there");
+        let archive = folder.path().join(ARCHIVE);
         let copied = |from: &Path, longest| {
-            copy_file(from, &archive, longest, &mut || true).expect("it is copied or left out");
+            copy_file(from, &experiment, longest, &mut || true).expect("it is copied or left out");
             let below = from.strip_prefix("/").expect("an absolute path");
             fs::metadata(archive.join(below)).ok()
         };

@@ -472,9 +472,9 @@ impl Session {
             return self.writer.finish(&self.header);
         }
         self.writer.symbols(&symbols)?;
-        let (archive, directory) = (self.options.archive, self.writer.directory());
+        let (archive, folder) = (self.options.archive, self.writer.folder());
         let (tables, symbols) = (&self.merge.tables, &symbols);
-        let failed = archive::copy(directory, archive, tables, symbols, &mut after);
+        let failed = archive::copy(folder, archive, tables, symbols, &mut after);
         drop(after);
         if let Some(failed) = failed {
             self.remark(&failed);

@@ -425,7 +425,7 @@ fn a_damaged_experiment_is_shown_as_far_as_it_is_whole() {
     let cut = file.and_then(|file| file.set_len(length / 2));
     cut.expect("it is ours");
     let terminal = Terminal::start("damaged", &[&one], (80, 24), &place);
-    terminal.until_it_says("! the recording was cut short");
+    terminal.until_it_says("! The run was recorded in part");
     for key in ["2", "3", "4", "5", "6", "d", "7", "8", "9", "m", "0"] {
         terminal.press(&[key]);
         terminal.until("the view", |screen| screen.contains(" mode"));

@@ -13,10 +13,10 @@ struct Found(Vec<Value>);
 impl Found {
     /// Compiles the program and records it.
     fn of(compiler: &str, options: &[&str], source: &str) -> Found {
+        let name = format!("{source}-{compiler}-{}", options.concat());
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("programs")
             .join(source);
-        let name = format!("{compiler}-{}", options.concat());
         let folder = folder().join(format!("race-names-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let place = |name: &str| -> PathBuf { folder.join(name) };

@@ -8,7 +8,7 @@ use std::process::Command;
 use end_to_end::{folder, reports, rows, tools};
 use serde_json::Value;
 
-/// A program of `fixtures/programs/cases`, built in a folder of its own.
+/// A program of `programs`, built in a folder of its own.
 struct Program {
     place: PathBuf,
     file: PathBuf,
@@ -23,7 +23,7 @@ impl Program {
         let place = folder().join(place);
         fs::create_dir_all(&place).unwrap();
         let file = place.join(name);
-        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/programs/cases");
+        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let mut build = Command::new(compiler);
         build
             .args(["-g", "-fopenmp"])
@@ -66,7 +66,7 @@ fn report(experiment: &Path, command: &str) -> Value {
 
 /// The line of a source with a mark.
 fn line_of(source: &str, mark: &str) -> u64 {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/programs/cases");
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let text = fs::read_to_string(cases.join(source)).unwrap();
     let at = text.lines().position(|line| line.contains(mark));
     at.unwrap() as u64 + 1
@@ -125,10 +125,8 @@ fn advice_on_serial_code_names_the_innermost_function_of_the_program_and_its_lin
         let experiment = program.record("serial", &[], &[]);
         let overview = report(&experiment, "-overview");
         let losses = overview["losses"].as_array().unwrap();
-        let is_serial = |loss: &&Value| {
-            let reason = loss["reason"].as_str().unwrap();
-            reason == "serial" || reason == "serial_offcpu"
-        };
+        // Where others take its CPU is chance.
+        let is_serial = |loss: &&Value| loss["reason"] == "serial";
         let serial: Vec<&Value> = losses.iter().filter(is_serial).collect();
         assert!(
             !serial.is_empty(),
@@ -147,7 +145,7 @@ fn advice_on_serial_code_names_the_innermost_function_of_the_program_and_its_lin
                 "{compiler} {level}: {loss}"
             );
             let finding = loss["finding"].as_str().unwrap();
-            assert!(finding.contains(&format!("in {function}")), "{finding}");
+            assert!(finding.contains(&format!("{function},")), "{finding}");
         }
     }
 }

@@ -23,7 +23,8 @@ fn checked(size: (u16, u16)) -> App {
     make.process(100, "app", "/home/ann/app/app");
     make.thread(100, ThreadKind::Initial);
     make.write(&path);
-    experiment::write_findings(&path, &findings()).unwrap();
+    let written = experiment::folder::Folder::open(&path).unwrap();
+    experiment::write_findings(&written, &findings()).unwrap();
     std::fs::write(folder.path().join("foo.c"), SOURCE).unwrap();
     let mut analysis = Analysis::open(&path, 1, symbolize::from_files).unwrap();
     analysis.name = "race.er".to_owned();

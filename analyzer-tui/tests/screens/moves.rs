@@ -490,7 +490,10 @@ fn of_a_damaged_experiment_the_whole_part_is_shown_with_a_warning() {
     });
     let mut app = app_of(recording, (100, 24));
     let screen = text(&app);
-    assert!(screen.contains("! the recording was cut short"), "{screen}");
+    assert!(
+        screen.contains("! The run was recorded in part"),
+        "{screen}"
+    );
     press(&mut app, "0");
     assert!(
         text(&app).contains("Warning: the recording was not finished"),

@@ -10,8 +10,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::experiment::folder::Folder;
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
 use processes::records::Mapping;
@@ -83,7 +85,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
     let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
-    store_nothing(writer.directory(), checks);
+    store_nothing(writer.folder(), checks);
     let program = request.command[0].to_string_lossy().into_owned();
     // Before this, there is one thread, which forks.
     let presence = consumer.as_ref().ok().map(Consumer::stay).transpose();
@@ -104,7 +106,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         is_told: false,
         checks,
         facts,
-        folder: writer.directory().to_owned(),
+        folder: Arc::clone(writer.folder()),
         is_stored: true,
         store_at: Instant::now() + STORE_EVERY,
     };
@@ -149,7 +151,7 @@ fn no_memory(error: &std::io::Error) -> String {
 }
 
 /// Stores that nothing is stored yet, for the case that this process is killed before it stores more.
-fn store_nothing(folder: &Path, checks: Checks) {
+fn store_nothing(folder: &Folder, checks: Checks) {
     let nothing = Findings {
         version: findings::VERSION,
         checks: words(checks),
@@ -228,7 +230,7 @@ struct Session {
     /// What the program's file tells.
     facts: program::Facts,
     /// The folder of the experiment.
-    folder: PathBuf,
+    folder: Arc<Folder>,
     /// Nothing was read since the findings were stored.
     is_stored: bool,
     /// When the findings may be stored next.

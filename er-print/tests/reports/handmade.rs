@@ -130,7 +130,8 @@ pub(crate) fn checked(folder: &Path) {
         make.header.losses = Losses::default();
         let path = folder.join(name);
         make.write(&path);
-        experiment::write_findings(&path, findings).unwrap();
+        let written = experiment::folder::Folder::open(&path).unwrap();
+        experiment::write_findings(&written, findings).unwrap();
     };
     write("race.er", &test_support::findings());
     write("later.er", &test_support::later_findings());

@@ -1,6 +1,5 @@
 //! The file of what `collect -r` found, beside the records.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use findings::{FILE, Findings};
 use untrusted::printable;
 
 use crate::ExperimentError;
+use crate::folder::Folder;
 
 /// The longest file that is read, in bytes. In memory its rows take up to three times as much.
 const LONGEST: u64 = 64 << 20;
@@ -20,15 +20,13 @@ const MOST: usize = 50_000;
 ///
 /// # Errors
 /// [`ExperimentError::Io`] if the file system refuses.
-pub fn write(experiment: &Path, findings: &Findings) -> Result<(), ExperimentError> {
-    let path = experiment.join(FILE);
-    let fresh = experiment.join(format!("{FILE}.new"));
-    let replace = || {
-        let text = readable(findings, MOST, LONGEST).map_err(std::io::Error::other)?;
-        fs::write(&fresh, text)?;
-        fs::rename(&fresh, &path)
-    };
-    replace().map_err(|cause| ExperimentError::Io { path, cause })
+pub fn write(experiment: &Folder, findings: &Findings) -> Result<(), ExperimentError> {
+    let text = readable(findings, MOST, LONGEST).map_err(std::io::Error::other);
+    let written = text.and_then(|text| experiment.replace(FILE, &text));
+    written.map_err(|cause| ExperimentError::Io {
+        path: experiment.path().join(FILE),
+        cause,
+    })
 }
 
 /// The content of the file, with at most that many rows of a kind and bytes.
@@ -98,6 +96,8 @@ pub(crate) fn read(experiment: &Path) -> Result<Option<Findings>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use findings::{Check, Misuse, VERSION};
 
     use super::*;
@@ -112,7 +112,8 @@ mod tests {
             ..Findings::default()
         };
         findings.coverage.losses = vec!["a\u{1b}[2Jb".to_owned()];
-        write(folder.path(), &findings).expect("writable");
+        let open = Folder::open(folder.path()).expect("it is there");
+        write(&open, &findings).expect("writable");
         findings.coverage.losses = vec!["a\u{241b}[2Jb".to_owned()];
         assert_eq!(read(folder.path()), Ok(Some(findings)));
         let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();

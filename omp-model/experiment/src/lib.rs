@@ -18,6 +18,7 @@
 pub mod barriers;
 mod column;
 mod findings_file;
+pub mod folder;
 mod frame;
 pub mod header;
 pub mod ids;

@@ -1,14 +1,16 @@
 //! Writing an experiment.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 
 use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
+use crate::folder::Folder;
 use crate::frame::{self, Kind};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
@@ -27,7 +29,7 @@ use crate::{
 /// reserved on the disk. While the writer exists the experiment is locked, and
 /// [`is_live`](super::is_live).
 pub struct Writer {
-    directory: PathBuf,
+    folder: Arc<Folder>,
     file: File,
     /// Bytes of whole frames.
     length: u64,
@@ -74,19 +76,21 @@ impl Writer {
             move |cause| ExperimentError::Io { path, cause }
         };
         // It tells what runs where, and the program's arguments: its owner may open it to others.
-        match DirBuilder::new().mode(0o700).create(&directory) {
+        let folder = match Folder::make(&directory) {
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ExperimentError::Exists(directory));
             }
             made => made.map_err(refused(&directory))?,
-        }
+        };
         let records = directory.join(RECORDS);
-        let file = File::create_new(&records).map_err(refused(&records))?;
+        let file = folder
+            .create(Path::new(RECORDS))
+            .map_err(refused(&records))?;
         // A program that replaces an experiment of this name may have locked this one or given it
         // another name meanwhile.
         lock(&file, &records).map_err(|Live| ExperimentError::Exists(directory.clone()))?;
         let mut writer = Writer {
-            directory,
+            folder: Arc::new(folder),
             file,
             length: 0,
             encoder: Encoder::new().map_err(refused(&records))?,
@@ -106,7 +110,12 @@ impl Writer {
 
     /// The experiment's directory.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.path()
+    }
+
+    /// The same, open.
+    pub fn folder(&self) -> &Arc<Folder> {
+        &self.folder
     }
 
     /// Bytes of records written so far.
@@ -382,7 +391,7 @@ impl Writer {
         let kept = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.length, bytes);
         // Where space cannot be reserved, the write itself fails.
         if let Err(full @ (Errno::NOSPC | Errno::DQUOT)) = kept {
-            let path = self.directory.join(RECORDS);
+            let path = self.directory().join(RECORDS);
             let cause = full.into();
             return Err(ExperimentError::Io { path, cause });
         }
@@ -394,7 +403,7 @@ impl Writer {
         if let Err(cause) = self.file.write_all_at(&self.buffer, self.length) {
             // If this fails too, the reader finds a cut frame and reports it.
             let _ = self.file.set_len(self.length);
-            let path = self.directory.join(RECORDS);
+            let path = self.directory().join(RECORDS);
             return Err(ExperimentError::Io { path, cause });
         }
         self.length += self.buffer.len() as u64;
@@ -404,14 +413,12 @@ impl Writer {
 
     /// Replaces the header as a whole: a reader finds the old one or the new one.
     fn replace_header_file(&self, header: &Header) -> Result<(), ExperimentError> {
-        let path = self.directory.join(HEADER);
-        let fresh = self.directory.join("header.json.new");
+        let path = self.directory().join(HEADER);
         let replace = || {
             // As a whole: a serializer writes each word by itself.
             let mut text = serde_json::to_vec_pretty(header)?;
             text.push(b'\n');
-            fs::write(&fresh, text)?;
-            fs::rename(&fresh, &path)
+            self.folder.replace(HEADER, &text)
         };
         replace().map_err(|cause| ExperimentError::Io { path, cause })
     }

@@ -407,7 +407,7 @@ mod tests {
             &[7 | 4 << 8, 1, 2],
             &[7 | 1 << 8, 1, 2],
             // A series that leaves all memory, a block and a lock beyond it, and bounds the wrong way round.
-            &[1 | 8 << 16, 1 << 55, 3, 8 << 32 | u32::MAX as u64],
+            &[1 | 8 << 16, (1 << 56) - 8, 3, 8 << 32 | u32::MAX as u64],
             &[1 | 8 << 16, 64, 3, (-8i32 as u32 as u64) << 32 | 10],
             &[27 | 5 << 8, 1, 64, u64::MAX, 3, 0, 0],
             &[23 | 4 << 8, 1, 1, u64::MAX, 0, 0],

@@ -387,6 +387,10 @@ fn spread(row: &RegionRow) -> Spread {
     })
 }
 
+/// Seconds of a sleep below which the time to wake the thread, some tens of microseconds, may be a good part
+/// of it.
+const SHORT_SLEEP: f64 = 2e-3;
+
 fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, String) {
     let barriers = Barriers::of(row);
     let Spread { longest, mean } = spread(row);
@@ -433,12 +437,13 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
                 .to_owned(),
         );
     }
-    if row.slept.seconds > 0.5 * row.lost[Cause::Imbalance as usize] {
+    let each = row.slept.seconds / row.slept.times.max(1) as f64;
+    if row.slept.seconds > 0.5 * row.lost[Cause::Imbalance as usize] && each < SHORT_SLEEP {
         let finding = format!(
             "{work}; threads slept {} times in its barriers, for {:.0} us each: how much of that is late arrival, \
              and how much the time to wake them, no event tells",
             row.slept.times,
-            1e6 * row.slept.seconds / row.slept.times.max(1) as f64
+            1e6 * each
         );
         let awake = if whole.could_stay_awake() {
             "keep threads awake (OMP_WAIT_POLICY=active): if the loss stays, they come late; and "

@@ -533,23 +533,6 @@ fn accounts(
         let outer = outer.map_or(ContextId::ROOT, |context| context.parent);
         add_to(outer, &mut |account| account.nested += elapsed);
     }
-    for sum in measured.sums.iter() {
-        let row = tables.thread_states.get(sum.thread_state.0);
-        let in_barrier = row.filter(|it| {
-            sum.scheduling == Scheduling::Blocked
-                && matches!(
-                    it.state,
-                    State::ImplicitBarrier | State::ExplicitBarrier | State::Barrier
-                )
-        });
-        if let Some(row) = in_barrier {
-            let more = Sleeps {
-                times: u64::from(sum.count),
-                seconds: sum.time.seconds(),
-            };
-            add_to(row.context, &mut |account| account.slept.add(more));
-        }
-    }
     for sum in measured.task_sums.iter() {
         let more = Tasks {
             count: u64::from(sum.instances),
@@ -572,7 +555,36 @@ fn accounts(
             account.uneven += f64::from(sum.team.max(1)) * (spread.longest - spread.mean);
         });
     }
+    add_sleeps(&mut accounts, tables, measured, innermost);
     accounts
+}
+
+/// Adds the sleeps in barriers to the regions that have data.
+fn add_sleeps(
+    accounts: &mut [Option<ContextTotals>],
+    tables: &Tables,
+    measured: &Measured<'_>,
+    innermost: &[ContextId],
+) {
+    for sum in measured.sums.iter() {
+        let row = tables.thread_states.get(sum.thread_state.0);
+        let in_barrier = row.filter(|it| {
+            let barriers = [
+                State::ImplicitBarrier,
+                State::ExplicitBarrier,
+                State::Barrier,
+            ];
+            sum.scheduling == Scheduling::Blocked && barriers.contains(&it.state)
+        });
+        let region = in_barrier.and_then(|it| innermost.get(it.context.index()));
+        let account = region.and_then(|region| accounts.get_mut(region.index())?.as_mut());
+        if let Some(account) = account {
+            account.slept.add(Sleeps {
+                times: u64::from(sum.count),
+                seconds: sum.time.seconds(),
+            });
+        }
+    }
 }
 
 /// For each context, the outermost region that it is or lies in; the root if there is none.

@@ -267,12 +267,8 @@ fn causes_of_imbalance_are_distinguished() {
     for thread in 0..2 {
         for _ in 0..500 {
             test.run(thread, State::Work, region, 1);
-            test.be(
-                thread,
-                (State::ExplicitBarrier, Scheduling::Blocked),
-                region,
-                1,
-            );
+            let sleep = (State::ExplicitBarrier, Scheduling::Blocked);
+            test.be(thread, sleep, region, 1);
         }
     }
     test.instance(region, 0, 1_000, &[500, 500]);
