@@ -3,11 +3,11 @@ program main
   implicit none
   integer :: i, k
   real :: r(20), x(8)
-  common /work/ x, k
-  !$omp threadprivate(/work/)
+  common /state/ x, k
+  !$omp threadprivate(/state/)
   k = 7
   x = 1
-  !$omp parallel copyin(/work/) num_threads(4)
+  !$omp parallel copyin(/state/) num_threads(4)
   !$omp do
   do i = 1, 20
     r(i) = x(3) + k

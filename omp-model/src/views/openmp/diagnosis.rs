@@ -406,7 +406,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
         let (mut finding, mut hint) = uneven_work(names, row, barriers.uneven);
         if barriers.delayed > 0.1 * barriers.lost {
             finding += &format!(
-                "; alone it would take {longest:.3} s, even {mean:.3} s: the rest is that threads had no CPU"
+                "; threads had no CPU for a part of it: alone the work would take {longest:.3} s, even {mean:.3} s"
             );
         }
         if barriers.are_crowded() {

@@ -256,8 +256,8 @@ fn causes_of_imbalance_are_distinguished() {
     let uneven = uneven.unwrap();
     assert_eq!(
         uneven.finding,
-        "thread 100 works 1.3 times the mean; alone it would take 0.040 s, even 0.030 s: the rest is that \
-         threads had no CPU"
+        "thread 100 works 1.3 times the mean; threads had no CPU for a part of it: alone the work would take \
+         0.040 s, even 0.030 s"
     );
     assert!(uneven.hint.contains("schedule(dynamic)"), "{}", uneven.hint);
 
