@@ -110,7 +110,7 @@ fn a_terminal_shows_the_naming_of_many_findings_and_ctrl_c_ends_it() {
         .map(|word| word.to_str().unwrap())
         .collect();
     let mut terminal = Command::new("script")
-        .args(["-qec", &words.join(" "), "/dev/null"])
+        .args(["-qec", &format!("exec {}", words.join(" ")), "/dev/null"])
         .env("OMP_WAIT_POLICY", "passive")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
