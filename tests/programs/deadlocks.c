@@ -176,7 +176,11 @@ static void tasks(void) {
 #pragma omp single
   {
 #pragma omp task
-    both(&a, &b);
+    {
+      both(&a, &b);
+      next();
+    }
+    turn(1);
 #pragma omp task
     both(&b, &a);
   }
