@@ -296,9 +296,10 @@ fn comparison(query: &Query<'_>) -> Document {
     let count = query.limited(LARGEST);
     let looks = query.each.iter().map(|it| Look::at(it, count));
     let looks: Vec<Look> = looks.collect();
-    let sides: Vec<Side<'_>> = looks
-        .iter()
-        .map(|look| Side {
+    let sides = query.each.iter().zip(&looks);
+    let sides: Vec<Side<'_>> = sides
+        .map(|(source, look)| Side {
+            command: &source.analysis.experiment.header.command,
             duration: look.duration,
             overview: &look.overview,
             first: look.first.as_ref(),
@@ -318,11 +319,13 @@ fn comparison(query: &Query<'_>) -> Document {
         "Functions with most thread time, seconds",
         largest.map(compared_function).collect(),
     ));
-    Document {
+    let mut document = Document {
         title: "Overview".to_owned(),
         blocks: tables.into_iter().map(Block::Table).collect(),
         ..query.document("overview")
-    }
+    };
+    document.notices.extend(compared::extra_work(&sides));
+    document
 }
 
 fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {

@@ -9,7 +9,8 @@ use super::account::TeamWork;
 use super::accounting::TimeAccounting;
 use super::id_cache::IdCache;
 use super::locks::{AccountingNow, LockWaits, Locks};
-use super::regions::{Member, Region, Regions, Slot, Tasks};
+use super::regions::{Member, Region, Regions, Slot};
+use super::task_table::Tasks;
 use super::thread::{Cause, ConstructStack, Level};
 use crate::stream::{Instance, What};
 

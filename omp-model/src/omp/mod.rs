@@ -15,6 +15,7 @@ mod listing;
 mod locks;
 mod machine;
 mod regions;
+mod task_table;
 mod tasks;
 mod thread;
 mod untimed;

@@ -1,4 +1,4 @@
-//! The instances of regions and explicit tasks that exist.
+//! The instances of regions that exist.
 
 use std::collections::VecDeque;
 
@@ -177,57 +177,6 @@ impl Regions {
     }
 }
 
-/// An explicit task that was created and is not complete.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
-    pub(super) context: ContextId,
-    /// Its instance id, and that of the region in which it was created.
-    pub(super) within: Within,
-    pub(super) creator: ThreadId,
-    /// Its useful work in completed pieces.
-    pub(super) work: Nanos,
-    /// It gave parts of its iterations of a taskloop to others, which the runtime made of it.
-    pub(super) is_divided: bool,
-    /// It stands for all tasks of a taskloop. It is none itself.
-    pub(super) is_whole: bool,
-    /// The task that stands for it and the others of its taskloop, if there is one.
-    pub(super) whole: Instance,
-}
-
-/// Explicit tasks that were created and are not complete.
-///
-/// A task whose completion was lost would stay forever. So there are two generations, and when the
-/// younger is full the elder is dropped.
-#[derive(Debug, Default)]
-pub(super) struct Tasks {
-    young: FxHashMap<Instance, Task>,
-    elder: FxHashMap<Instance, Task>,
-}
-
-/// The number of tasks in a generation. A program may well queue a million of them.
-const GENERATION: usize = 1 << 21;
-
-impl Tasks {
-    pub(super) fn create(&mut self, id: Instance, task: Task) {
-        if self.young.len() >= GENERATION {
-            self.elder = std::mem::take(&mut self.young);
-        }
-        self.young.insert(id, task);
-    }
-
-    pub(super) fn get(&self, id: Instance) -> Option<&Task> {
-        self.young.get(&id).or_else(|| self.elder.get(&id))
-    }
-
-    pub(super) fn get_mut(&mut self, id: Instance) -> Option<&mut Task> {
-        self.young.get_mut(&id).or_else(|| self.elder.get_mut(&id))
-    }
-
-    pub(super) fn complete(&mut self, id: Instance) -> Option<Task> {
-        self.young.remove(&id).or_else(|| self.elder.remove(&id))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,26 +209,5 @@ mod tests {
             regions.join(slot, Member { thread, worked });
         }
         assert!(regions.at(slot).members.capacity() <= 16);
-    }
-
-    #[test]
-    fn tasks_that_never_complete_are_bounded() {
-        let mut tasks = Tasks::default();
-        let task = Task {
-            context: ContextId(7),
-            within: Within::default(),
-            creator: ThreadId(0),
-            work: Nanos(0),
-            is_divided: false,
-            is_whole: false,
-            whole: Instance::NONE,
-        };
-        for id in 1..=5 * GENERATION as u64 / 2 {
-            tasks.create(Instance(id), task);
-        }
-        assert!(tasks.get(Instance(1)).is_none());
-        let last = Instance(5 * GENERATION as u64 / 2);
-        assert_eq!(tasks.complete(last).unwrap().context, ContextId(7));
-        assert!(tasks.complete(last).is_none());
     }
 }

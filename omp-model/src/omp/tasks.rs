@@ -7,7 +7,7 @@ use experiment::tables::{Context, ContextKind};
 
 use super::account::TaskRun;
 use super::machine::{InContext, Machine, Step};
-use super::regions::Task;
+use super::task_table::Task;
 use super::thread::{Cause, Level, Piece};
 use crate::stream::{Instance, Site, TaskOf};
 

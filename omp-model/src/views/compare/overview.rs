@@ -73,12 +73,54 @@ pub struct FactBlock {
 /// The data of one experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
     /// Duration in seconds.
     pub duration: f64,
     /// How its time was spent.
     pub overview: &'a Overview,
     /// How well its threads were used; `None` without OpenMP, or under a filter.
     pub first: Option<&'a First>,
+}
+
+impl Side<'_> {
+    fn threads(&self) -> usize {
+        self.overview.threads.iter().map(|(_, count)| count).sum()
+    }
+
+    /// CPU seconds of work, without the runtime's.
+    fn work(&self) -> f64 {
+        self.overview.time(Metric::OmpWork) - self.overview.time(Metric::Overhead)
+    }
+}
+
+/// The share of its work from which more work on more threads is told.
+const EXTRA_WORK: f64 = 0.1;
+
+/// A sentence for each side that took more CPU time for the work of the first one's command on more
+/// threads. Samples tell where, and none of what is recorded tells why.
+pub fn extra_work(sides: &[Side<'_>]) -> Vec<String> {
+    let Some((first, others)) = sides.split_first() else {
+        return Vec::new();
+    };
+    let others = (2..).zip(others);
+    let others = others
+        .filter(|(_, side)| side.command == first.command && side.threads() > first.threads());
+    let sentence = |(number, side): (usize, &Side<'_>)| {
+        let (before, after) = (first.work(), side.work());
+        let more = after - before;
+        (more > EXTRA_WORK * before && more >= 0.01).then(|| {
+            format!(
+                "extra work: the same work took {after:.3} s of CPU time on {} threads ({number}), and \
+                 {before:.3} s on {} (1); its cause is not recorded: it may be cache lines that threads \
+                 share (false sharing), memory bandwidth, slower clocks, or work that each thread repeats; \
+                 compare scaling tells where it is",
+                side.threads(),
+                first.threads()
+            )
+        })
+    };
+    others.filter_map(sentence).collect()
 }
 
 /// A fact of one experiment.
@@ -160,7 +202,6 @@ fn fact(joined: Joined<Entry>) -> Option<Fact> {
 }
 
 fn run(side: &Side<'_>) -> Vec<Entry> {
-    let threads: usize = side.overview.threads.iter().map(|(_, count)| count).sum();
     let mut entries = vec![
         Entry::new(
             "duration",
@@ -168,7 +209,7 @@ fn run(side: &Side<'_>) -> Vec<Entry> {
             FactUnit::Seconds,
             side.duration,
         ),
-        Entry::new("threads", "Threads", FactUnit::Count, threads as f64),
+        Entry::new("threads", "Threads", FactUnit::Count, side.threads() as f64),
         Entry::new(
             "processes",
             "Processes",

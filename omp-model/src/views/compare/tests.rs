@@ -1,12 +1,15 @@
+use experiment::header::Sampling;
 use experiment::ids::ThreadId;
 use experiment::state::Scheduling;
 use experiment::symbols::{FileId, Outlined, SourceLine};
-use experiment::tables::{Context, ContextKind, Frame};
+use experiment::tables::{Context, ContextKind, Frame, ThreadKind};
 
+use super::overview::{Side, extra_work};
 use super::scaling::{self, CostPart};
 use super::*;
-use crate::metrics::{Flavour, Quantity, SortKey};
+use crate::metrics::{Available, Flavour, Quantity, SortKey};
 use crate::profile::RefinedState;
+use crate::views::overview::{self as view, Overview};
 use crate::views::test_profile::TestProfile;
 use crate::views::{ListRow, TOTAL};
 
@@ -182,4 +185,47 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
     );
     // 2 x 5 s of wall time less 1 x 6 s.
     assert_eq!(rows[0].loss(1).iter().sum::<f64>(), 4.0);
+}
+
+/// More CPU time for the same command on more threads is told; for another command or on as many threads
+/// it says nothing, and a tenth more is no cause for a sentence.
+#[test]
+fn extra_work_is_told_of_one_command_on_more_threads() {
+    let test = TestProfile::new();
+    let available = Available::new(&Sampling::default(), &[], true);
+    let overview = |workers, work| Overview {
+        threads: vec![(ThreadKind::Initial, 1), (ThreadKind::Worker, workers)],
+        times: vec![(Metric::OmpWork, work + 1.0), (Metric::Overhead, 1.0)],
+        ..view::overview(&test.profile, &test.names(), &available, 1)
+    };
+    let told = |sides: &[(&str, usize, f64)]| {
+        let sides: Vec<([String; 1], Overview)> = sides
+            .iter()
+            .map(|&(command, workers, work)| ([command.to_owned()], overview(workers, work)))
+            .collect();
+        let sides: Vec<Side<'_>> = sides
+            .iter()
+            .map(|(command, overview)| Side {
+                command,
+                duration: 9.0,
+                overview,
+                first: None,
+            })
+            .collect();
+        extra_work(&sides)
+    };
+    let sentences = told(&[("a", 0, 2.0), ("a", 1, 2.1), ("a", 3, 6.0)]);
+    assert_eq!(sentences.len(), 1, "{sentences:?}");
+    let begins =
+        "extra work: the same work took 6.000 s of CPU time on 4 threads (3), and 2.000 s on 1 (1)";
+    assert!(sentences[0].starts_with(begins), "{sentences:?}");
+    for silent in [
+        &[("a", 0, 2.0), ("b", 1, 6.0)][..],
+        &[("a", 1, 2.0), ("a", 1, 6.0)],
+        &[("a", 1, 6.0), ("a", 0, 9.0)],
+        &[("a", 0, 2.0)],
+        &[],
+    ] {
+        assert_eq!(told(silent), Vec::<String>::new());
+    }
 }
