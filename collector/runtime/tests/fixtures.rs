@@ -5,7 +5,7 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fixtures::{CATALOGUE, Compiler, Opt, Program, Run, Truth, WaitPolicy, build, compilers};
 use omp_ring::consumer::{ArenaOptions, Consumer, Item};
@@ -77,13 +77,26 @@ fn check_all(opt: Opt) {
         .into_iter()
         .filter(|compiler| compiler.runtime == fixtures::Runtime::Libgomp)
         .collect();
-    let mut checked = 0;
-    for compiler in &gnu {
-        for program in CATALOGUE.iter().filter(|it| compiler.builds(it)) {
-            check(program, compiler, opt);
-            checked += 1;
+    let all: Vec<(&Compiler, &'static Program)> = gnu
+        .iter()
+        .flat_map(|compiler| {
+            let able = CATALOGUE.iter().filter(|it| compiler.builds(it));
+            able.map(move |program| (compiler, program))
+        })
+        .collect();
+    let checked = all.len();
+    // Two at a time: nothing here depends on how long a program waits for a CPU.
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((compiler, program)) = all.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    check(program, compiler, opt);
+                }
+            });
         }
-    }
+    });
     assert!(checked > 20, "{checked} programs");
 }
 
