@@ -539,7 +539,6 @@ impl Merge {
             };
             self.merged.push(Sample { kind, ..sample });
             sampled_state = self.tables.thread_states.get(sample.thread_state.0);
-            self.sleepers.set_sampled(event.thread, sample.thread_state);
         }
         // A wait of OpenMP is located by its event, other sleeps by their stack.
         let is_located_by_stack =

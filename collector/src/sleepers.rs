@@ -8,14 +8,12 @@ use std::fs;
 
 use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use unwinder::Regs;
 
-/// How long a thread sleeps before its stack is read, in a thread state in which it has no switch-out
-/// sample, in nanoseconds.
-const FIRST: u64 = 20_000_000;
-/// The same in other thread states: attribution gives short sleeps the samples of others there.
-const OTHER: u64 = 500_000_000;
+/// How long a thread sleeps before its stack is read, in nanoseconds. Shorter sleeps have the places of the
+/// thread's switch-out samples in the same thread state.
+const PATIENCE: u64 = 20_000_000;
 
 /// Most stacks read in a round; each takes some tens of microseconds.
 const MOST: usize = 16;
@@ -49,8 +47,6 @@ enum Reading {
 #[derive(Debug, Default)]
 pub struct Sleepers {
     asleep: FxHashMap<ThreadId, (Sleep, Reading)>,
-    /// The threads and thread states that have a switch-out sample.
-    sampled: FxHashSet<(ThreadId, ThreadStateId)>,
 }
 
 impl Sleepers {
@@ -64,11 +60,6 @@ impl Sleepers {
         if !self.asleep.is_empty() {
             self.asleep.remove(&thread);
         }
-    }
-
-    /// The thread has a switch-out sample in a thread state.
-    pub fn set_sampled(&mut self, thread: ThreadId, thread_state: ThreadStateId) {
-        self.sampled.insert((thread, thread_state));
     }
 
     /// The sleeps whose stacks are valid: they were read before `merged_to`, and no wake-up came up to
@@ -85,18 +76,12 @@ impl Sleepers {
         }
         confirmed.sort_unstable_by_key(|(thread, ..)| thread.0);
         confirmed
-            .iter()
-            .for_each(|(thread, sleep, _)| self.set_sampled(*thread, sleep.thread_state));
-        confirmed
     }
 
     /// Reads the stacks of threads that have slept long enough at time `now`, by `stack`.
     pub fn read_stacks(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
-        let sampled = &self.sampled;
-        let due = self.asleep.iter_mut().filter(|(thread, (sleep, reading))| {
-            let is_sampled = sampled.contains(&(**thread, sleep.thread_state));
-            let patience = if is_sampled { OTHER } else { FIRST };
-            *reading == Reading::Pending && now.saturating_sub(sleep.since) >= patience
+        let due = self.asleep.iter_mut().filter(|(_, (sleep, reading))| {
+            *reading == Reading::Pending && now.saturating_sub(sleep.since) >= PATIENCE
         });
         for (&thread, (_, reading)) in due.take(MOST) {
             *reading = stack(thread).map_or(Reading::Done, |stack| Reading::Read(stack, now));
@@ -151,18 +136,18 @@ mod tests {
     fn a_stack_is_valid_if_the_thread_slept_on() {
         let mut sleepers = Sleepers::default();
         sleepers.sleeps(T, sleep(100));
-        let early = 100 + FIRST - 1;
+        let early = 100 + PATIENCE - 1;
         sleepers.read_stacks(early, |_| panic!("it may wake by itself"));
         sleepers.read_stacks(early + 1, |thread| (thread == T).then_some(STACK));
         assert_eq!(sleepers.confirmed(early + 1), []);
         assert_eq!(sleepers.confirmed(early + 2), [(T, sleep(100), STACK)]);
         assert_eq!(sleepers.confirmed(early + 3), []);
-        sleepers.read_stacks(early + OTHER, |_| panic!("it was returned"));
-        // The thread now has a sample, which serves its short sleeps.
+        sleepers.read_stacks(2 * early, |_| panic!("it was returned"));
+        // Each sleep is read: its place may be another than that of the one before.
         sleepers.wakes(T);
         sleepers.sleeps(T, sleep(0));
-        sleepers.read_stacks(OTHER - 1, |_| panic!("it may wake by itself"));
-        sleepers.read_stacks(OTHER, |_| Some(STACK));
+        sleepers.read_stacks(PATIENCE - 1, |_| panic!("it may wake by itself"));
+        sleepers.read_stacks(PATIENCE, |_| Some(STACK));
         sleepers.wakes(T);
         assert_eq!(sleepers.confirmed(u64::MAX), []);
     }

@@ -149,3 +149,29 @@ fn advice_on_serial_code_names_the_innermost_function_of_the_program_and_its_lin
         }
     }
 }
+
+/// The long sleep had no sample of its own, and stood in the function of the short ones.
+#[test]
+fn a_long_sleep_stands_in_its_function_whatever_the_thread_did_before() {
+    let program = Program::build("two_sleeps.c", "gcc", &["-O2"]);
+    let experiment = program.place.join("sleeps.er");
+    let mut command = Command::new(&tools().collect);
+    command.arg("-O").args([&experiment, &program.file]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let slept: Vec<f64> = text
+        .split(' ')
+        .map(|it| it.trim().parse().unwrap())
+        .collect();
+    let commands = ["-metrics", "i.total:name", "-functions"];
+    let functions = reports(&experiment, "user", &commands).pop().unwrap();
+    for (name, slept) in ["brief", "once"].into_iter().zip(slept) {
+        let row = rows(&functions).iter().find(|row| row["name"] == name);
+        let told = row.map_or(0.0, |row| row["values"]["i.total"].as_f64().unwrap());
+        // A hundredth of a second are the samples that the clock takes of the work between the sleeps.
+        assert!(
+            (told - slept).abs() < 0.01 + 0.02 * slept,
+            "{name}: {told} s of {slept} s in {functions:#}"
+        );
+    }
+}
