@@ -550,12 +550,11 @@ impl Session {
     fn findings(&mut self, mut losses: Vec<String>, most: usize, goes_on: GoesOn<'_>) -> Findings {
         losses.extend(self.losses());
         let consumer = self.consumer.as_ref().ok();
-        let waited = |consumer: &Consumer| -> u64 {
-            (0..consumer.slots())
-                .map(|slot| consumer.waited(slot))
-                .sum()
-        };
-        let waited = consumer.map_or(0, waited);
+        // The program can write to these counts.
+        let waited = consumer.map_or(0, |consumer| {
+            let each = (0..consumer.slots()).map(|slot| consumer.waited(slot));
+            each.fold(0, u64::saturating_add)
+        });
         let refused = consumer.map_or(0, Consumer::refused);
         self.places.set_locks(self.replay.lock_places());
         let (replay, places) = (&mut self.replay, &mut self.places);
