@@ -42,6 +42,7 @@ use std::ffi::CStr;
 
 pub use arena::{Arena, ArenaError};
 pub use clock::ClockSource;
+pub use shm::address_space_limit;
 
 /// The environment variable that gives the library in the program the arena's path: a file to map,
 /// readable and writable.

@@ -188,7 +188,7 @@ impl Reserve {
 }
 
 /// The most bytes of address space that the process may have (`ulimit -v`); `None` without a limit.
-fn address_space_limit() -> Option<u64> {
+pub fn address_space_limit() -> Option<u64> {
     // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it.
     let limit = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();

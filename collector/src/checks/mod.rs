@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use ::experiment::folder::Folder;
 use ::experiment::symbols::SymbolTable;
 use findings::{Check, Coverage, Findings};
+use omp_ring::address_space_limit;
 use processes::records::Mapping;
 use race_checker::misuse::Misuse;
 use race_checker::replay::Replay;
@@ -73,7 +74,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         Some(obstacle) => Err(format!(
             "{LIBRARY} cannot be loaded into the program: {obstacle}"
         )),
-        None => Consumer::create(checks).map_err(|error| no_memory(&error)),
+        None => shared_memory(checks).map_err(|error| no_memory(&error)),
     };
     let environment = match &consumer {
         Ok(consumer) => environment(&library, links.path(), &consumer.path(), request.follow),
@@ -138,6 +139,21 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         say(error);
     }
     Ok(ended.status())
+}
+
+/// The part of a limited address space that the shared memory may take: the program needs the rest.
+const SHARE: u64 = 4;
+
+/// The memory that the library shares with us.
+///
+/// # Errors
+/// Those of the system; `ENOMEM` where the program would have too little left.
+fn shared_memory(checks: Checks) -> std::io::Result<Consumer> {
+    let is_small = |limit: u64| limit / SHARE < Consumer::mapped();
+    if address_space_limit().is_some_and(is_small) {
+        return Err(std::io::Error::from_raw_os_error(libc::ENOMEM));
+    }
+    Consumer::create(checks)
 }
 
 /// Why nothing is checked without the memory that the library shares with us.

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, mpsc};
 
-use crate::layout::{CLOSED, ENDED, FREE, GOES_ON, LIVE, MAGIC, RING_WORDS, SLOTS, WAITS};
+use crate::layout::{BYTES, CLOSED, ENDED, FREE, GOES_ON, LIVE, MAGIC, RING_WORDS, SLOTS, WAITS};
 use crate::memory::{self, Memory};
 use crate::record::Checks;
 
@@ -45,6 +45,11 @@ impl Consumer {
         memory.header().checks.store(checks.0.into(), Relaxed);
         memory.header().magic.store(MAGIC, Relaxed);
         Ok(Consumer { memory, file })
+    }
+
+    /// The bytes of address space that it takes in the program.
+    pub const fn mapped() -> u64 {
+        BYTES as u64
     }
 
     /// The path by which the program maps it, while this process runs.

@@ -84,7 +84,13 @@ fn no_memory_to_share() {
 fn no_memory_to_share_for_checks() {
     let place = place("no-memory-for-checks");
     let busy = program("busy", &[]);
-    for (limit, why) in [("-f 43", "ulimit -f"), ("-v 400000", "ulimit -v")] {
+    // There is room for it in 700 MB, and then too little for the program's threads.
+    let limits = [
+        ("-f 43", "ulimit -f"),
+        ("-v 400000", "ulimit -v"),
+        ("-v 700000", "ulimit -v"),
+    ];
+    for (limit, why) in limits {
         let script = format!(
             "ulimit {limit}; exec $C -r deadlock -O run.er {} 150",
             text(&busy)

@@ -459,7 +459,7 @@ fn one(
     moment: Duration,
     random: &mut Rng,
 ) -> Result<(), String> {
-    let place = place("random");
+    let place = place(&format!("random{}", recording.options.concat()));
     let mut words: Vec<&str> = subject.words.iter().map(String::as_str).collect();
     let mut recorded = words.clone();
     if let (true, Some(instrumented)) = (recording.accesses, &subject.accesses) {
