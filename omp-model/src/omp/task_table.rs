@@ -29,8 +29,8 @@ pub(super) struct Task {
 /// So those with neighbouring numbers lie together, in a page: of two million tasks that wait, a table of
 /// single ones took a third of collect's time, for each look was a miss of every cache.
 ///
-/// A task whose completion was lost would stay forever. So there are two generations, and when the
-/// younger is full the elder is dropped.
+/// Tasks whose completion was lost would stay. So there are two generations: when the younger is full, the
+/// elder is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     young: FxHashMap<u64, Box<Page>>,

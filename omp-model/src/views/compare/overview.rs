@@ -97,8 +97,8 @@ impl Side<'_> {
 /// The share of its work from which more work on more threads is told.
 const EXTRA_WORK: f64 = 0.1;
 
-/// A sentence for each side that took more CPU time for the work of the first one's command on more
-/// threads. Samples tell where, and none of what is recorded tells why.
+/// A sentence for each side that took more CPU time for its work than the first, by the same command on more
+/// threads. Samples tell where, and nothing that is recorded tells why.
 pub fn extra_work(sides: &[Side<'_>]) -> Vec<String> {
     let Some((first, others)) = sides.split_first() else {
         return Vec::new();
@@ -111,8 +111,8 @@ pub fn extra_work(sides: &[Side<'_>]) -> Vec<String> {
         let more = after - before;
         (more > EXTRA_WORK * before && more >= 0.01).then(|| {
             format!(
-                "extra work: the same work took {after:.3} s of CPU time on {} threads ({number}), and \
-                 {before:.3} s on {} (1); its cause is not recorded: it may be cache lines that threads \
+                "extra work: the same command took {after:.3} s of CPU time for its work on {} threads \
+                 ({number}), and {before:.3} s on {} (1); its cause is not recorded: it may be cache lines that threads \
                  share (false sharing), memory bandwidth, slower clocks, or work that each thread repeats; \
                  compare scaling tells where it is",
                 side.threads(),

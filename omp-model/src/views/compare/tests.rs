@@ -216,8 +216,7 @@ fn extra_work_is_told_of_one_command_on_more_threads() {
     };
     let sentences = told(&[("a", 0, 2.0), ("a", 1, 2.1), ("a", 3, 6.0)]);
     assert_eq!(sentences.len(), 1, "{sentences:?}");
-    let begins =
-        "extra work: the same work took 6.000 s of CPU time on 4 threads (3), and 2.000 s on 1 (1)";
+    let begins = "extra work: the same command took 6.000 s of CPU time for its work on 4 threads (3), and 2.000 s on 1 (1)";
     assert!(sentences[0].starts_with(begins), "{sentences:?}");
     for silent in [
         &[("a", 0, 2.0), ("b", 1, 6.0)][..],
