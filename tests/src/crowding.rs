@@ -63,6 +63,11 @@ fn numbers(words: &str) -> Option<Vec<f64>> {
         .collect()
 }
 
+/// Seconds of CPU time that a hypervisor has taken since the machine started. 0 where `/proc` does not tell.
+pub fn stolen() -> f64 {
+    Cpus::now().map_or(0.0, |cpus| cpus.stolen)
+}
+
 impl Crowding {
     /// The program is about to start.
     pub(crate) fn begin() -> Self {

@@ -19,6 +19,7 @@ mod verdict;
 
 pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder, newest};
 pub use check::{check, check_by_stacks};
+pub use crowding::stolen;
 pub use outcome::{Outcome, finish, watch};
 pub use races::{planted, races, source};
 pub use report::{Node, Seconds, lost, metrics, reports, rows, sum, value};

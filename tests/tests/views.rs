@@ -150,10 +150,11 @@ fn advice_on_serial_code_names_the_innermost_function_of_the_program_and_its_lin
     }
 }
 
-/// The long sleep had no sample of its own, and stood in the function of the short ones.
+/// The long sleep had no sample of its own, and stood in the function of the short ones; then what was
+/// not sampled of the others stood in the function of the long one.
 #[test]
-fn a_long_sleep_stands_in_its_function_whatever_the_thread_did_before() {
-    let program = Program::build("two_sleeps.c", "gcc", &["-O2"]);
+fn sleeps_stand_in_their_functions_however_long_they_are() {
+    let program = Program::build("sleeps.c", "gcc", &["-O2"]);
     let experiment = program.place.join("sleeps.er");
     let mut command = Command::new(&tools().collect);
     command.arg("-O").args([&experiment, &program.file]);
@@ -165,7 +166,7 @@ fn a_long_sleep_stands_in_its_function_whatever_the_thread_did_before() {
         .collect();
     let commands = ["-metrics", "i.total:name", "-functions"];
     let functions = reports(&experiment, "user", &commands).pop().unwrap();
-    for (name, slept) in ["brief", "once"].into_iter().zip(slept) {
+    for (name, slept) in ["brief", "some", "once"].into_iter().zip(slept) {
         let row = rows(&functions).iter().find(|row| row["name"] == name);
         let told = row.map_or(0.0, |row| row["values"]["i.total"].as_f64().unwrap());
         // A hundredth of a second are the samples that the clock takes of the work between the sleeps.

@@ -2,61 +2,80 @@
 
 use experiment::tables::ThreadState;
 
-use super::group::Sampled;
+use super::group::{ByLength, Sampled};
 
 /// A group's time, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
     pub(super) nanos: u64,
     /// Of that, long sleeps, which are listed one by one.
-    pub(super) listed: u64,
+    pub(super) listed: ByLength,
 }
 
 impl Time {
     /// Whether it is long sleeps for the most part.
-    pub(super) const fn is_long(self) -> bool {
-        self.listed > self.nanos / 2
+    pub(super) fn is_long(self) -> bool {
+        self.long() > self.nanos / 2
+    }
+
+    fn long(self) -> u64 {
+        self.listed.iter().sum()
     }
 
     /// Takes away the long sleeps of a group whose samples began none. Waits are not divided so:
     /// long or short, they are in the same code.
     pub(super) fn take_unseen(&mut self, thread_state: ThreadState, stacks: &[Sampled]) -> u64 {
-        if thread_state.state.is_wait() || stacks.iter().any(|sampled| sampled.long > 0) {
+        if thread_state.state.is_wait() || stacks.iter().any(Sampled::has_long) {
             return 0;
         }
-        let unseen = self.listed.min(self.nanos);
+        let unseen = self.long().min(self.nanos);
         self.nanos -= unseen;
-        self.listed = 0;
+        self.listed = ByLength::default();
         unseen
     }
 
     /// The part of each of a group's own stacks.
     ///
-    /// Each has the time that it is known to stand for. Other long sleeps are divided by the long
-    /// ones of those, and what is left by the short ones, or by the number of samples that stand
-    /// for no time of known length.
+    /// Each has the time that it is known to stand for. Other long sleeps are divided by those as long,
+    /// and what is left by the short ones, or by the number of samples that stand for no time of known
+    /// length.
     pub(super) fn divide(self, stacks: &[Sampled]) -> Vec<u64> {
-        let long = stacks.iter().map(|sampled| sampled.long);
-        let brief = stacks.iter().map(|sampled| sampled.brief);
-        let plain = stacks.iter().map(|sampled| u64::from(sampled.plain));
-        let known: u64 = long.clone().sum();
+        let slept = |length: usize| stacks.iter().map(move |sampled| sampled.slept[length]);
+        let known: ByLength = std::array::from_fn(|length| slept(length).sum());
         let mut parts = vec![0; stacks.len()];
         let mut left = self.nanos;
-        if known > 0 {
-            // Listed times are rounded, and may be more than the sum by as much.
-            left -= spread(known.min(left), long.clone(), &mut parts);
-            let unseen = self.listed.saturating_sub(known).min(left);
-            left -= spread(unseen, long.clone(), &mut parts);
+        // Listed times are rounded, and may be more than the sum by as much.
+        for (length, &known) in known.iter().enumerate().skip(1) {
+            left -= spread(known.min(left), slept(length), &mut parts);
         }
-        left -= spread(left, brief, &mut parts);
+        if known[1..].iter().any(|&nanos| nanos > 0) {
+            for length in 1..known.len() {
+                let unseen = self.listed[length].saturating_sub(known[length]).min(left);
+                if let Some(alike) = nearest(&known, length) {
+                    left -= spread(unseen, slept(alike), &mut parts);
+                }
+            }
+        }
+        left -= spread(left, slept(0), &mut parts);
+        let plain = stacks.iter().map(|sampled| u64::from(sampled.plain));
         left -= spread(left, plain, &mut parts);
         if left > 0 {
+            let long = stacks.iter().map(|sampled| sampled.slept.iter().sum());
             left -= spread(left, long, &mut parts);
             let counts = stacks.iter().map(|sampled| u64::from(sampled.count));
             spread(left, counts, &mut parts);
         }
         parts
     }
+}
+
+/// The length of the sampled sleeps whose stacks an unseen one takes: its own, else the next shorter one, else
+/// the next longer one. The stack of a sleep that goes on for some time is always read
+/// (`collector/src/sleepers.rs`): what seems such a sleep and was not seen was a shorter one, after which
+/// the thread waited for a CPU.
+fn nearest(known: &ByLength, length: usize) -> Option<usize> {
+    let mut lengths = (0..=length).rev().chain(length + 1..known.len());
+    lengths.find(|&length| known[length] > 0)
 }
 
 /// The part of each of the stacks that a group without samples takes: by the numbers of samples,

@@ -1,7 +1,7 @@
 //! The keys of attribution: groups of time, and the samples that fell into them.
 
-use experiment::ids::{StackId, ThreadId, ThreadStateId};
-use experiment::rows::{SLICE, Sample};
+use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::rows::{LONG, SLICE, Sample};
 use experiment::state::Scheduling;
 use experiment::tables::{Tables, ThreadKind, ThreadState};
 
@@ -27,15 +27,33 @@ impl Group {
     }
 }
 
-/// What a sample at a switch stands for, in nanoseconds.
+/// A part of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slept {
-    /// Not known.
-    Unknown,
-    /// A part of a short sleep.
-    Brief(u64),
-    /// A part of a long one.
-    Long(u64),
+pub(super) struct Slept {
+    /// How long the whole sleep was.
+    pub(super) length: Length,
+    pub(super) nanos: u64,
+}
+
+/// How long a sleep was: shorter than [`LONG`], up to four times that, up to 16 times, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Length(usize);
+
+/// Nanoseconds by the length of the sleeps that they are of.
+pub(super) type ByLength = [u64; Length::ALL];
+
+impl Length {
+    const ALL: usize = 6;
+
+    pub(super) fn of(length: Nanos) -> Length {
+        let times = length.0 / LONG.0;
+        let fours = times.checked_ilog(4).map_or(0, |fours| fours as usize + 1);
+        Length(fours.min(Self::ALL - 1))
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self.0
+    }
 }
 
 /// Samples of one group with one stack.
@@ -47,10 +65,8 @@ pub(super) struct Sampled {
     pub(super) count: u32,
     /// Samples that stand for no time of known length.
     pub(super) plain: u32,
-    /// Nanoseconds of the short sleeps that the others began.
-    pub(super) brief: u64,
-    /// Nanoseconds of the long ones.
-    pub(super) long: u64,
+    /// Nanoseconds of the sleeps that the others began.
+    pub(super) slept: ByLength,
 }
 
 impl Sampled {
@@ -61,19 +77,22 @@ impl Sampled {
             kernel,
             count,
             plain: count,
-            brief: 0,
-            long: 0,
+            slept: [0; Length::ALL],
         }
     }
 
-    /// Adds a sample.
-    pub(super) fn add(&mut self, slept: Slept) {
+    /// Adds a sample, and the part of a sleep that it stands for, if that is known.
+    pub(super) fn add(&mut self, slept: Option<Slept>) {
         self.count += 1;
         match slept {
-            Slept::Unknown => self.plain += 1,
-            Slept::Brief(nanos) => self.brief += nanos,
-            Slept::Long(nanos) => self.long += nanos,
+            None => self.plain += 1,
+            Some(Slept { length, nanos }) => self.slept[length.index()] += nanos,
         }
+    }
+
+    /// Whether it has samples that began long sleeps.
+    pub(super) fn has_long(&self) -> bool {
+        self.slept[1..].iter().any(|&nanos| nanos > 0)
     }
 }
 

@@ -72,7 +72,7 @@ impl Series {
         if last.is_some_and(|last| last.slice == group.slice) {
             return;
         }
-        let of_kind = |sampled: &&Sampled| (sampled.long > 0) == long;
+        let of_kind = |sampled: &&Sampled| sampled.has_long() == long;
         if !stacks.iter().any(|sampled| of_kind(&sampled)) {
             return;
         }

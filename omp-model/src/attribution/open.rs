@@ -78,8 +78,8 @@ impl Open {
         self.clock.entry(thread).or_default().extend(samples);
     }
 
-    /// Adds a sample at a switch.
-    pub(super) fn add_switch(&mut self, group: Group, stack: StackId, slept: Slept) {
+    /// Adds a sample at a switch, and the part of a sleep that it stands for, if that is known.
+    pub(super) fn add_switch(&mut self, group: Group, stack: StackId, slept: Option<Slept>) {
         let sampled = self.switches.entry((group, stack));
         let sampled = sampled.or_insert(Sampled::plain(stack, false, 0));
         sampled.add(slept);

@@ -21,7 +21,7 @@ use super::accumulator::{Accumulators, Known, Sum};
 use super::blame::{Causes, Charge, GroupRoles, Role, Roles};
 use super::directives::{Directive, Directives};
 use super::division::{Time, divide_inferred};
-use super::group::{Group, Sampled, Slept, kind_of, thread_state_of};
+use super::group::{Group, Sampled, kind_of, thread_state_of};
 use super::inference::{Inference, idle_stacks};
 use super::measured::Measured;
 use super::nearest::{Nearest, Wanted};
@@ -149,7 +149,7 @@ impl<'a> Pass<'a> {
             if let Some(plain) = self.sleeps.note(sample) {
                 let group = Group::of(&plain);
                 let open = self.open(group.slice);
-                open.add_switch(group, plain.stack, Slept::Unknown);
+                open.add_switch(group, plain.stack, None);
             }
         }
     }
@@ -174,10 +174,10 @@ impl<'a> Pass<'a> {
         self.closed = slice + 1;
         let mut open = self.open.remove(&slice).unwrap_or_default();
         self.sleeps.parts_in(slice, |sample, group, slept| {
-            open.add_switch(group, sample.stack, slept);
+            open.add_switch(group, sample.stack, Some(slept));
         });
         let listed = self.sleeps.listed_in(slice);
-        let listed = |group: &Group| listed.get(group).copied().unwrap_or(0);
+        let listed = |group: &Group| listed.get(group).copied().unwrap_or_default();
         let mut times = self.measured.take(slice);
         let mut closing = Vec::new();
         let groups = open.groups(slice);

@@ -6,8 +6,8 @@
 //! sample: its whole time goes to that sample's stack.
 //!
 //! Samples are taken at a share of all switches: of a thousand short sleeps and ten long ones, a
-//! hundredth of each. Long sleeps without a sample take the stacks of long ones with a sample, and
-//! short ones those of short ones ([`super::division::Time::divide`]).
+//! hundredth of each. Sleeps without a sample take the stacks of those with a sample that were as long
+//! ([`super::division::Time::divide`]).
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use experiment::ids::{Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, LONG, SLICE, Sample};
 use experiment::state::Scheduling;
 
-use super::group::{Group, Slept};
+use super::group::{ByLength, Group, Length, Slept};
 
 /// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
 /// listed times are whole microseconds, those of stacks a few of them rounded down.
@@ -62,15 +62,16 @@ impl<'a> Sleeps<'a> {
     }
 
     /// The nanoseconds of long listed sleeps of each group of a slice.
-    pub(super) fn listed_in(&mut self, slice: u32) -> FxHashMap<Group, u64> {
-        let mut time = FxHashMap::<Group, u64>::default();
+    pub(super) fn listed_in(&mut self, slice: u32) -> FxHashMap<Group, ByLength> {
+        let mut time = FxHashMap::<Group, ByLength>::default();
         let whole = whole(slice);
         for (&thread, list) in &self.listed {
             let passed = self.passed.entry(thread).or_default();
             while let Some(interval) = list.get(*passed).filter(|row| row.start.0 < whole.end) {
                 if interval.length >= LONG {
                     let of = group(thread, interval.thread_state, slice, interval.scheduling);
-                    *time.entry(of).or_default() += interval.overlap(&whole);
+                    let length = Length::of(interval.length);
+                    time.entry(of).or_default()[length.index()] += interval.overlap(&whole);
                 }
                 if interval.end().0 > whole.end {
                     break;
@@ -135,12 +136,8 @@ impl<'a> Sleeps<'a> {
                         slice,
                         interval.scheduling,
                     );
-                    let slept = if interval.length < LONG {
-                        Slept::Brief(nanos)
-                    } else {
-                        Slept::Long(nanos)
-                    };
-                    take(sample, of, slept);
+                    let length = Length::of(interval.length);
+                    take(sample, of, Slept { length, nanos });
                 }
                 let end = interval.end().0;
                 if end > whole.end {

@@ -56,6 +56,34 @@ fn a_long_sleep_without_a_stack_has_those_of_long_ones() {
 }
 
 #[test]
+fn a_sleep_without_a_stack_has_those_of_sleeps_as_long_else_of_shorter_ones() {
+    let mut test = TestExperiment::new(1);
+    let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
+    let (some, join) = ("some main _start", "join main _start");
+    test.sleep(thread_state, (100_000_000, 200_000_000), join);
+    // One of ten sleeps of 5 ms has a stack; one seems longer, as the thread waited for a CPU after it.
+    test.sleep(thread_state, (400_000_000, 5_000_000), some);
+    for at in 1..10 {
+        let length = if at == 9 { 24_000_000 } else { 5_000_000 };
+        test.sleep(
+            thread_state,
+            (400_000_000 + at * 30_000_000, length),
+            "unused main _start",
+        );
+        test.samples.pop();
+    }
+    test.sum(0, 0, thread_state, Scheduling::Blocked, 269_000_000);
+    let rows = test.rows(ViewMode::User);
+    assert_eq!(
+        rows,
+        [
+            row(join, 200_000_000, 0, false),
+            row(some, 69_000_000, 0, false)
+        ]
+    );
+}
+
+#[test]
 fn a_long_sleep_among_short_ones_has_the_stack_of_the_running_thread() {
     let mut test = TestExperiment::new(1);
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);

@@ -1,5 +1,5 @@
-// Many short sleeps in one function, then a long one in another: of one thread, in one state. Prints how long
-// each function took.
+// Many short sleeps in one function, some longer ones in another, then a long one in a third: of one thread,
+// in one state. Prints how long each function took.
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +15,11 @@ __attribute__((noinline)) static void brief(void) {
     usleep(100);
 }
 
+__attribute__((noinline)) static void some(void) {
+  for (int i = 0; i < 60; i++)
+    usleep(5000);
+}
+
 __attribute__((noinline)) static void once(void) {
   usleep(200000);
   __asm__ volatile("");
@@ -23,8 +28,10 @@ __attribute__((noinline)) static void once(void) {
 int main(void) {
   double begin = now();
   brief();
-  double middle = now();
+  double after_brief = now();
+  some();
+  double after_some = now();
   once();
-  printf("%f %f\n", middle - begin, now() - middle);
+  printf("%f %f %f\n", after_brief - begin, after_some - after_brief, now() - after_some);
   return 0;
 }
