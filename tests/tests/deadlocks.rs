@@ -70,6 +70,11 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
             .iter()
             .map(|misuse| misuse["kind"].as_str().unwrap().to_owned()),
     );
+    // Else reports would not show its lines.
+    let own = list("deadlocks").len() + list("misuse").len() > 0;
+    let mut sources = list("sources").into_iter();
+    let is_own = |it: &Value| it["file"].as_str().unwrap().contains("/programs/");
+    assert_eq!(sources.any(|it| is_own(&it)), own, "{findings:#}");
     std::fs::remove_dir_all(&experiment).unwrap();
     (words, outcome.status, findings)
 }

@@ -599,8 +599,7 @@ impl Session {
         } else {
             Default::default()
         };
-        let sources = race_names::sources(&races, &uninitialised);
-        Findings {
+        let mut findings = Findings {
             version: findings::VERSION,
             checks: words(self.checks),
             coverage: Coverage {
@@ -612,11 +611,13 @@ impl Session {
                 losses,
             },
             races,
-            sources,
+            sources: Vec::new(),
             deadlocks,
             misuse,
             uninitialised,
-        }
+        };
+        findings.sources = race_names::sources(&findings);
+        findings
     }
 }
 

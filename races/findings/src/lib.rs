@@ -3,6 +3,8 @@
 //! All names are resolved, so a reader needs neither the program nor its debug information. The
 //! checkers write it, `report` makes documents of it. Nothing here knows how a finding was made.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// The name of the file in the experiment's folder.
@@ -324,6 +326,39 @@ impl Content {
 }
 
 impl Findings {
+    /// The source files that they name.
+    pub fn files(&self) -> BTreeSet<&str> {
+        let variables = self.races.iter().map(|race| &race.variable);
+        let mut frames: Vec<&Frame> = Vec::new();
+        let mut constructs: Vec<&Construct> = Vec::new();
+        let mut files = BTreeSet::new();
+        for variable in variables.chain(self.uninitialised.iter().map(|read| &read.variable)) {
+            match &variable.origin {
+                Origin::Unknown => {}
+                Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
+                    files.insert(it.file.as_str());
+                }
+                Origin::Heap(stack) => frames.extend(stack),
+            }
+        }
+        for read in &self.uninitialised {
+            frames.extend(&read.stack);
+            constructs.extend(&read.constructs);
+        }
+        for access in self.races.iter().flat_map(|race| &race.accesses) {
+            frames.extend(&access.stack);
+            constructs.extend(&access.constructs);
+        }
+        for edge in self.deadlocks.iter().flat_map(|it| &it.edges) {
+            frames.extend(edge.held.iter().chain(&edge.wanted));
+        }
+        frames.extend(self.misuse.iter().flat_map(|it| &it.stack));
+        files.extend(frames.into_iter().map(|frame| frame.file.as_str()));
+        files.extend(constructs.into_iter().map(|it| it.file.as_str()));
+        files.remove("");
+        files
+    }
+
     /// The content of the file, as JSON.
     ///
     /// # Errors

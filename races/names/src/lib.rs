@@ -17,14 +17,11 @@ mod uninitialised;
 mod updates;
 mod variables;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
 use experiment::symbols::Workshare;
-use findings::{
-    Access, Class, Construct, Frame, Kind, Origin, Race, Source, Uninitialised, Variable,
-};
+use findings::{Access, Class, Construct, Findings, Frame, Kind, Origin, Race, Source, Variable};
 use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
@@ -559,28 +556,7 @@ fn is_cpp_library(path: &Path) -> bool {
 }
 
 /// The sources that findings name, as they are now: those that can be read.
-pub fn sources(races: &[Race], reads: &[Uninitialised]) -> Vec<Source> {
-    let mut files: BTreeSet<&str> = BTreeSet::new();
-    let variables = races.iter().map(|race| &race.variable);
-    for variable in variables.chain(reads.iter().map(|read| &read.variable)) {
-        match &variable.origin {
-            Origin::Unknown => {}
-            Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
-                files.insert(&it.file);
-            }
-            Origin::Heap(stack) => files.extend(stack.iter().map(|frame| frame.file.as_str())),
-        }
-    }
-    for read in reads {
-        files.extend(read.stack.iter().map(|frame| frame.file.as_str()));
-        files.extend(read.constructs.iter().map(|it| it.file.as_str()));
-    }
-    for race in races {
-        for access in &race.accesses {
-            files.extend(access.stack.iter().map(|frame| frame.file.as_str()));
-            files.extend(access.constructs.iter().map(|it| it.file.as_str()));
-        }
-    }
+pub fn sources(findings: &Findings) -> Vec<Source> {
     let source = |file: &str| {
         let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
         Some(Source {
@@ -588,8 +564,7 @@ pub fn sources(races: &[Race], reads: &[Uninitialised]) -> Vec<Source> {
             digest: untrusted::digest(&bytes),
         })
     };
-    let named = files.into_iter().filter(|file| !file.is_empty());
-    named.filter_map(source).collect()
+    findings.files().into_iter().filter_map(source).collect()
 }
 
 /// Whether a load object is an OpenMP runtime.
