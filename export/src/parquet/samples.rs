@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use arrow_array::RecordBatch;
 use experiment::Samples;
 use experiment::rows::{SLICE, Sample, SampleKind};
 use omp_model::metrics::{CounterName, Metric};
@@ -106,7 +105,7 @@ impl<'a> Of<'a> {
                 },
                 |_, made| {
                     if written.is_ok() {
-                        written = write_all(made, table);
+                        written = made.into_iter().try_for_each(|batch| table.write(batch));
                     }
                 },
             );
@@ -122,7 +121,7 @@ impl<'a> Of<'a> {
         &self,
         context: &Context<'_>,
         mut seen: impl Iterator<Item = (PlaceNumber, &'s Sample)>,
-    ) -> io::Result<Vec<RecordBatch>> {
+    ) -> Vec<Batch<{ SAMPLES.len() }>> {
         Batch::all(&SAMPLES, |batch| {
             let next = seen.next();
             if let Some((place, sample)) = next {
@@ -176,9 +175,4 @@ impl<'a> Of<'a> {
             Value::of(self.counter, |_| Value::Double(place.events * each)),
         ]
     }
-}
-
-fn write_all(made: io::Result<Vec<RecordBatch>>, table: &mut Rows) -> io::Result<()> {
-    let made = made?;
-    made.iter().try_for_each(|batch| table.write(batch))
 }

@@ -6,35 +6,29 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
-    TimestampMicrosecondBuilder, UInt64Builder,
-};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use experiment::ids::ThreadId;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, GzipLevel};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
 use super::schema::{Column, Kind, VERSION};
 use crate::subject::EXPORTER;
 
-/// So many rows are encoded at a time.
-const BATCH: usize = 1 << 14;
+/// The most rows of a batch.
+const BATCH_ROWS: usize = 1 << 14;
 
-/// So many entries of lists are encoded at a time.
-const BATCH_ENTRIES: usize = 1 << 18;
+/// The most rows of a row group. They are held in memory until it is written.
+const GROUP_ROWS: usize = 1 << 16;
 
-/// The most rows of a row group.
-const GROUP_ROWS: usize = 1 << 18;
-
-/// The most bytes of a row group, about.
-const GROUP_BYTES: usize = 16 << 20;
+/// As many bytes of texts and lists end a batch.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// The fastest: columns are small before they are compressed.
 const GZIP_LEVEL: u32 = 1;
@@ -94,191 +88,216 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The values of a column that are not written yet.
-enum Values {
-    Integer(Int32Builder),
-    Long(Int64Builder),
-    Unsigned(UInt64Builder),
-    Double(Float64Builder),
-    Boolean(BooleanBuilder),
-    Text(StringBuilder),
-    Timestamp(TimestampMicrosecondBuilder),
-    Integers(ListBuilder<Int32Builder>),
-    Texts(ListBuilder<StringBuilder>),
+/// Values by Parquet's types.
+#[derive(Debug)]
+enum Cells {
+    Integers(Vec<i32>),
+    Longs(Vec<i64>),
+    Doubles(Vec<f64>),
+    Booleans(Vec<bool>),
+    Texts(Vec<ByteArray>),
+}
+
+/// The values of a column that are not written yet, with their levels (Parquet's words): whether each is there,
+/// and whether it continues a list.
+#[derive(Debug)]
+struct Values {
+    cells: Cells,
+    definition: Vec<i16>,
+    repetition: Vec<i16>,
+    is_list: bool,
+    is_nullable: bool,
 }
 
 impl Values {
-    fn new(kind: Kind) -> Values {
-        match kind {
-            Kind::Integer => Values::Integer(Int32Builder::new()),
-            Kind::Long => Values::Long(Int64Builder::new()),
-            Kind::Unsigned => Values::Unsigned(UInt64Builder::new()),
-            Kind::Double => Values::Double(Float64Builder::new()),
-            Kind::Boolean => Values::Boolean(BooleanBuilder::new()),
-            Kind::Text => Values::Text(StringBuilder::new()),
-            Kind::Timestamp => Values::Timestamp(TimestampMicrosecondBuilder::new()),
-            Kind::Integers => {
-                Values::Integers(ListBuilder::new(Int32Builder::new()).with_field(element(kind)))
-            }
-            Kind::Texts => {
-                Values::Texts(ListBuilder::new(StringBuilder::new()).with_field(element(kind)))
-            }
+    fn new(column: &Column) -> Values {
+        Values {
+            cells: match column.kind {
+                Kind::Integer | Kind::Integers => Cells::Integers(Vec::new()),
+                Kind::Long | Kind::Unsigned | Kind::Timestamp => Cells::Longs(Vec::new()),
+                Kind::Double => Cells::Doubles(Vec::new()),
+                Kind::Boolean => Cells::Booleans(Vec::new()),
+                Kind::Text | Kind::Texts => Cells::Texts(Vec::new()),
+            },
+            definition: Vec::new(),
+            repetition: Vec::new(),
+            is_list: is_list(column.kind),
+            is_nullable: column.is_nullable,
         }
     }
 
-    /// Adds a value of its kind, or nothing; returns the entries of a list.
+    /// Adds a value of its kind, or nothing; returns the bytes of a text or a list.
     fn add(&mut self, value: Value<'_>) -> usize {
-        let is_null = matches!(value, Value::Null);
-        match (&mut *self, value) {
-            (Values::Integer(rows), Value::Integer(value)) => rows.append_value(value),
-            (Values::Long(rows), Value::Long(value)) => rows.append_value(value),
-            (Values::Unsigned(rows), Value::Unsigned(value)) => rows.append_value(value),
-            (Values::Double(rows), Value::Double(value)) => rows.append_value(value),
-            (Values::Boolean(rows), Value::Boolean(value)) => rows.append_value(value),
-            (Values::Text(rows), Value::Text(value)) => rows.append_value(value),
-            (Values::Timestamp(rows), Value::Timestamp(value)) => rows.append_value(value),
-            (Values::Integers(rows), Value::Integers(values)) => {
-                rows.values().append_slice(values);
-                rows.append(true);
-                return values.len();
+        let mut bytes = 0;
+        match (&mut self.cells, value) {
+            (Cells::Integers(cells), Value::Integer(value)) => cells.push(value),
+            (Cells::Longs(cells), Value::Long(value) | Value::Timestamp(value)) => {
+                cells.push(value);
             }
-            (Values::Texts(rows), Value::Texts(values)) => {
-                for value in values {
-                    rows.values().append_value(value);
-                }
-                rows.append(true);
-                return values.len();
+            // The column's type says that it has no sign.
+            (Cells::Longs(cells), Value::Unsigned(value)) => cells.push(value as i64),
+            (Cells::Doubles(cells), Value::Double(value)) => cells.push(value),
+            (Cells::Booleans(cells), Value::Boolean(value)) => cells.push(value),
+            (Cells::Texts(cells), Value::Text(value)) => {
+                cells.push(value.into());
+                bytes = value.len();
             }
-            _ => {
+            (Cells::Integers(cells), Value::Integers(values)) => {
+                cells.extend(values);
+                self.add_list(values.len());
+                return size_of_val(values);
+            }
+            (Cells::Texts(cells), Value::Texts(values)) => {
+                cells.extend(values.iter().map(|it| ByteArray::from(it.as_str())));
+                self.add_list(values.len());
+                return values.iter().map(String::len).sum();
+            }
+            (_, value) => {
+                let is_null = matches!(value, Value::Null) && self.is_nullable;
                 debug_assert!(is_null, "a value of another column's kind");
-                self.add_null();
+                self.definition.push(0);
+                return 0;
             }
         }
-        0
+        if self.is_nullable {
+            self.definition.push(1);
+        }
+        bytes
     }
 
-    fn add_null(&mut self) {
-        match self {
-            Values::Integer(rows) => rows.append_null(),
-            Values::Long(rows) => rows.append_null(),
-            Values::Unsigned(rows) => rows.append_null(),
-            Values::Double(rows) => rows.append_null(),
-            Values::Boolean(rows) => rows.append_null(),
-            Values::Text(rows) => rows.append_null(),
-            Values::Timestamp(rows) => rows.append_null(),
-            Values::Integers(rows) => rows.append_null(),
-            Values::Texts(rows) => rows.append_null(),
+    /// The levels of a list of so many values: an empty one has one of nothing.
+    fn add_list(&mut self, values: usize) {
+        let levels = values.max(1);
+        self.definition
+            .resize(self.definition.len() + levels, i16::from(values > 0));
+        self.repetition.push(0);
+        self.repetition
+            .resize(self.repetition.len() + levels - 1, 1);
+    }
+
+    fn write(&self, column: &mut SerializedColumnWriter<'_>) -> Result<usize, ParquetError> {
+        match &self.cells {
+            Cells::Integers(cells) => self.write_as::<Int32Type>(column, cells),
+            Cells::Longs(cells) => self.write_as::<Int64Type>(column, cells),
+            Cells::Doubles(cells) => self.write_as::<DoubleType>(column, cells),
+            Cells::Booleans(cells) => self.write_as::<BoolType>(column, cells),
+            Cells::Texts(cells) => self.write_as::<ByteArrayType>(column, cells),
         }
     }
 
-    fn take(&mut self) -> ArrayRef {
-        match self {
-            Values::Integer(rows) => Arc::new(rows.finish()),
-            Values::Long(rows) => Arc::new(rows.finish()),
-            Values::Unsigned(rows) => Arc::new(rows.finish()),
-            Values::Double(rows) => Arc::new(rows.finish()),
-            Values::Boolean(rows) => Arc::new(rows.finish()),
-            Values::Text(rows) => Arc::new(rows.finish()),
-            Values::Timestamp(rows) => Arc::new(rows.finish()),
-            Values::Integers(rows) => Arc::new(rows.finish()),
-            Values::Texts(rows) => Arc::new(rows.finish()),
-        }
+    fn write_as<T: DataType>(
+        &self,
+        column: &mut SerializedColumnWriter<'_>,
+        cells: &[T::T],
+    ) -> Result<usize, ParquetError> {
+        let has_definition = self.is_nullable || self.is_list;
+        let definition = has_definition.then_some(&self.definition[..]);
+        let repetition = self.is_list.then_some(&self.repetition[..]);
+        column
+            .typed::<T>()
+            .write_batch(cells, definition, repetition)
     }
 }
 
-fn element(kind: Kind) -> Field {
-    let of = match kind {
-        Kind::Integers => DataType::Int32,
-        _ => DataType::Utf8,
-    };
-    Field::new("element", of, false)
+const fn is_list(kind: Kind) -> bool {
+    matches!(kind, Kind::Integers | Kind::Texts)
 }
 
-fn data_type(kind: Kind) -> DataType {
-    match kind {
-        Kind::Integer => DataType::Int32,
-        Kind::Long => DataType::Int64,
-        Kind::Unsigned => DataType::UInt64,
-        Kind::Double => DataType::Float64,
-        Kind::Boolean => DataType::Boolean,
-        Kind::Text => DataType::Utf8,
-        Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-        Kind::Integers | Kind::Texts => DataType::List(Arc::new(element(kind))),
+/// The schema of a file in Parquet's notation.
+fn schema(columns: &[Column]) -> String {
+    let mut schema = "message parallax {\n".to_owned();
+    for Column {
+        name,
+        kind,
+        is_nullable,
+    } in columns
+    {
+        let presence = if *is_nullable { "optional" } else { "required" };
+        let list = |element: &str| {
+            format!("{presence} group {name} (LIST) {{ repeated group list {{ {element}; }} }}\n")
+        };
+        schema += &match kind {
+            Kind::Integer => format!("{presence} int32 {name};\n"),
+            Kind::Long => format!("{presence} int64 {name};\n"),
+            Kind::Unsigned => format!("{presence} int64 {name} (INTEGER(64,false));\n"),
+            Kind::Double => format!("{presence} double {name};\n"),
+            Kind::Boolean => format!("{presence} boolean {name};\n"),
+            Kind::Text => format!("{presence} binary {name} (STRING);\n"),
+            Kind::Timestamp => format!("{presence} int64 {name} (TIMESTAMP(MICROS,false));\n"),
+            Kind::Integers => list("required int32 element"),
+            Kind::Texts => list("required binary element (STRING)"),
+        };
     }
+    schema + "}"
 }
 
-/// Rows of a table with `N` columns that are not encoded yet.
+/// Rows of a table with `N` columns that are not written yet.
+#[derive(Debug)]
 pub(super) struct Batch<const N: usize> {
     columns: [Values; N],
-    schema: Arc<Schema>,
     rows: usize,
-    /// Entries of lists among the rows.
-    entries: usize,
+    /// Bytes of texts and lists among the rows.
+    bytes: usize,
 }
 
 impl<const N: usize> Batch<N> {
     fn new(columns: &[Column; N]) -> Batch<N> {
-        let fields = columns.iter();
-        let fields = fields.map(|it| Field::new(it.name, data_type(it.kind), it.is_nullable));
         Batch {
-            columns: std::array::from_fn(|at| Values::new(columns[at].kind)),
-            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: std::array::from_fn(|at| Values::new(&columns[at])),
             rows: 0,
-            entries: 0,
+            bytes: 0,
         }
     }
 
     /// Adds a row: the values in the order of the columns, each of its column's kind.
     pub(super) fn row(&mut self, values: [Value<'_>; N]) {
         for (column, value) in self.columns.iter_mut().zip(values) {
-            self.entries += column.add(value);
+            self.bytes += column.add(value);
         }
         self.rows += 1;
     }
 
     fn is_full(&self) -> bool {
-        self.rows >= BATCH || self.entries >= BATCH_ENTRIES
-    }
-
-    fn take(&mut self) -> io::Result<RecordBatch> {
-        (self.rows, self.entries) = (0, 0);
-        let columns = self.columns.iter_mut().map(Values::take).collect();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(io::Error::other)
+        self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
     /// Makes batches of rows: `add` adds the next one, until it has none.
     pub(super) fn all(
         columns: &[Column; N],
         mut add: impl FnMut(&mut Batch<N>) -> bool,
-    ) -> io::Result<Vec<RecordBatch>> {
+    ) -> Vec<Batch<N>> {
         let mut batch = Batch::new(columns);
         let mut batches = Vec::new();
         while add(&mut batch) {
             if batch.is_full() {
-                batches.push(batch.take()?);
+                batches.push(std::mem::replace(&mut batch, Batch::new(columns)));
             }
         }
-        batches.push(batch.take()?);
-        Ok(batches)
+        batches.push(batch);
+        batches
     }
 }
 
 /// A file that is being written, with `N` columns.
 pub(super) struct Table<const N: usize> {
+    columns: &'static [Column; N],
     batch: Batch<N>,
-    writer: ArrowWriter<File>,
+    /// The batches of the next row group.
+    group: Vec<Batch<N>>,
+    writer: SerializedFileWriter<File>,
 }
 
 impl<const N: usize> Table<N> {
     /// Makes the file of a table.
-    pub(super) fn create(folder: &Path, name: &str, columns: &[Column; N]) -> io::Result<Table<N>> {
-        let batch = Batch::new(columns);
+    pub(super) fn create(
+        folder: &Path,
+        name: &str,
+        columns: &'static [Column; N],
+    ) -> io::Result<Table<N>> {
         let level = GzipLevel::try_new(GZIP_LEVEL).map_err(error)?;
         let mut properties = WriterProperties::builder()
             .set_created_by(EXPORTER.to_owned())
             .set_compression(Compression::GZIP(level))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_max_row_group_bytes(Some(GROUP_BYTES))
             .set_key_value_metadata(Some(vec![KeyValue::new(
                 "parallax.schema".to_owned(),
                 VERSION.to_string(),
@@ -290,35 +309,62 @@ impl<const N: usize> Table<N> {
                 .set_column_dictionary_enabled(path(), false)
                 .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
         }
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties.build())
-            // The types of Parquet say it all.
-            .with_skip_arrow_metadata(true);
         let file = File::create_new(folder.join(name))?;
-        let schema = Arc::clone(&batch.schema);
-        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(error)?;
-        Ok(Table { batch, writer })
+        let schema = parse_message_type(&schema(columns)).map_err(error)?;
+        let properties = Arc::new(properties.build());
+        let writer =
+            SerializedFileWriter::new(file, Arc::new(schema), properties).map_err(error)?;
+        Ok(Table {
+            columns,
+            batch: Batch::new(columns),
+            group: Vec::new(),
+            writer,
+        })
     }
 
     /// Adds a row, as [`Batch::row`] does.
     pub(super) fn row(&mut self, values: [Value<'_>; N]) -> io::Result<()> {
         self.batch.row(values);
         if self.batch.is_full() {
-            let batch = self.batch.take()?;
-            self.write(&batch)?;
+            let batch = std::mem::replace(&mut self.batch, Batch::new(self.columns));
+            self.write(batch)?;
         }
         Ok(())
     }
 
     /// Adds rows that were made elsewhere.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.writer.write(batch).map_err(error)
+    pub(super) fn write(&mut self, batch: Batch<N>) -> io::Result<()> {
+        self.group.push(batch);
+        let (rows, bytes) = (self.group.iter()).fold((0, 0), |(rows, bytes), it| {
+            (rows + it.rows, bytes + it.bytes)
+        });
+        if rows >= GROUP_ROWS || bytes >= BATCH_BYTES * (GROUP_ROWS / BATCH_ROWS) {
+            self.write_group().map_err(error)?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for at in 0..N {
+            let column = group.next_column()?;
+            let mut column = column.expect("the schema has each column");
+            for batch in &self.group {
+                batch.columns[at].write(&mut column)?;
+            }
+            column.close()?;
+        }
+        self.group.clear();
+        group.close().map(drop)
     }
 
     /// Writes what is left, and the end of the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        let batch = self.batch.take()?;
-        self.write(&batch)?;
+        self.group.push(self.batch);
+        self.batch = Batch::new(self.columns);
+        if self.group.iter().any(|batch| batch.rows > 0) {
+            self.write_group().map_err(error)?;
+        }
         self.writer.close().map(drop).map_err(error)
     }
 }

@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow_array::{Float64Array, Int64Array};
 use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{Sample, SampleKind, Within};
 use experiment::state::State;
 use experiment::tables::RuntimeKind;
 use omp_model::metrics::{CounterName, Metric};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
+use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
 use report::Settings;
 use serde_json::{Value as Json, json};
 
@@ -75,21 +74,15 @@ fn json_of(field: &Field) -> Json {
 
 /// All values of a column of numbers; what is null has none.
 pub(super) fn numbers(file: &Path, column: &str) -> Vec<f64> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
-    let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);
-    let batches = builder.with_projection(mask).build().unwrap();
-    let mut values = Vec::new();
-    for batch in batches {
-        let batch = batch.unwrap();
-        let column = batch.column(0).as_any();
-        if let Some(rows) = column.downcast_ref::<Float64Array>() {
-            values.extend(rows.iter().flatten());
-        } else {
-            let rows = column.downcast_ref::<Int64Array>().unwrap();
-            values.extend(rows.iter().flatten().map(|it| it as f64));
-        }
-    }
-    values
+    let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+    let schema = reader.metadata().file_metadata().schema();
+    let mut fields = schema.get_fields().iter();
+    let field = fields.find(|it| it.name() == column).unwrap();
+    let projection = Type::group_type_builder(schema.name());
+    let projection = projection.with_fields(vec![Arc::clone(field)]).build();
+    let rows = reader.get_row_iter(Some(projection.unwrap())).unwrap();
+    let value = |row: Row| json_of(row.get_column_iter().next().unwrap().1).as_f64();
+    rows.filter_map(|row| value(row.unwrap())).collect()
 }
 
 /// The seconds of rows.
