@@ -61,7 +61,8 @@ struct Info {
     region: u64,
     /// What is around it.
     base: Option<Rc<Base>>,
-    /// The program asked for the thread's number in it, or in the task around it.
+    /// The program asked for the thread's number, or read the thread's own memory, in it or in the task
+    /// around it.
     asked: bool,
     /// The implicit task around a chunk, a section or a single; else itself.
     implicit: StrandId,
@@ -302,6 +303,15 @@ impl Replay {
         self.strands.given_up()
     }
 
+    /// What these strands do may depend on which thread executes them.
+    fn depends_on_thread(&mut self, strands: [StrandId; 2]) {
+        for strand in strands {
+            if let Some(info) = self.infos.get_mut(&strand) {
+                info.asked = true;
+            }
+        }
+    }
+
     fn event(&mut self, slot: u32, number: u64, event: Event) {
         if let Some(mut synchronisation) = self.synchronisation.take() {
             self.leave_ended_regions(slot);
@@ -537,11 +547,7 @@ impl Replay {
                 if let Some(thread) = self.threads.get_mut(&slot) {
                     thread.asked = true;
                 }
-                for strand in [current, main] {
-                    if let Some(info) = self.infos.get_mut(&strand) {
-                        info.asked = true;
-                    }
-                }
+                self.depends_on_thread([current, main]);
             }
             Event::Want { .. }
             | Event::LockInit { .. }

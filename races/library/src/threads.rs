@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
 
 use crate::next::next;
@@ -151,6 +152,7 @@ extern "C-unwind" fn create(
     argument: *mut c_void,
     code: u64,
 ) -> c_int {
+    begin_with_threads(code);
     let is_told = is_told(code);
     if !is_told {
         process::note_unchecked();
@@ -321,6 +323,18 @@ extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, code:
         awaits(end_object(thread));
     }
     joined
+}
+
+/// Has the process record from its first thread on, which a call that returns to `code` makes: a program without
+/// OpenMP has locks, too. Not before, since its caller may hold a lock of an allocator.
+fn begin_with_threads(code: u64) {
+    let is_looked_for = |shared: &Shared| shared.checks().has(Checks::DEADLOCK);
+    if process::checks() == Checks::default()
+        && process::attached().is_some_and(is_looked_for)
+        && !objects::is_runtime(code)
+    {
+        process::shared();
+    }
 }
 
 /// Whether a call that returns to `code` is told of.

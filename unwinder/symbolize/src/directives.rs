@@ -269,6 +269,18 @@ pub(crate) fn loop_around(text: &Text, first: u32, line: u32) -> Option<Workshar
     (!is_ordered).then_some(*found)
 }
 
+/// Whether the program asks for the thread's number in a line, or in the function or the construct that
+/// begins in `first`. Where the end of that is not found, the end of the text is.
+pub(crate) fn asks_for_thread(text: &Text, first: u32, line: u32) -> bool {
+    let begin = first.saturating_sub(1) as usize;
+    let end = end_of(&text.lines, begin).map_or(text.lines.len(), |end| end + 1);
+    let end = end.max(line as usize).min(text.lines.len());
+    let lines = text.lines.get(begin..end).unwrap_or_default();
+    lines
+        .iter()
+        .any(|it| it.to_ascii_lowercase().contains("omp_get_thread_num"))
+}
+
 /// The line above, but for blank lines, comments, and beginnings of loops that are collapsed.
 fn statement_above(lines: &[String], line: u32) -> Option<u32> {
     let mut at = (line as usize).checked_sub(1)?;

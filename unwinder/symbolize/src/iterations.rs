@@ -18,8 +18,8 @@ use experiment::symbols::Workshare;
 use crate::code::{SpinLoops, call_before, loop_of};
 use crate::debuginfo::Location;
 use crate::directives::{
-    Directive, Text, directive_at, first_line, is_fortran, loop_around, worksharing_above,
-    worksharing_near,
+    Directive, Text, asks_for_thread, directive_at, first_line, is_fortran, loop_around,
+    worksharing_above, worksharing_near,
 };
 use crate::symbols::Symbols;
 
@@ -81,7 +81,7 @@ pub fn directive_of_call(
 
 /// Whether the call of `omp_get_thread_num` with its last byte at `svma` is the compiler's own, for a
 /// directive: gcc gives it the line of the directive, that of its loop, or that of a statement before. The
-/// line must not ask for the thread's number itself.
+/// function must not ask for the thread's number itself: gcc makes one call of both.
 #[must_use]
 pub fn is_of_directive(
     symbols: &Symbols,
@@ -94,7 +94,13 @@ pub fn is_of_directive(
         return false;
     };
     let own = text.line(line);
-    let asks = own.is_some_and(|own| own.to_ascii_lowercase().contains("omp_get_thread_num"));
+    let function = symbols.code(svma);
+    let begin = function.and_then(|it| line_of(symbols, it.start));
+    let asks = asks_for_thread(
+        &text,
+        begin.map_or(line, |(_, begin)| begin.min(line)),
+        line,
+    );
     let is_of_loop = || {
         let above = worksharing_above(&text, line);
         let is_above = above.is_some_and(|it| it.construct == Workshare::Loop);

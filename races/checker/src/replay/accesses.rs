@@ -23,15 +23,19 @@ pub(super) fn owner_of(space: u32) -> Option<StrandId> {
 impl Replay {
     pub(super) fn run(&mut self, slot: u32, run: &Run, loops: &mut dyn Loops) {
         self.accesses += u64::from(run.count);
-        let Some(task) = self
-            .threads
-            .get(&slot)
-            .and_then(|thread| thread.tasks.last())
-        else {
+        let Some(thread) = self.threads.get(&slot) else {
+            return;
+        };
+        let Some(task) = thread.tasks.last() else {
             return;
         };
         let (region, strand, locks) = (task.region, task.current, task.locks);
         let is_implicit = task.task == 0 && task.current == task.main;
+        // A pointer or a number that is there may be another one on another thread.
+        if run.kind & WRITE == 0 && (thread.tls.0..thread.tls.1).contains(&run.first) {
+            let strands = [task.current, task.main];
+            self.depends_on_thread(strands);
+        }
         let space = self.space(run.first);
         let source = Source {
             code: run.code,
