@@ -197,7 +197,11 @@ impl Session {
                 && !self.others_run()
                 && self.ended_at.0.elapsed() >= source.settles_after()
             {
-                return Ok(RoundsEnd::Program(ended));
+                // A process may have ended since the rings were read, and before that have made another one.
+                self.merge.round(source);
+                if !self.others_run() {
+                    return Ok(RoundsEnd::Program(ended));
+                }
             }
             let longest = source.longest_round();
             due = Instant::now() + wait_after(truncated, begun.elapsed()).min(longest);
@@ -269,8 +273,8 @@ impl Session {
         }
     }
 
-    /// Passes a signal on to the program, unless that was not started by `collect`. If that does not handle it, although it is that of `-y` or `-l`,
-    /// does what it stands for instead: the signal would end the program.
+    /// Passes a signal on to the program, if `collect` has started it. A signal of `-y` or `-l` that the
+    /// program does not handle would end it: what the signal stands for is done instead.
     fn forward(&mut self, signal: i32) {
         let ControlOptions {
             pause_signal,
