@@ -3,6 +3,7 @@
 //! It is the same for all runtimes. Enumerated values are the OpenMP specification's. Records that
 //! other records imply are not pushed: see [`omp_ring::record`].
 
+use inside::Forked;
 use omp_ring::producer::Producer;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
@@ -20,6 +21,8 @@ use crate::short::{ShortWaits, Wait};
 pub(crate) struct Thread {
     producer: Producer<'static>,
     contexts: &'static mut Contexts,
+    /// Only OMPT's front-end tells.
+    pub(crate) forked: Forked,
     /// A runtime has announced the thread, with its kind.
     is_announced: bool,
     /// It has forked a region or created a task.
@@ -92,6 +95,7 @@ impl Thread {
         contexts.begin(tid == pid);
         Some(Thread {
             contexts,
+            forked: Forked::default(),
             is_announced: false,
             has_instances: false,
             is_joining: false,

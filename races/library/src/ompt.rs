@@ -169,6 +169,7 @@ unsafe extern "C" fn parallel_begin(
         let region = tls::with(|thread| {
             let region = thread.instance();
             let call = (code as u64, entered(frame));
+            thread.forked.fork(region);
             thread.fork(region, flags as u32, requested, call, (0, 0));
             region
         });
@@ -183,8 +184,11 @@ unsafe extern "C" fn parallel_end(
     _code: *const c_void,
 ) {
     // SAFETY: the runtime's own argument.
-    let region = unsafe { word(parallel) };
-    tls::with(|thread| thread.join(region));
+    let told = unsafe { word(parallel) };
+    tls::with(|thread| {
+        let region = thread.forked.join(told);
+        thread.join(region);
+    });
 }
 
 pub(crate) unsafe extern "C" fn implicit_task(

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use inside::Forked;
 use race_stream::producer::{Producer, Shared};
 use race_stream::record::{Checks, Event, FLUSH, Run, UNWRITTEN, WRITTEN_ELSEWHERE};
 
@@ -116,6 +117,8 @@ pub(crate) struct Thread {
     instances: u64,
     /// Where the thread left to the runtime at its last fork.
     fork_frame: u64,
+    /// Only OMPT's front-end tells.
+    pub(crate) forked: Forked,
     pub(crate) place: Place,
     /// The variable of the critical section that it begins or ends now; 0 if unknown.
     pub(crate) critical: u64,
@@ -180,6 +183,7 @@ impl Thread {
             suspended: 0,
             instances: THREADS.fetch_add(1, Relaxed) << INSTANCE_BITS,
             fork_frame: 0,
+            forked: Forked::default(),
             place: Place::default(),
             critical: 0,
             lock_call: 0,

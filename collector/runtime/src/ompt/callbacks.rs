@@ -188,6 +188,7 @@ unsafe extern "C" fn parallel_begin(
             }
             thread.passed.complete(&mut call);
             let region = thread.instance();
+            thread.forked.fork(region.0);
             thread.parallel_begin(region, &call, requested, league);
             region.0
         });
@@ -202,9 +203,10 @@ unsafe extern "C" fn parallel_end(
     _code: *const c_void,
 ) {
     // SAFETY: the runtime's own pointers.
-    let (region, task) = unsafe { (InstanceId(word(parallel)), word(task)) };
+    let (told, task) = unsafe { (word(parallel), word(task)) };
     tls::with(|thread| {
         thread.passed.current = current(task);
+        let region = InstanceId(thread.forked.join(told));
         thread.parallel_end(region);
     });
 }

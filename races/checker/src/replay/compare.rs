@@ -11,6 +11,16 @@ use crate::site::{Site, StrandKind};
 use crate::strands::{END, Order, Point, StrandId};
 use crate::sweep::Sweep;
 
+/// A part of what an implicit task does on its thread: the task's own code; a chunk, section or single; or a
+/// task that it has created.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    strand: StrandId,
+    /// Segments of the implicit task. What is no code of its own comes right after the one that ended for it.
+    begins: (u32, bool),
+    ends: (u32, bool),
+}
+
 impl Replay {
     pub(super) fn check(&mut self, interval: &mut Interval) {
         let mut races = std::mem::take(&mut self.races);
@@ -122,18 +132,29 @@ impl Replay {
         })
     }
 
-    /// In which part of an implicit task an access is: the chunk, section or single, or the task that the
-    /// implicit task has created, and the segment of the implicit task that ended then.
-    fn part_of(&self, implicit: StrandId, access: &Access) -> Option<(StrandId, u32)> {
+    /// In which part of an implicit task an access is.
+    fn part_of(&self, implicit: StrandId, access: &Access) -> Option<Part> {
+        if access.strand == implicit {
+            return Some(Part {
+                strand: implicit,
+                begins: (access.first, false),
+                ends: (access.last, false),
+            });
+        }
+        let part = |strand, after| Part {
+            strand,
+            begins: (after, true),
+            ends: (after, true),
+        };
         let mut next = access.strand;
         loop {
             let info = self.infos.get(&next)?;
             if info.implicit == implicit && next != implicit {
-                return Some((next, info.after));
+                return Some(part(next, info.after));
             }
             let created = self.strands.created(next)?;
             if created.strand == implicit {
-                return Some((next, created.segment));
+                return Some(part(next, created.segment));
             }
             next = created.strand;
         }
@@ -151,33 +172,37 @@ impl Replay {
         let [Some(one), Some(other)] = parts else {
             return false;
         };
-        let (early, late) = if one.1.1 < other.1.1 {
+        let (early, late) = if one.1.ends < other.1.begins {
             (one, other)
-        } else {
+        } else if other.1.ends < one.1.begins {
             (other, one)
-        };
-        let ((access, (part, _)), (_, (late, segment))) = (early, late);
-        let is_worked = |part| self.infos.get(&part).is_some_and(|it| it.implicit == owner);
-        if part == late || !(is_worked(part) || is_worked(late)) {
+        } else {
             return false;
-        }
+        };
+        let ((access, early), (_, late)) = (early, late);
+        let is_chunk = |part: Part| {
+            let info = self.infos.get(&part.strand);
+            part.strand != owner && info.is_some_and(|it| it.implicit == owner)
+        };
         // A chunk is over before the implicit task goes on.
-        let before = if is_worked(part) {
+        let before = if is_chunk(early) {
             Point {
-                strand: part,
+                strand: early.strand,
                 segment: END,
             }
-        } else {
+        } else if is_chunk(late) {
             Point {
                 strand: owner,
-                segment,
+                segment: late.begins.0,
             }
+        } else {
+            return false;
         };
         let last = Point {
             strand: access.strand,
             segment: access.last,
         };
-        self.strands.order(last, before) == Order::Certain
+        early.strand == owner || self.strands.order(last, before) == Order::Certain
     }
 
     /// Whether an address that one thread accessed in two strands would be another one, had another
