@@ -79,6 +79,8 @@ struct Thread {
     /// Its name as told; empty for its process's.
     name: Box<str>,
     since: u64,
+    /// No look has compared its counts yet.
+    is_new: bool,
     /// The kernel's counts at the last look.
     counts: proc::Counts,
     /// Time off CPUs that records have told, preempted or asleep.
@@ -86,6 +88,8 @@ struct Thread {
     preempted: u64,
     /// Since when it is known to be off CPUs.
     stopped: Option<u64>,
+    /// How long it was on CPUs at least, by the periods of its timer.
+    sampled: u64,
     /// The last that was told of it: when it closed its slot or its process began to exit, and its CPU time by
     /// then if that is known.
     last: Option<(u64, Option<u64>)>,
@@ -122,6 +126,7 @@ impl OwnSamples {
         let lists: Vec<_> = self.processes.keys().map(|pid| list(*pid)).collect();
         let now = self.now();
         self.take_slots(now);
+        self.read(now);
         self.take_children();
         for (pid, tids) in lists {
             self.look_at(pid, tids, (listed, now));
@@ -136,20 +141,37 @@ impl OwnSamples {
         clock::raw_now().saturating_sub(self.start)
     }
 
-    /// Reads what the threads have written. Call it after [`OwnSamples::look`]: that tells the mappings.
-    pub fn read(&mut self) {
+    /// Reads what the threads have written until now.
+    fn read(&mut self, now: u64) {
         let threads: Vec<SampledThread> = self.reader.threads().collect();
         for thread in threads {
             let at = thread.index as usize;
             if self.slots.len() <= at {
                 self.slots.resize_with(at + 1, Slot::default);
             }
+            let (pid, tid) = thread.ids;
+            if self.slots[at].ids != thread.ids && self.is_recorded(pid) {
+                // It has claimed the slot a moment ago.
+                continue;
+            }
             let waiting = &mut self.slots[at].waiting;
+            let mut periods = 0_u64;
             self.reader.drain(thread.index, |sample| {
                 self.missed = self.missed.saturating_add(sample.missed);
+                periods = periods.saturating_add(sample.missed).saturating_add(1);
                 waiting.push_back(sample);
             });
+            let process = self.processes.get_mut(&pid);
+            if let Some(thread) = process.and_then(|process| process.threads.get_mut(&tid)) {
+                let ran = periods.saturating_mul(self.reader.period_ns());
+                thread.sampled = thread.sampled.saturating_add(ran).min(now);
+            }
         }
+    }
+
+    /// Whether a process is recorded.
+    fn is_recorded(&self, pid: i32) -> bool {
+        self.follow || pid == self.first
     }
 
     /// The number of slots that were ever used.
@@ -230,7 +252,7 @@ impl OwnSamples {
     fn begin_process(&mut self, pid: i32, time: u64) {
         let name = proc::name((pid, pid)).unwrap_or_default();
         self.record(time, (pid, pid), Side::Comm { exec: true, name });
-        self.record(time, (pid, pid), off_cpu(0, 0));
+        self.record(time, (pid, pid), off_cpu(0, 0, 0));
         let mut process = self.processes.remove(&pid).unwrap_or_default();
         let first = process.threads.remove(&pid);
         let first = first.unwrap_or_else(|| Thread::new((pid, pid), time));
@@ -257,8 +279,7 @@ impl OwnSamples {
                 self.slots.resize_with(at + 1, Slot::default);
             }
             let slot = &self.slots[at];
-            let is_recorded = self.follow || thread.ids.0 == self.first;
-            if since > now || !is_recorded {
+            if since > now || !self.is_recorded(thread.ids.0) {
                 continue;
             }
             if (slot.ids, slot.since) != (thread.ids, since) {
@@ -313,7 +334,7 @@ impl OwnSamples {
                 },
             );
             self.record(since, ids, Side::Goes);
-            self.record(since, ids, off_cpu(0, 0));
+            self.record(since, ids, off_cpu(0, 0, 0));
         }
     }
 
@@ -324,7 +345,7 @@ impl OwnSamples {
         let creator = parent;
         self.record(time, (pid, tid), Side::Fork { parent, creator });
         self.record(time, (pid, tid), Side::Goes);
-        self.record(time, (pid, tid), off_cpu(0, 0));
+        self.record(time, (pid, tid), off_cpu(0, 0, 0));
         // Those of a parent that has ended are not known any more: the child's are all told as new.
         let parent = self.processes.get(&parent);
         let parent = parent.filter(|parent| !parent.threads.is_empty());
@@ -485,8 +506,12 @@ fn side_record(time: u64, (pid, tid): (i32, i32), what: Side) -> SideRecord {
 }
 
 /// A record of time off CPUs.
-fn off_cpu(blocked: u64, preempted: u64) -> Side {
-    Side::OffCpu { blocked, preempted }
+fn off_cpu(blocked: u64, preempted: u64, open: u64) -> Side {
+    Side::OffCpu {
+        blocked,
+        preempted,
+        open,
+    }
 }
 
 impl Thread {
@@ -497,10 +522,12 @@ impl Thread {
             cpu_times,
             name: Box::default(),
             since,
+            is_new: true,
             counts: counts.unwrap_or_default(),
             told: 0,
             preempted: 0,
             stopped: None,
+            sampled: 0,
             last: None,
         }
     }
@@ -518,7 +545,8 @@ impl Thread {
             return false;
         };
         let before = std::mem::replace(&mut self.counts, counts);
-        let has_run = counts != before;
+        // Of a new thread they are those of a moment ago.
+        let has_run = std::mem::take(&mut self.is_new) || counts != before;
         if !has_run && now.saturating_sub(looked) < TICK {
             // Too short to tell.
             return false;
@@ -553,8 +581,14 @@ impl Thread {
     /// Tells what is left, of a thread that has ended at `until`, with its CPU time as it was told last. What it
     /// has run since its last known CPU time is not known, and not counted.
     fn end(&mut self, (until, cpu_time): (u64, Option<u64>), mut tell: impl FnMut(u64, Side)) {
-        let ran = cpu_time.map_or(0, |time| time.saturating_sub(self.counts.on_cpu));
-        self.counts.on_cpu += ran;
+        let before = self.counts.on_cpu;
+        // The kernel has the counts of a process until another one has waited for it.
+        if let Some(counts) = self.cpu_times.as_ref().and_then(CpuTimes::read) {
+            self.counts = counts;
+        }
+        let told = cpu_time.unwrap_or(0).max(self.sampled);
+        self.counts.on_cpu = self.counts.on_cpu.max(told);
+        let ran = self.counts.on_cpu.saturating_sub(before);
         if self.stopped.is_none() {
             self.tell_off_cpu(until, 0, &mut tell);
         } else if ran > 0 {
@@ -564,14 +598,16 @@ impl Thread {
 
     /// Tells time off CPUs up to `time` that is not told yet. The counts may be behind by `slack`.
     fn tell_off_cpu(&mut self, time: u64, slack: u64, tell: &mut impl FnMut(u64, Side)) {
-        let off_cpu = time
+        let left = time
             .saturating_sub(self.since)
-            .saturating_sub(self.counts.on_cpu + self.told + slack);
+            .saturating_sub(self.counts.on_cpu + self.told);
+        let open = left.min(slack);
+        let off_cpu = left - open;
         let preempted = self.counts.preempted.saturating_sub(self.preempted);
         let preempted = preempted.min(off_cpu);
         self.preempted += preempted;
         self.told += off_cpu;
-        tell(time, self::off_cpu(off_cpu - preempted, preempted));
+        tell(time, self::off_cpu(off_cpu - preempted, preempted, open));
     }
 }
 
@@ -586,10 +622,12 @@ mod tests {
             cpu_times: None,
             name: Box::default(),
             since: 0,
+            is_new: true,
             counts: proc::Counts::default(),
             told: 0,
             preempted: 0,
             stopped: None,
+            sampled: 0,
             last: None,
         }
     }
@@ -604,7 +642,17 @@ mod tests {
             thread.counts.on_cpu = now - (look % 3) * 4 * MS;
             thread.tell_off_cpu(now, TICK, &mut |_, what| told.push(what));
         }
-        assert!(told.iter().all(|what| *what == off_cpu(0, 0)));
+        let is_none = |what: &Side| {
+            matches!(
+                what,
+                Side::OffCpu {
+                    blocked: 0,
+                    preempted: 0,
+                    ..
+                }
+            )
+        };
+        assert!(told.iter().all(is_none));
     }
 
     #[test]
@@ -621,6 +669,7 @@ mod tests {
                 if let Side::OffCpu {
                     blocked: more,
                     preempted: ready,
+                    ..
                 } = what
                 {
                     blocked += more;

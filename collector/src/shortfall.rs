@@ -169,7 +169,7 @@ impl Shortfall {
             notes.push(format!(
                 "{seconds:.3} s of CPU time are missing: of processes without libcollector.so (linked \
                  statically, set-user-id) that were over before they were found, or of the last 20 ms of \
-                 processes that were killed"
+                 processes and threads that were killed or made the system call of their end themselves"
             ));
         }
         if self.throttled_counters > 0 {
@@ -220,7 +220,7 @@ impl Shortfall {
         }
         if let Some(seconds) = self.missing_cpu_seconds() {
             parts.push(format!(
-                "missed {seconds:.2} s of CPU time of short processes"
+                "missed {seconds:.2} s of CPU time of short processes or of ends of threads"
             ));
         }
         if self.calls_lost > 0 {
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(
             line(&short),
             "lost 12 % of the samples; lost 20 % of the stacks at context switches; lost 100 % of the OpenMP records; missed 0.25 s of CPU time of short \
-             processes; lost 3 calls of collector_* functions; gave up the senseless OpenMP records of 1 \
+             processes or of ends of threads; lost 3 calls of collector_* functions; gave up the senseless OpenMP records of 1 \
              thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
              was not recorded to the end; su (9) could not be recorded: it is set-user-id, \
              set-group-id or has capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \

@@ -85,6 +85,8 @@ pub enum What {
         blocked: Nanos,
         /// Time in which another thread had the CPU.
         preempted: Nanos,
+        /// How much more time up to now may turn out, later, to have been off a CPU.
+        open: Nanos,
     },
     /// The runtime registers the thread.
     ThreadBegin(ThreadKind),

@@ -134,6 +134,45 @@ fn short_children_that_call_exit_have_their_cpu_time() {
     );
 }
 
+/// Checks the CPU time of `child_ends`, of which no more than the share `unknown` may be missing.
+#[track_caller]
+fn check_ends(way: &str, unknown: f64) {
+    let place = place(way);
+    let program = build(&place, "child_ends", &[]);
+    let recorded = record(&place, false, &[&program, Path::new(way)]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let spent: f64 = recorded.stdout.trim().parse().unwrap();
+    let views = reports(&place.join("run.er"), "user", &["-threads"]);
+    let found: f64 = rows(&views[0])
+        .iter()
+        .map(|row| seconds(row, "e.totalcpu"))
+        .sum();
+    assert!(
+        found < 1.05 * spent && found > (1.0 - unknown) * spent,
+        "{way}: {found} s of CPU time, {spent} s by the kernel's account"
+    );
+}
+
+#[test]
+fn children_that_end_all_at_once_have_their_cpu_time() {
+    check_ends("exit_group", 0.1);
+}
+
+#[test]
+fn children_whose_parents_have_ended_have_their_cpu_time() {
+    check_ends("orphans", 0.05);
+}
+
+#[test]
+fn children_that_are_killed_have_the_cpu_time_that_is_known_of_them() {
+    check_ends("killed", 0.15);
+}
+
+#[test]
+fn threads_that_end_by_a_system_call_have_the_cpu_time_that_is_known_of_them() {
+    check_ends("threads", 0.3);
+}
+
 #[test]
 fn a_child_without_the_library_is_recorded_by_its_cpu_time() {
     let place = place("static");

@@ -671,9 +671,14 @@ fn switch_event(switch: &Side) -> What {
             What::SwitchOut(Scheduling::Preempted)
         }
         Side::SwitchOut { .. } | Side::Stops { .. } => What::SwitchOut(Scheduling::Blocked),
-        Side::OffCpu { blocked, preempted } => What::OffCpu {
+        Side::OffCpu {
+            blocked,
+            preempted,
+            open,
+        } => What::OffCpu {
             blocked: Nanos(*blocked),
             preempted: Nanos(*preempted),
+            open: Nanos(*open),
         },
         _ => What::SwitchIn,
     }

@@ -41,6 +41,8 @@ pub enum Side {
         blocked: u64,
         /// Time ready to run, without a CPU.
         preempted: u64,
+        /// How much more time up to now a later record may tell of.
+        open: u64,
     },
     /// The thread was created by a thread of process `parent`, which may be its own.
     Fork {

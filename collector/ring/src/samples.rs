@@ -251,6 +251,11 @@ impl SampleWriter {
         self.index as usize
     }
 
+    /// The id of the thread that has the slot.
+    pub fn tid(&self) -> i32 {
+        self.slot.tid.load(Relaxed)
+    }
+
     /// Writes a sample that was taken now on CPU `cpu`; the timer has fired `missed` times more since
     /// the sample before. `stack` calls back with the words of the stack, from the stack pointer up,
     /// until it is told that these are enough.
@@ -343,6 +348,7 @@ pub struct TakenSample {
 pub struct SampleReader {
     file: File,
     headers: Headers,
+    period_ns: u64,
     /// By slot; `None` until it is read.
     rings: Vec<Option<Mapping<'static>>>,
     /// By slot: how many of the samples that it dropped are counted.
@@ -374,6 +380,7 @@ impl SampleReader {
         Ok(SampleReader {
             file,
             headers,
+            period_ns,
             rings: Vec::new(),
             counted: vec![0; slots as usize],
             invalid: 0,
@@ -384,6 +391,11 @@ impl SampleReader {
     /// lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// CPU time between samples, in nanoseconds.
+    pub fn period_ns(&self) -> u64 {
+        self.period_ns
     }
 
     /// The claimed slots, closed ones included, ordered by index.

@@ -97,7 +97,6 @@ impl Merge {
 
     /// Takes the samples before `cutoff` that threads took of themselves; it is `now`.
     pub(super) fn take_own_samples(&mut self, samples: &mut OwnSamples, cutoff: u64, now: u64) {
-        samples.read();
         self.waiting.resize_with(samples.slots(), VecDeque::new);
         self.makers.resize(samples.slots(), Maker::Clock);
         for queue in 0..samples.slots() {

@@ -319,16 +319,19 @@ impl TimeAccounting {
     }
 
     /// Up to `time` the thread was asleep for `blocked` and preempted for `preempted` since the last
-    /// call, while it counted as on a CPU. The first call tells that such calls will follow.
+    /// call, while it counted as on a CPU. A later call may tell of `open` more. The first call tells that
+    /// such calls will follow.
     pub(super) fn off_cpu(
         &mut self,
         thread: ThreadId,
         time: Nanos,
         (blocked, preempted): (Nanos, Nanos),
+        open: Nanos,
     ) {
         if let Some(account) = living(&mut self.accounts, thread) {
             account.advance(thread, time.0, &mut self.rows);
-            account.off_cpu(thread, (blocked.0, preempted.0), &mut self.rows);
+            let known = (blocked.0, preempted.0);
+            account.off_cpu(thread, known, open.0, &mut self.rows);
         }
     }
 

@@ -55,9 +55,13 @@ impl Machine {
             What::SwitchIn => now
                 .accounting
                 .scheduling(thread, now.time, Scheduling::Running),
-            What::OffCpu { blocked, preempted } => {
-                now.accounting
-                    .off_cpu(thread, now.time, (blocked, preempted));
+            What::OffCpu {
+                blocked,
+                preempted,
+                open,
+            } => {
+                let known = (blocked, preempted);
+                now.accounting.off_cpu(thread, now.time, known, open);
             }
             What::Exit => self.exit(now),
             _ => self.openmp(now, event.what),

@@ -7,7 +7,8 @@
 //! inference, marked as such by [`experiment::header::Sampling::off_cpu_inferred`].
 //!
 //! Time on a CPU is thus not certain until the next look, which may be slices later where collect itself
-//! gets no CPU. It is held back here until then.
+//! gets no CPU. It is held back here until then. So is what a look leaves open: the kernel's count of a
+//! running thread is behind.
 
 use experiment::ids::{Nanos, PhaseId, ThreadId, ThreadStateId};
 use experiment::rows::{PhaseSum, Sum};
@@ -43,6 +44,14 @@ struct Recent {
 }
 
 impl Recent {
+    fn new((activity, phase): (Activity, u32)) -> Recent {
+        Recent {
+            activity,
+            phase,
+            ..Recent::default()
+        }
+    }
+
     fn is_wait(&self) -> bool {
         State::from_u8(self.activity.state).is_some_and(State::is_wait)
     }
@@ -87,6 +96,28 @@ impl Untimed {
         self.earlier.len() > MOST_EARLIER
     }
 
+    /// Holds so much of `recent` back again, in proportion: when the thread was off a CPU is unknown. `open`
+    /// is the number of the open slice.
+    fn keep(&mut self, recent: &mut [(u32, Recent)], nanos: u64, open: u32) {
+        let on_cpu = recent.iter_mut().map(|(_, recent)| *recent.on_cpu());
+        let total: u64 = on_cpu.sum();
+        for (slice, recent) in recent {
+            let share = share(*recent.on_cpu(), (nanos.min(total), total));
+            if share == 0 {
+                continue;
+            }
+            *recent.on_cpu() -= share;
+            let what = (recent.activity, recent.phase);
+            if *slice == open {
+                self.spend(what, share);
+            } else {
+                let mut kept = Recent::new(what);
+                *kept.on_cpu() = share;
+                self.earlier.push((*slice, kept));
+            }
+        }
+    }
+
     /// Takes time asleep and time preempted from what is held back.
     fn take_off_cpu(&mut self, recent: &mut [(u32, Recent)]) {
         let asleep = Scheduling::Blocked;
@@ -118,8 +149,7 @@ fn take_off(
     }
     let mut taken = 0;
     for recent in meant {
-        let product = u128::from(*recent.on_cpu()) * u128::from(due);
-        let share = (product / u128::from(total)) as u64;
+        let share = share(*recent.on_cpu(), (due, total));
         *recent.on_cpu() -= share;
         recent.time[scheduling as usize] += share;
         taken += share;
@@ -127,22 +157,35 @@ fn take_off(
     taken
 }
 
+/// The share of one of the times that are `total` in all, of a part of `due` of them.
+fn share(time: u64, (due, total): (u64, u64)) -> u64 {
+    let product = u128::from(time) * u128::from(due);
+    (product / u128::from(total.max(1))) as u64
+}
+
 impl Account {
-    /// The thread was asleep and preempted for so long since the last call, in nanoseconds.
+    /// The thread was asleep and preempted for so long since the last call, and perhaps for `open` more, in
+    /// nanoseconds.
     pub(super) fn off_cpu(
         &mut self,
         thread: ThreadId,
         (blocked, preempted): (u64, u64),
+        open: u64,
         rows: &mut Rows,
     ) {
         let untimed = self.untimed.get_or_insert_default();
         untimed.blocked += blocked;
         untimed.preempted += preempted;
-        self.settle(thread, rows);
+        self.settle_but(open, thread, rows);
     }
 
     /// Adds to the sums what is held back: it was on a CPU, except for what is known of time off one.
     pub(super) fn settle(&mut self, thread: ThreadId, rows: &mut Rows) {
+        self.settle_but(0, thread, rows);
+    }
+
+    /// As [`Account::settle`], but goes on to hold back `kept` nanoseconds, if there is as much.
+    fn settle_but(&mut self, kept: u64, thread: ThreadId, rows: &mut Rows) {
         let open = self.open_slice();
         let Some(untimed) = &mut self.untimed else {
             return;
@@ -150,6 +193,7 @@ impl Account {
         untimed.next_slice(open);
         let mut recent = std::mem::take(&mut untimed.earlier);
         untimed.take_off_cpu(&mut recent);
+        untimed.keep(&mut recent, kept, open);
         for (slice, recent) in recent {
             for (scheduling, time) in Scheduling::ALL.into_iter().zip(recent.time) {
                 if time == 0 {

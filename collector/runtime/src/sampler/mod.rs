@@ -190,11 +190,19 @@ fn begin(begins_program: bool, has_room: bool) {
         return;
     };
     let key = KEY.load(Relaxed);
-    // SAFETY: the key was made by `begin_process`.
-    if unsafe { !libc::pthread_getspecific(key).is_null() } {
-        return;
-    }
     let (pid, tid) = process::numbers();
+    // SAFETY: the key was made by `begin_process`, and its value by `Sampled::new`. That of a thread which has
+    // ended unseen is mapped, and nobody uses it any more.
+    unsafe {
+        let value: *mut Sampled = libc::pthread_getspecific(key).cast();
+        if !value.is_null() {
+            if (*value).writer.assume_init_ref().tid() == tid {
+                return;
+            }
+            libc::pthread_setspecific(key, ptr::null());
+            Sampled::forget(value);
+        }
+    }
     // What a thread runs before it comes here is its own, too; a program that begins was another one before.
     let age = if begins_program {
         None
@@ -306,6 +314,26 @@ impl Sampled {
         // The handler finds the thread from here on.
         entry.store(sampled, Release);
         Some((sampled, index))
+    }
+
+    /// Forgets a thread that has ended by a system call of its own: its stack, and with that the key's value, is
+    /// the calling thread's now. Its slot may be another thread's already.
+    ///
+    /// # Safety
+    /// `sampled` came from [`Sampled::new`], on a thread that has ended, and is not used after.
+    unsafe fn forget(sampled: *mut Sampled) {
+        // SAFETY: the caller's promise; the writer was written by `new`.
+        let index = unsafe { (*sampled).writer.assume_init_ref().index() };
+        let nobody = ptr::null_mut();
+        if let (Some(entry), Some(timer)) = (THREADS.get(index), TIMERS.get(index))
+            && entry
+                .compare_exchange(sampled, nobody, AcqRel, Relaxed)
+                .is_ok()
+        {
+            delete_timer(timer);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { memory::unmap(sampled) };
     }
 
     /// Ends the calling thread's sampling, and closes its slot.

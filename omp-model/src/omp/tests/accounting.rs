@@ -402,7 +402,7 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
 fn time_off_cpus_without_switches_is_taken_from_waits_first() {
     let mut accounting = accounting();
     let off_cpu = |accounting: &mut TimeAccounting, time, blocked, preempted| {
-        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)));
+        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)), Nanos(0));
     };
     off_cpu(&mut accounting, 0, 0, 0);
     set_state(&mut accounting, 0, 5, State::Work);
@@ -435,7 +435,7 @@ fn time_off_cpus_without_switches_is_taken_from_waits_first() {
 fn time_off_cpus_without_switches_is_taken_from_slices_that_are_over_too() {
     let mut accounting = accounting();
     let off_cpu = |accounting: &mut TimeAccounting, time, blocked, preempted| {
-        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)));
+        accounting.off_cpu(T, Nanos(time), (Nanos(blocked), Nanos(preempted)), Nanos(0));
     };
     off_cpu(&mut accounting, 0, 0, 0);
     set_state(&mut accounting, 0, 5, State::Work);
@@ -464,9 +464,36 @@ fn time_off_cpus_without_switches_is_taken_from_slices_that_are_over_too() {
 }
 
 #[test]
+fn time_off_cpus_that_a_look_left_open_is_taken_from_before_it() {
+    let mut accounting = accounting();
+    let off_cpu = |accounting: &mut TimeAccounting, time, preempted, open| {
+        let known = (Nanos(0), Nanos(preempted));
+        accounting.off_cpu(T, Nanos(time), known, Nanos(open));
+    };
+    off_cpu(&mut accounting, 0, 0, 0);
+    set_state(&mut accounting, 0, 5, State::Work);
+    // Looks that leave something open, in two slices. The numbers divide without a rest.
+    off_cpu(&mut accounting, SECOND - 1000, 0, 0);
+    off_cpu(&mut accounting, SECOND, 400, 500);
+    off_cpu(&mut accounting, SECOND + 1000, 750, 450);
+    // The thread ends soon after the last one.
+    off_cpu(&mut accounting, SECOND + 1010, 460, 0);
+    assert_eq!(
+        accounting.worked(T, Nanos(SECOND + 1010)),
+        Nanos(SECOND - 600)
+    );
+    accounting.exit(T, Nanos(SECOND + 1010));
+    let rows = accounting.take();
+    assert_eq!(total(&rows, 0), SECOND + 1010);
+    let on_cpu = rows.sums.iter();
+    let on_cpu = on_cpu.filter(|row| row.scheduling == Scheduling::Running);
+    assert_eq!(on_cpu.map(|row| row.time.0).sum::<u64>(), SECOND - 600);
+}
+
+#[test]
 fn time_that_nobody_looks_at_is_not_held_back_for_ever() {
     let mut accounting = accounting();
-    accounting.off_cpu(T, Nanos(0), (Nanos(0), Nanos(0)));
+    accounting.off_cpu(T, Nanos(0), (Nanos(0), Nanos(0)), Nanos(0));
     let mut slices = 0;
     for slice in 1..10_000 {
         accounting.advance(Nanos(slice * SECOND));
