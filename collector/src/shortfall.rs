@@ -158,8 +158,8 @@ impl Shortfall {
             if refused > 0 {
                 notes.push(format!(
                     "{} could not be sampled: there are too many threads, the kernel permits no more \
-                     timers (ulimit -i), the process has set a filter of system calls, or the thread's \
-                     stack has no room for a signal (64 KiB, or an alternate stack of 4 KiB and the \
+                     timers (ulimit -i), the process has set a filter of system calls or is traced, or the \
+                     thread's stack has no room for a signal (64 KiB, or an alternate stack of 4 KiB and the \
                      kernel's frame)",
                     counted(refused, "thread", "threads")
                 ));

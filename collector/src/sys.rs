@@ -44,7 +44,8 @@ pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Whether the child has ended. It stays to be reaped.
+/// Whether the child has ended, and not only stopped: the kernel tells us so of one that asks to be traced
+/// by its parent. It stays to be reaped.
 fn has_ended(pid: i32) -> io::Result<bool> {
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: siginfo_t is plain data, valid when zeroed. The kernel writes it, and sets the process's number
@@ -53,7 +54,8 @@ fn has_ended(pid: i32) -> io::Result<bool> {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         let result = libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, options);
         check(result)?;
-        Ok(info.si_pid() != 0)
+        let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+        Ok(info.si_pid() != 0 && ends.contains(&info.si_code))
     }
 }
 
@@ -290,6 +292,8 @@ pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+
     use super::*;
 
     #[test]
@@ -312,6 +316,31 @@ mod tests {
         // SAFETY: the call takes an integer and touches no memory.
         assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
         assert!(try_wait(pid).is_err(), "it is gone");
+    }
+
+    #[test]
+    fn a_child_that_stops_has_not_ended() {
+        let mut child = std::process::Command::new("sleep");
+        // SAFETY: the call takes integers, and asks the kernel to stop the child for each of its signals.
+        unsafe {
+            child.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) as i32).map(drop));
+        }
+        let child = child.arg("100").spawn();
+        // It stops at its first instruction.
+        let pid = child.expect("every system has it").id() as i32;
+        let stat = format!("/proc/{pid}/stat");
+        let is_stopped = || std::fs::read_to_string(&stat).is_ok_and(|it| it.contains(") t "));
+        while !is_stopped() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(try_wait(pid).expect("it is our child"), None);
+        send(pid, libc::SIGKILL);
+        let ended = loop {
+            if let Some(ended) = try_wait(pid).expect("it is our child") {
+                break ended;
+            }
+        };
+        assert_eq!(ended, Ended::Killed(libc::SIGKILL));
     }
 
     #[test]

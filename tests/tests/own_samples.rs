@@ -134,6 +134,26 @@ fn short_children_that_call_exit_have_their_cpu_time() {
     );
 }
 
+#[test]
+fn a_tracer_sees_no_signal_of_ours() {
+    let place = place("traced");
+    let program = build(&place, "traced", &[]);
+    for (way, said) in [
+        ("asks", "end\n"),
+        ("calls", "end\n"),
+        ("child", "stopped by 19\nexited with 4\n"),
+        ("exec", "stopped by 5\nend\nexited with 3\n"),
+    ] {
+        let recorded = record(&place, false, &[&program, Path::new(way)]);
+        let ended = (recorded.status, recorded.stdout.as_str());
+        assert_eq!(ended, (3, said), "{way} {}", recorded.stderr);
+        let notes = notes(&place);
+        let is_counted = |note: &String| note.contains("could not be sampled");
+        assert!(notes.iter().any(is_counted), "{way} {notes:?}");
+        fs::remove_dir_all(place.join("run.er")).unwrap();
+    }
+}
+
 /// Checks the CPU time of `child_ends`, of which no more than the share `unknown` may be missing.
 #[track_caller]
 fn check_ends(way: &str, unknown: f64) {

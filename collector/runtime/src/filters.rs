@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use crate::loader::Scope;
 use crate::process;
 #[cfg(target_arch = "x86_64")]
-use crate::sampler;
+use crate::{sampler, traced};
 
 type Prctl = unsafe extern "C" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
 type Syscall = unsafe extern "C" fn(c_long, c_ulong, c_ulong, c_ulong) -> c_long;
@@ -47,8 +47,8 @@ fn begin() {
     sampler::end_all();
 }
 
-/// The address of the C library's function of this name, for one that is not known yet; 0 if it has none.
-fn find(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
+/// The address of the C library's function of this name, looked up unless `place` has it; 0 if it has none.
+pub(crate) fn find(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
     match place.load(Relaxed) {
         0 => {
             let function = Scope::next().find(name, None);
@@ -104,11 +104,13 @@ unsafe extern "C" fn seccomp(
     unsafe { transmute::<usize, Syscall>(real)(number, operation, flags, argument) }
 }
 
-extern "C" fn real_syscall() -> usize {
+/// The address of the C library's function; 0 if it has none.
+pub(crate) extern "C" fn real_syscall() -> usize {
     find(&SYSCALL, c"syscall")
 }
 
-/// As the C library's, to which it jumps with all arguments, but for the call that sets a filter.
+/// As the C library's, to which it jumps with all arguments, but for the calls that set a filter or ask for a
+/// tracer.
 ///
 /// # Safety
 /// That of syscall(2).
@@ -120,6 +122,8 @@ unsafe extern "C" fn syscall() {
         ".cfi_startproc",
         "cmp rdi, {number}",
         "je {seccomp}",
+        "cmp rdi, {tracing}",
+        "je {traced}",
         "mov rax, [rip + {real}]",
         "test rax, rax",
         "jz 2f",
@@ -146,6 +150,8 @@ unsafe extern "C" fn syscall() {
         ".cfi_endproc",
         number = const libc::SYS_seccomp,
         seccomp = sym seccomp,
+        tracing = const libc::SYS_ptrace,
+        traced = sym traced::by_number,
         real = sym SYSCALL,
         find = sym real_syscall,
     )

@@ -27,6 +27,7 @@
 //! | `starts` | the C library's functions that start programs |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
 //! | `filters` | filters of system calls that the program sets for itself |
+//! | `traced` | processes that ask for a tracer |
 //! | `loader`, `symbols` | loaded objects and their symbols |
 //! | `tls`, `pointer`, `memory` | the thread's state, the pointer to it, and its memory |
 
@@ -54,3 +55,5 @@ mod starts;
 mod symbols;
 mod thread;
 mod tls;
+#[cfg(target_arch = "x86_64")]
+mod traced;

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-#[cfg(target_arch = "x86_64")]
-use crate::sampler;
 use crate::symbols::range_of;
 use crate::{filters, forks, pointer};
+#[cfg(target_arch = "x86_64")]
+use crate::{sampler, traced};
 
 /// Most runtimes that are kept. A second one in a process is rare.
 const MAX_RUNTIMES: usize = 4;
@@ -82,6 +82,7 @@ extern "C" fn at_load() {
     arena();
     #[cfg(target_arch = "x86_64")]
     if !is_under_valgrind() {
+        traced::resolve();
         sampler::at_load();
     }
 }

@@ -8,7 +8,8 @@
 //! and Linux on x86-64 (5.10) looks at it when the thread returns to user code. So no system call is
 //! interrupted. An `exec` takes the timers and their signals away.
 //!
-//! A thread whose stack has no room for that keeps its slot, which tells its life, and is counted.
+//! A thread whose stack has no room for that keeps its slot, which tells its life, and is counted. So does
+//! one of a process that is traced: it would stop for each signal.
 #![allow(unsafe_code)]
 
 mod signals;
@@ -19,7 +20,7 @@ use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
 
 use omp_ring::layout::MAX_SLOTS;
 use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, SampleWriter};
@@ -27,7 +28,7 @@ use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, Sa
 use crate::loader::Scope;
 use crate::memory::{self, Zeroed};
 use crate::stack::{Copied, OwnStack, Part};
-use crate::{filters, process};
+use crate::{filters, process, traced};
 
 static FILE: OnceLock<SampleFile> = OnceLock::new();
 
@@ -43,6 +44,9 @@ const NO_TIMER: c_int = -1;
 /// The key of each thread's [`Sampled`]. Its destructor ends the sampling of the thread.
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 const NO_KEY: u32 = u32::MAX;
+
+/// The process has a tracer, or is about to.
+static IS_TRACED: AtomicBool = AtomicBool::new(false);
 
 /// What the handler of a thread uses. Valid when zeroed but for the writer.
 #[repr(C)]
@@ -172,6 +176,7 @@ fn begin_process(file: SampleFile) {
     }
     KEY.store(key, Relaxed);
     process::learn_ids();
+    IS_TRACED.store(traced::has_tracer(), Relaxed);
     let is_first = FILE.set(file).is_ok();
     if is_first && signals::install() {
         begin(true, true);
@@ -219,7 +224,7 @@ fn begin(begins_program: bool, has_room: bool) {
     // SAFETY: the key was made by `begin_process`; its destructor takes this value.
     unsafe { libc::pthread_setspecific(key, sampled.cast_const().cast()) };
     if file.period_ns() > 0 {
-        if has_room && !filters::are_set() {
+        if has_room && !filters::are_set() && !IS_TRACED.load(Relaxed) {
             signals::keep();
             signals::unblock();
             create_timer(index);
@@ -283,6 +288,20 @@ pub(crate) fn end_all() {
         return;
     };
     file.open_all();
+    end_timers(file);
+}
+
+/// Ends the sampling of all threads, those to come included: the process is about to be traced.
+pub(crate) fn is_traced() {
+    let Some(file) = FILE.get() else {
+        return;
+    };
+    IS_TRACED.store(true, Relaxed);
+    end_timers(file);
+}
+
+/// Deletes the timers of all threads, which count as not sampled.
+fn end_timers(file: &SampleFile) {
     for timer in &TIMERS {
         if delete_timer(timer) {
             file.refuse();
