@@ -128,6 +128,13 @@ pub(crate) fn write_to_ring_of(event: RawFd, ring: RawFd) -> io::Result<()> {
     check(unsafe { libc::ioctl(event, SET_OUTPUT, ring) }).map(|_| ())
 }
 
+/// Whether the limit of open files permits so many more.
+pub(crate) fn may_open(files: usize) -> bool {
+    let open = |_| std::fs::File::open("/dev/null");
+    let opened: Result<Vec<_>, _> = (0..files).map(open).collect();
+    opened.is_ok()
+}
+
 /// Raises the limit of open files as far as the user may.
 pub(crate) fn raise_file_limit() {
     // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it, and setrlimit reads it.

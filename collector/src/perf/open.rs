@@ -28,7 +28,9 @@ use perf_event_open::sample::Sampler;
 
 use super::counters::{self, Counter as Counted, OnCpu};
 use super::parse::{USER_REGS, sample_time};
-use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
+use super::plan::{
+    Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down, without_remedy,
+};
 use crate::{clock, sys};
 
 /// Approximate number of switch-out samples that one CPU takes in a second. A stack at each of the
@@ -36,6 +38,9 @@ use crate::{clock, sys};
 /// software event only while its threads run. After a burst of preemptions it therefore misses most
 /// of the rare sleeps, and misses more of them the lower this rate is.
 const SWITCH_STACKS_HZ: u64 = 400;
+
+/// How many more files must be allowed to be open: the experiment's, and those in `/proc`.
+const FILES_LEFT: usize = 8;
 
 /// What a ring holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +108,11 @@ impl Rings {
         loop {
             match Rings::attempt(tids, &plan, counters, &cpus) {
                 Ok(mut rings) => {
+                    if !sys::may_open(FILES_LEFT)
+                        && let Some(impossible) = without_remedy(libc::EMFILE)
+                    {
+                        return Err(impossible);
+                    }
                     rings.notes = notes;
                     return Ok(rings);
                 }

@@ -235,7 +235,7 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
 }
 
 /// Errors that no smaller plan avoids.
-fn without_remedy(errno: i32) -> Option<Impossible> {
+pub(super) fn without_remedy(errno: i32) -> Option<Impossible> {
     let reason = match errno {
         libc::EMFILE | libc::ENFILE => {
             "too few open files are allowed for the events on each CPU, with -P of each thread: raise \

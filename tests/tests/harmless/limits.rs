@@ -56,6 +56,17 @@ fn short_files() {
 }
 
 #[test]
+fn few_open_files() {
+    let place = place("few-files");
+    // Without perf events, which take some for each CPU, or with them and enough for the rest.
+    for limit in 13..28 {
+        busy_after(&format!("ulimit -n {limit};"), &place);
+        is_readable(&place.join("run.er"));
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
 fn no_memory_to_share() {
     let place = place("no-memfd");
     // memfd_create of x86-64 (asm/unistd_64.h), refused as a container's filter does.
