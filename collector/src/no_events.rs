@@ -34,8 +34,8 @@ pub struct ProcessState {
 impl ProcessState {
     /// Reads the state of a process. Fields that may not be read stay unknown.
     pub fn of(pid: i32, library: Option<&Path>) -> ProcessState {
+        // That of a process that has ended is empty, too: see below.
         let environment = fs::read(format!("/proc/{pid}/environ")).ok();
-        let environment = environment.filter(|bytes| !bytes.is_empty());
         let user = |path: String| fs::metadata(path).ok().map(|file| file.uid());
         let own_user = user("/proc/self".to_owned());
         let namespace =

@@ -52,6 +52,8 @@ pub struct Shortfall {
     /// Where threads sample themselves: samples taken, periods of CPU time without one, and threads
     /// that could not.
     pub own_samples: Option<(u64, u64, u64)>,
+    /// The environment of a process does not name the library any more.
+    pub is_cleared: bool,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
     /// CPU time that no record tells of, in nanoseconds.
@@ -82,6 +84,10 @@ impl Shortfall {
             passed_over: processes.passed_over,
             throttled: merge.counts.throttled,
             has_clock: !header.sampling.event.is_empty(),
+            is_cleared: merge
+                .states
+                .iter()
+                .any(|state| state.names_library == Some(false)),
             cpu_ns: header.sampling.cpu_ns,
             missing_cpu_ns: 0,
             own_samples: header.sampling.off_cpu_inferred.then_some((
@@ -142,11 +148,16 @@ impl Shortfall {
         }
         if let Some((taken, missed, refused)) = self.own_samples {
             if taken + refused == 0 && self.has_clock && self.cpu_ns > LONG_NS {
-                notes.push(
-                    "no thread has sampled itself: libcollector.so was not loaded into the program, as \
-                     into one that is linked statically or is set-user-id, or valgrind executes the program"
-                        .into(),
-                );
+                let why = if self.is_cleared {
+                    Cause::Cleared.to_string()
+                } else {
+                    "libcollector.so was not loaded into it, as into one that is linked statically or is \
+                     set-user-id, or whose environment was cleared, or valgrind executes it"
+                        .into()
+                };
+                notes.push(format!(
+                    "no thread of the program has sampled itself: {why}"
+                ));
             }
             if missed > taken / 10 {
                 notes.push(format!(

@@ -85,7 +85,7 @@ fn signals_and_small_stacks_are_as_without_samples() {
     let place = place("ways");
     let program = build(&place, "signal_ways", &["-Wno-deprecated-declarations"]);
     let refused = "1 thread could not be sampled";
-    let not_loaded = "no thread has sampled itself";
+    let not_loaded = "no thread of the program has sampled itself";
     for (way, has_room) in [
         ("alternate", false),
         ("page", false),
@@ -152,6 +152,23 @@ fn a_tracer_sees_no_signal_of_ours() {
         assert!(notes.iter().any(is_counted), "{way} {notes:?}");
         fs::remove_dir_all(place.join("run.er")).unwrap();
     }
+}
+
+#[test]
+fn a_program_whose_environment_was_cleared_is_said_to_be_one() {
+    let place = place("cleared");
+    let program = build(&place, "busy", &["-fopenmp"]);
+    let words = ["env", "-i"].map(Path::new);
+    let recorded = record(&place, false, &[words[0], words[1], &program]);
+    assert_eq!(
+        (recorded.status, recorded.stdout.as_str()),
+        (4, "done\n"),
+        "{}",
+        recorded.stderr
+    );
+    let notes = notes(&place);
+    let says = |note: &String| note.contains("sampled itself: its environment was cleared");
+    assert!(notes.iter().any(says), "{notes:?}");
 }
 
 /// Checks the CPU time of `child_ends`, of which no more than the share `unknown` may be missing.
