@@ -136,6 +136,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.lost = merge.lost();
     losses.omp_taken = merge.openmp.taken;
     losses.omp_late = merge.late();
+    losses.regions_open = merge.regions_left_open();
     losses.stacks_complete = merge.counts.endings.complete;
     losses.stacks_later = merge.counts.completed_by_memory;
     losses.stacks_remembered = merge.counts.completed_by_sample;

@@ -733,6 +733,11 @@ impl Merge {
         lost
     }
 
+    /// Regions that were not over when their process ended.
+    pub fn regions_left_open(&self) -> u64 {
+        self.machine.regions_left_open()
+    }
+
     /// OpenMP records, switches and samples that came late, in the merge or within their thread.
     pub fn late(&self) -> u64 {
         self.counts.late + self.accounting.late()

@@ -209,6 +209,9 @@ pub struct Losses {
     pub phases_unbegun: u64,
     /// OpenMP records that arrived after their time had been merged; their times were moved.
     pub omp_late: u64,
+    /// Regions that were not over when their process or the recording ended. What runtimes tell at the end of
+    /// loops is missing.
+    pub regions_open: u64,
     /// Clock samples whose stack reaches the thread's first function.
     pub stacks_complete: u64,
     /// Stacks of clock and switch-out samples that are complete because the frames beyond the

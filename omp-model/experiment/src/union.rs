@@ -169,6 +169,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.phases_unbegun += more.phases_unbegun;
         sum.omp_taken += more.omp_taken;
         sum.omp_late += more.omp_late;
+        sum.regions_open += more.regions_open;
         sum.stacks_complete += more.stacks_complete;
         sum.stacks_later += more.stacks_later;
         sum.stacks_remembered += more.stacks_remembered;

@@ -43,11 +43,7 @@ pub fn overview(query: &Query<'_>) -> Document {
 
 /// The overview of a run that `collect -r` checked instead of sampling it: of its time nothing is known.
 fn checked(query: &Query<'_>, found: &str) -> Document {
-    let mut lines = vec![
-        Line::strong(found),
-        Line::plain("No times: the run was checked, and not sampled"),
-        Line::default(),
-    ];
+    let mut lines = vec![Line::strong(found), Line::default()];
     lines.extend(races::coverage_lines(query));
     Document {
         facts: fields([

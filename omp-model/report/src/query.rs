@@ -10,6 +10,7 @@ use omp_model::filter::{Filter, Filtered, Word};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Inline, Item, Profile, ViewMode};
 use omp_model::views::Request;
+use omp_model::views::caveats::Caveat;
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::groups::Groups;
 use omp_model::views::compare::join::{Rank, Ranking};
@@ -405,6 +406,17 @@ impl<'a> Query<'a> {
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
+    }
+
+    /// The same of a report on findings, which says by itself what was not checked.
+    pub(crate) fn document_of_findings(&self, view: &str) -> Document {
+        let mut document = self.document_without_time(view);
+        for run in &mut document.caveats {
+            run.caveats
+                .retain(|it| !matches!(it, Caveat::Checked { .. }));
+        }
+        document.caveats.retain(|run| !run.caveats.is_empty());
+        document
     }
 
     /// What a document is about.

@@ -34,6 +34,8 @@ pub struct Machine {
     pub(super) ending: Vec<Slot>,
     /// The number of tasks that have begun without an id of their own.
     pub(super) nameless_tasks: u64,
+    /// Regions that were left open.
+    pub(super) left_open: u64,
 }
 
 /// A region or task that a thread enters: its context, and its ids.
@@ -69,6 +71,7 @@ impl Machine {
             created: Vec::new(),
             ending: Vec::new(),
             nameless_tasks: 0,
+            left_open: 0,
         }
     }
 
@@ -78,6 +81,11 @@ impl Machine {
         self.threads
             .get(thread.index())
             .map_or(ThreadStateId::OUTSIDE, |stack| stack.top().thread_state)
+    }
+
+    /// Regions that their threads have not ended, because their process or the recording did.
+    pub const fn regions_left_open(&self) -> u64 {
+        self.left_open
     }
 
     /// The recording ends: counts the instances that no thread has ended.

@@ -160,6 +160,7 @@ impl Machine {
             while let Some((at, cause)) = self.innermost_open(thread) {
                 if let Cause::Fork(slot) = cause {
                     self.count_region(now, slot);
+                    self.left_open += u64::from(self.regions.at(slot).counts);
                     let members = self.regions.at(slot).members.iter();
                     let is_in = |thread: &ThreadId| {
                         let in_it = |level: &Level| level.cause == Cause::Implicit(slot);

@@ -21,6 +21,21 @@ pub enum Caveat {
         /// Why, as a clause; `None` if the recorder itself was killed.
         why: Option<String>,
     },
+    /// Regions were not over when their process ended.
+    Open {
+        /// Their number.
+        regions: u64,
+    },
+    /// `collect -r` checked the run and took no samples.
+    Checked {
+        /// What of the program was not checked, as a sentence.
+        shortfall: Option<String>,
+    },
+    /// Recording was paused.
+    Paused {
+        /// For so long, in seconds.
+        seconds: f64,
+    },
     /// The program ran already when the recording began.
     Attached,
     /// Threads were ready to run without a CPU.
@@ -45,6 +60,20 @@ impl Caveat {
                 seconds: experiment.duration().seconds(),
             });
         }
+        let regions = header.losses.regions_open;
+        if regions > 0 && found.is_empty() && is_whole(experiment) && !header.attached {
+            found.push(Caveat::Open { regions });
+        }
+        if let Some(findings) = &experiment.findings
+            && experiment.samples.is_empty()
+        {
+            let shortfall = findings.coverage.shortfall();
+            found.push(Caveat::Checked { shortfall });
+        }
+        if header.paused_ns > 0 {
+            let seconds = header.paused_ns as f64 / 1e9;
+            found.push(Caveat::Paused { seconds });
+        }
         if header.attached {
             found.push(Caveat::Attached);
         }
@@ -68,6 +97,9 @@ impl Caveat {
         match self {
             Caveat::Killed { .. } => "killed",
             Caveat::Partial { .. } => "partial",
+            Caveat::Open { .. } => "open",
+            Caveat::Checked { .. } => "checked",
+            Caveat::Paused { .. } => "paused",
             Caveat::Attached => "attached",
             Caveat::Crowded { .. } => "crowded",
         }
@@ -78,6 +110,29 @@ impl Caveat {
         match self {
             Caveat::Killed { signal, seconds } => format!(
                 "killed by {signal} after {seconds:.3} s (not known: loops and regions that had not ended)"
+            ),
+            Caveat::Open { regions } => {
+                let inside = match regions {
+                    1 => "a parallel region".to_owned(),
+                    regions => format!("{regions} parallel regions"),
+                };
+                format!(
+                    "ended inside {inside} (a process exited, was killed or started another program; not \
+                     known: loops and regions that had not ended)"
+                )
+            }
+            Caveat::Checked { shortfall } => {
+                let shortfall = shortfall.as_ref().map(|sentence| {
+                    let (first, rest) = sentence.split_at(1);
+                    format!("; {}{rest}", first.to_lowercase())
+                });
+                format!(
+                    "checked and not sampled (-r; not known: times, regions, tasks, loops and locks{})",
+                    shortfall.unwrap_or_default()
+                )
+            }
+            Caveat::Paused { seconds } => format!(
+                "paused for {seconds:.3} s (not known: what ended meanwhile, as loops)"
             ),
             Caveat::Partial { why: Some(why) } => {
                 format!("recorded in part ({why})")

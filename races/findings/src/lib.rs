@@ -76,12 +76,18 @@ pub struct Coverage {
     pub losses: Vec<String>,
 }
 
+/// How a loss begins where there is nothing else.
+const NOTHING: &str = "nothing was checked";
+
 impl Coverage {
+    /// Whether nothing of the program was checked.
+    pub fn is_nothing_checked(&self) -> bool {
+        self.losses.iter().any(|it| it.starts_with(NOTHING))
+    }
+
     /// What of the program itself was not checked, as a sentence; `None`: nothing. Libraries of the system
     /// do not count.
     pub fn shortfall(&self) -> Option<String> {
-        /// How a loss begins where there is nothing else.
-        const NOTHING: &str = "nothing was checked";
         let nothing = self.losses.iter().find_map(|it| it.strip_prefix(NOTHING));
         if let Some(why) = nothing {
             return Some(format!("Nothing was checked{why}"));

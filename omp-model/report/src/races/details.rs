@@ -450,7 +450,7 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
         title: not_checked.join("\n"),
         blocks,
         notices,
-        ..query.document_without_time(view)
+        ..query.document_of_findings(view)
     })
 }
 

@@ -182,7 +182,7 @@ pub fn list<T: Listed>(query: &Query<'_>) -> Result<Document, Error> {
         empty: nothing(T::KIND).to_owned(),
         ..Table::default()
     };
-    let base = query.document_without_time(T::KIND.view());
+    let base = query.document_of_findings(T::KIND.view());
     let mut notices = notices_of(query, T::KIND);
     if rows[..shown].iter().any(|row| row.finding.is_inferred()) {
         notices.push(format!("of an access with ~, {NO_LINE}"));

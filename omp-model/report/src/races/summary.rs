@@ -88,7 +88,7 @@ pub fn summary<T: Finding>(query: &Query<'_>) -> Result<Document, Error> {
         title: not_checked.join("\n"),
         blocks,
         notices: found.notices,
-        ..query.document_without_time(view)
+        ..query.document_of_findings(view)
     })
 }
 

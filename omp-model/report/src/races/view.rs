@@ -29,7 +29,7 @@ pub fn view(query: &Query<'_>) -> Document {
     let mut all = Document {
         title,
         notices: not_checked,
-        ..query.document_without_time("races")
+        ..query.document_of_findings("races")
     };
     let mut known = HashSet::new();
     for document in documents.into_iter().flatten() {

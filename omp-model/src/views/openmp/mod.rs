@@ -53,7 +53,7 @@ pub struct Measured<'a> {
     pub cpus: Cpus,
     /// Whether the program asked its runtime to spin in waits.
     pub asks_to_spin: bool,
-    /// Whether the recording may have ended inside constructs, whose sums are then unknown.
+    /// Whether the recording may have ended or paused inside constructs, whose sums are then unknown.
     pub is_cut: bool,
     /// Whether each loop that a runtime was asked for, and that ended, is among [`Measured::loop_sums`].
     pub has_all_loops: bool,
@@ -83,7 +83,10 @@ impl<'a> Measured<'a> {
             duration: experiment.recorded(),
             cpus: Cpus::had(experiment),
             asks_to_spin: asks_to_spin(&header.environment),
-            is_cut: header.killed_by.is_some() || !is_whole(experiment),
+            is_cut: header.killed_by.is_some()
+                || header.losses.regions_open > 0
+                || header.paused_ns > 0
+                || !is_whole(experiment),
             has_all_loops: !UNCOUNTED
                 .iter()
                 .any(|kind| header.losses.lost.of(*kind).is_some()),
