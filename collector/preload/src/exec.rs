@@ -11,64 +11,16 @@
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::environment::{self, Added, Environment, added, environ};
 use crate::file::{File, Program};
+use crate::limits;
 use crate::look::obstacle;
+use crate::next::Next;
 
 /// Arguments of a program, as `exec` takes them.
 type Arguments = *const *const c_char;
-
-/// A function of the next library.
-struct Next {
-    name: &'static CStr,
-    /// The version that programs of today are linked to, where there are several.
-    version: Option<&'static CStr>,
-    address: AtomicUsize,
-}
-
-impl Next {
-    const fn new(name: &'static CStr) -> Next {
-        Next {
-            name,
-            version: None,
-            address: AtomicUsize::new(0),
-        }
-    }
-
-    const fn of_version(name: &'static CStr, version: &'static CStr) -> Next {
-        Next {
-            version: Some(version),
-            ..Next::new(name)
-        }
-    }
-
-    /// Its address, looked up as the library is loaded.
-    fn address(&self) -> usize {
-        match self.address.load(Relaxed) {
-            0 => self.find(),
-            address => address,
-        }
-    }
-
-    #[cold]
-    fn find(&self) -> usize {
-        // SAFETY: C strings; the searches leave nothing behind.
-        let found = unsafe {
-            let versioned = self.version.map_or(std::ptr::null_mut(), |version| {
-                libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr())
-            });
-            if versioned.is_null() {
-                libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr())
-            } else {
-                versioned
-            }
-        } as usize;
-        self.address.store(found, Relaxed);
-        found
-    }
-}
 
 static EXECVE: Next = Next::new(c"execve");
 static EXECV: Next = Next::new(c"execv");
@@ -92,6 +44,7 @@ pub extern "C" fn start() {
         next.address();
     }
     environment::start();
+    limits::start();
 }
 
 /// Calls the next function with these arguments.
@@ -632,12 +585,23 @@ macro_rules! interpose {
             execve execv execvp execvpe fexecve execveat execl execlp execle
             posix_spawn posix_spawnp
         }
+        $crate::interpose! {
+            limits: setrlimit setrlimit, getrlimit getrlimit, prlimit prlimit,
+            setrlimit64 setrlimit, getrlimit64 getrlimit, prlimit64 prlimit,
+        }
 
         // SAFETY: the loader calls each pointer of this section once, before the program's own code.
         #[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
         #[used]
         static AT_LOAD: extern "C" fn() = $crate::exec::start;
     };
+    (limits: $($name:ident $to:ident,)*) => {$(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!("jmp {to}", to = sym $crate::limits::$to)
+        }
+    )*};
     ($($name:ident)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]

@@ -114,6 +114,11 @@ impl Arena {
         })
     }
 
+    /// The bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        self.geometry.bytes()
+    }
+
     /// The queue of calls that control the recording.
     #[inline]
     pub(crate) fn calls(&self) -> Option<&ControlQueue> {

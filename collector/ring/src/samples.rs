@@ -165,6 +165,12 @@ impl SampleFile {
         Some(SampleFile { headers, rings })
     }
 
+    /// The bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        let header = self.headers.header();
+        header.map_or(0, |header| file_bytes(header.slots.load(Relaxed)))
+    }
+
     /// CPU time between samples, in nanoseconds; 0 if none are wanted, or no longer.
     pub fn period_ns(&self) -> u64 {
         let header = self.headers.header();

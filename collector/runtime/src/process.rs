@@ -157,7 +157,10 @@ fn attach() -> Option<Arena> {
         let path = libc::getenv(omp_ring::ARENA_VARIABLE_C.as_ptr());
         (!path.is_null()).then(|| CStr::from_ptr(path))
     }?;
-    Arena::attach(path).ok()
+    let arena = Arena::attach(path).ok()?;
+    #[cfg(target_arch = "x86_64")]
+    preload::limits::holds(arena.bytes());
+    Some(arena)
 }
 
 /// The arena, if it is attached; for callbacks.

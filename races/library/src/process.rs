@@ -66,6 +66,8 @@ pub(crate) fn attached() -> Option<&'static Shared> {
             }
             Shared::attach(std::ffi::CStr::from_ptr(path)).ok()
         }?;
+        #[cfg(target_arch = "x86_64")]
+        preload::limits::holds(shared.bytes());
         if shared.is_taken() {
             let _ = OF_ANOTHER.set(shared);
             return None;

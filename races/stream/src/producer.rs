@@ -35,6 +35,11 @@ impl Shared {
         }
     }
 
+    /// The bytes of memory.
+    pub const fn bytes(&self) -> u64 {
+        crate::layout::BYTES as u64
+    }
+
     /// What is looked for.
     pub fn checks(&self) -> Checks {
         Checks(self.0.header().checks.load(Relaxed) as u8)

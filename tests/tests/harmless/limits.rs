@@ -254,3 +254,26 @@ fn stopped(experiment: &Path, outcome: &end_to_end::Outcome, why: &str) {
         .any(|warning| warning.contains("ended before the program") && warning.contains(why));
     assert!(warned, "{:?}", notes(experiment));
 }
+
+/// What the library holds came out of the program's own limit: it got no memory, no thread and no process.
+#[test]
+fn a_program_that_limits_its_own_address_space() {
+    let place = place("own-limit");
+    let program = program("own_limit", &[]);
+    let alone = shell(text(&program), &place);
+    assert_eq!(
+        (alone.status, alone.stdout.as_str()),
+        (3, "1 0 5 3 2 400 shell\n")
+    );
+    for options in ["", "-F off", "-r deadlock"] {
+        let script = format!("exec $C {options} -O run.er {}", text(&program));
+        let outcome = shell(&script, &place);
+        assert_eq!(
+            (outcome.status, &outcome.stdout),
+            (3, &alone.stdout),
+            "{options}: {}",
+            outcome.stderr
+        );
+    }
+    fs::remove_dir_all(place).unwrap();
+}

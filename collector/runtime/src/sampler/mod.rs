@@ -75,6 +75,7 @@ pub(crate) fn at_load() {
         (!path.is_null()).then(|| CStr::from_ptr(path))
     };
     if let Some(file) = path.and_then(SampleFile::attach) {
+        preload::limits::holds(file.bytes());
         begin_process(file);
     }
 }
