@@ -45,6 +45,12 @@ static void set_nest(void)
     after = 1;
 }
 
+static void unset_nest(void)
+{
+    omp_unset_nest_lock(&nest); // lock not initialised
+    after = 1;
+}
+
 static void test(void)
 {
     after = omp_test_lock(&lock); // lock not initialised
@@ -188,6 +194,7 @@ int main(int count, char **arguments)
     CASE(destroy_local)
     CASE(set)
     CASE(set_nest)
+    CASE(unset_nest)
     CASE(test)
     CASE(unset)
     CASE(unset_free)

@@ -647,6 +647,23 @@ static void threads(void)
     payload = 0;
 }
 
+/* The others copy what the thread of the single had before it, too. */
+static void handed_out(void)
+{
+    long s = 0;
+#pragma omp parallel reduction(+ : s)
+    {
+        int x[10];
+        for (int i = 0; i < 10; i++)
+            x[i] = i;
+#pragma omp single copyprivate(x)
+        x[3] = 5;
+        for (int i = 0; i < 10; i++)
+            s += x[i];
+    }
+    sum += s > 0;
+}
+
 int main(void)
 {
     omp_init_lock(&lock);
@@ -679,6 +696,7 @@ int main(void)
     announce();
     frames_of_chunks();
     memory_of_chunks();
+    handed_out();
     newer_versions();
     omp_destroy_lock(&lock);
     printf("%ld %ld %ld %d\n", sum, counted, guarded, own + b[3]);

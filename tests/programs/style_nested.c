@@ -1,6 +1,7 @@
 /* Inner teams work on what lies in the frames of the outer threads: of chunks, of tasks, and around the loop. */
-#include <omp.h>
 #include <stdio.h>
+void omp_set_max_active_levels(int);
+int omp_get_level(void);
 enum { N = 32 };
 static double rows[8][2 * N];
 static __attribute__((noinline)) double sum(const double *v, int n)

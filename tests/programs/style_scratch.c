@@ -1,10 +1,10 @@
 /* Memory of each thread's own, found in many ways: by a ticket in thread-local memory, by a threadprivate number
    or pointer, from an earlier region or from before it; by the thread's number, asked for beside a static loop. No
    task has a scheduling point while it uses such memory. */
-#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+int omp_get_thread_num(void);
 enum { N = 60, K = 16 };
 static double arena[64][K], all[64 * 8];
 static _Thread_local int slot = -1;

@@ -161,7 +161,7 @@ fn each_wrong_call_with_a_lock_is_misuse_and_no_right_one_is() {
             *cases.last_mut().unwrap() = (name, Some((line, kind)));
         }
     }
-    assert_eq!(cases.len(), 17);
+    assert_eq!(cases.len(), 18);
     for family in FAMILIES {
         let program = build(family, "lock_misuse");
         for (case, expected) in &cases {
@@ -178,6 +178,17 @@ fn each_wrong_call_with_a_lock_is_misuse_and_no_right_one_is() {
             assert!(status == 0 || !expected.is_empty(), "{case} {family:?}");
         }
     }
+}
+
+/// Such a program was not checked at all.
+#[test]
+fn a_program_without_openmp_is_checked() {
+    let program = build(Family::Gcc, "posix_only");
+    let (words, status, findings) = found(&program, "none", 20);
+    assert_eq!(status, 0);
+    let losses = findings["coverage"]["losses"].as_array().unwrap();
+    assert!(losses.is_empty(), "{findings:#}");
+    assert_eq!(words, ["possible: first, second"], "{findings:#}");
 }
 
 /// Runs that hang until `-t` ends them.

@@ -102,6 +102,8 @@ fn correct_programs_in_other_styles_have_no_race() {
         ("style_blocks.c", ["gcc", "clang"]),
         ("style_stack.cc", ["g++", "clang++"]),
         ("style_pipeline.cc", ["g++", "clang++"]),
+        ("style_nested.c", ["gcc", "clang"]),
+        ("style_scratch.c", ["gcc", "clang"]),
     ] {
         for compiler in compilers {
             let found = races(&build(compiler, name), 4);

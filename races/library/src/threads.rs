@@ -93,13 +93,14 @@ pub(crate) fn own_memory() -> OwnMemory {
 }
 
 /// The number of the calling thread, as the C library knows it, without a system call: it is a part of the
-/// name of the thread's CPU clock (`MAKE_THREAD_CPUCLOCK` of the kernel).
+/// name of the thread's CPU clock (`MAKE_THREAD_CPUCLOCK` of the kernel). The C library's name for the thread
+/// is its register's value; its function is one that we define.
 pub(crate) fn known_thread() -> u32 {
     let mut clock = 0;
     // SAFETY: the thread is the calling one; the function writes the local value. The last call takes nothing,
     // and cannot fail.
     unsafe {
-        match libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) {
+        match libc::pthread_getcpuclockid(tls::register(), &raw mut clock) {
             0 => !(clock >> 3) as u32,
             _ => libc::syscall(libc::SYS_gettid) as u32,
         }
@@ -276,8 +277,7 @@ const NOT_JOINED: usize = 2;
 
 extern "C" fn thread_ends(value: *mut c_void) {
     if value as usize == JOINED {
-        // SAFETY: takes nothing, and cannot fail.
-        let object = end_object(unsafe { libc::pthread_self() });
+        let object = end_object(tls::register());
         tls::with(|thread| thread.event(&Event::Signal { object }));
     }
     tls::end();
@@ -448,6 +448,25 @@ releases! {
     rw_unlock c"pthread_rwlock_unlock";
     spin_unlock c"pthread_spin_unlock";
     c11_unlock c"mtx_unlock";
+}
+
+/// A call whose answer is another one on another thread: its number, or memory of its own.
+macro_rules! answers {
+    ($($to:ident $name:literal ($($argument:ident)?);)*) => {$(
+        extern "C-unwind" fn $to($($argument: u64,)? code: u64) -> u64 {
+            if process::checks().has(Checks::RACE) && !objects::is_runtime(code) {
+                tls::with(|thread| thread.asks_thread(code));
+            }
+            next!($name, fn($(word!($argument))?) -> u64, ($($argument)?), 0)
+        }
+    )*};
+}
+
+answers! {
+    own_thread c"pthread_self" ();
+    own_value c"pthread_getspecific" (key);
+    c11_own_thread c"thrd_current" ();
+    c11_own_value c"tss_get" (key);
 }
 
 /// Waits for a condition, without the mutex meanwhile. That another thread signals first is chance:
@@ -623,6 +642,10 @@ with_code! {
     "rdx" sem_timedwait down_until;
     "rcx" sem_clockwait down_on_clock;
     "rdx" pthread_once once;
+    "rdi" pthread_self own_thread;
+    "rsi" pthread_getspecific own_value;
+    "rdi" thrd_current c11_own_thread;
+    "rsi" tss_get c11_own_value;
     "rsi" __cxa_guard_acquire guard_acquire;
     "rsi" __cxa_guard_release guard_release;
     "rcx" thrd_create c11_create;

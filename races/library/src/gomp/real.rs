@@ -1,7 +1,7 @@
 //! The real functions: those of the next library, looked up at their first use.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::entry::{Function, NAMES, Saved, What};
 use crate::objects::{self, Runtime};
@@ -23,6 +23,13 @@ const LLVM: &CStr = c"__kmpc_fork_call";
 fn is_of_locks(name: &CStr) -> bool {
     let name = name.to_bytes();
     name.starts_with(b"omp_") && name.windows(5).any(|word| word == b"_lock")
+}
+
+/// The routines for locks are those of LLVM's runtime; known once one of them has been looked up.
+static LOCKS_ARE_LLVMS: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn locks_are_llvms() -> bool {
+    LOCKS_ARE_LLVMS.load(Relaxed)
 }
 
 /// What stands for a function that no library has.
@@ -63,6 +70,7 @@ pub(super) extern "C" fn resolve(function: u32) -> usize {
                 objects::note_runtime(Runtime::Gomp, library);
                 word |= RECORDED;
             } else if is_of_locks(name) {
+                LOCKS_ARE_LLVMS.store(true, Relaxed);
                 word |= RECORDED;
             }
         }

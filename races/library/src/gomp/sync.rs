@@ -4,7 +4,7 @@ use race_stream::record::Event;
 
 use super::entry::{Function, Saved, What};
 use super::events::{BARRIER_EXPLICIT, at_barrier};
-use super::real::{forward, real};
+use super::real::{forward, locks_are_llvms, real};
 use crate::tls;
 
 /// An explicit barrier, or that of a worksharing construct whose end no other call tells.
@@ -92,8 +92,9 @@ pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize 
 }
 
 /// Sets the lock `lock` if it is free or the task's own, by the routine that belongs to `what`.
-/// Returns how often the task holds it now, 0: not.
-fn test_nest(what: What, lock: usize) -> u32 {
+/// Returns how often the task holds it now, 0: not. `None`: it was not initialised, and LLVM's runtime would
+/// abort.
+fn test_nest(what: What, lock: usize) -> Option<u32> {
     let is_fortran = what.function() == Function::omp_set_nest_lock_ as usize
         || what.function() == Function::omp_unset_nest_lock_ as usize;
     let test = if is_fortran {
@@ -101,11 +102,19 @@ fn test_nest(what: What, lock: usize) -> u32 {
     } else {
         Function::omp_test_nest_lock
     };
+    // SAFETY: the routine's type.
+    let test = unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize) };
+    // SAFETY: the caller's lock, which both the test and the call itself would read.
+    let first_word = || unsafe { std::ptr::read_volatile(lock as *const usize) };
+    // LLVM's runtime never has 0 in a lock that it has initialised.
+    if locks_are_llvms() && first_word() == 0 {
+        return None;
+    }
     tls::with(|thread| thread.lock_call = lock as u64);
-    // SAFETY: the routine's type, and the caller's own argument.
-    let held = unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize)(lock) };
+    // SAFETY: the caller's own argument.
+    let held = unsafe { test(lock) };
     tls::with(|thread| thread.lock_call = 0);
-    held
+    Some(held)
 }
 
 /// Sets a nest lock. A test takes it if it is the task's own already; if the test fails, the task gets
@@ -113,7 +122,7 @@ fn test_nest(what: What, lock: usize) -> u32 {
 pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> usize {
     let [lock, ..] = saved.registers;
     wants(3, lock as u64, saved.code);
-    let held = test_nest(what, lock);
+    let held = test_nest(what, lock).unwrap_or(0);
     if held == 0 {
         // SAFETY: the entry point's own.
         unsafe { forward_with(lock as u64, saved, what) };
@@ -127,7 +136,7 @@ pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> us
 /// Unsets a nest lock. How often the task holds it is told by one test more, which is taken back.
 pub(super) unsafe extern "C-unwind" fn unset_nest(saved: &Saved, what: What) -> usize {
     let [lock, ..] = saved.registers;
-    let held = test_nest(what, lock);
+    let held = test_nest(what, lock).unwrap_or(0);
     if held != 0 {
         // SAFETY: the entry point's own; this thread has just set it.
         unsafe { forward_with(lock as u64, saved, what) };

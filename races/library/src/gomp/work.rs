@@ -371,10 +371,12 @@ pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) ->
 /// The thread that executes it hands its data out.
 pub(super) unsafe extern "C-unwind" fn single_copy_end(saved: &Saved, what: What) -> usize {
     tls::with(|thread| {
-        // What the single did comes before the others' copies, too.
+        // What the single did comes before the others' copies, and what its thread did before: the object is
+        // that thread's own.
         let object = thread.place.object([]);
         thread.event(&Event::Signal { object });
         thread.event(&Event::WorkEnd { kind: SINGLE });
+        thread.event(&Event::Signal { object });
     });
     // SAFETY: the entry point's own.
     unsafe { forward(saved, what) }
