@@ -78,21 +78,33 @@ impl<'a> OwnCode<'a> {
     /// Of all paths of a profile.
     pub(super) fn of(profile: &'a Profile, names: &'a Names<'a>) -> OwnCode<'a> {
         let modules = own_modules(names);
-        let mut innermost: Vec<PathId> = Vec::with_capacity(profile.paths.len());
-        for (path, at) in profile.paths.rows().iter().zip((0..).map(PathId)) {
-            let inherited = innermost.get(path.callers.0 as usize).copied();
-            innermost.push(
-                if at != PathId::EMPTY && is_own(names, &modules, path.frame) {
+        let has_lines = |path: &Path| names.source_of(path.frame).is_some();
+        let all = || profile.paths.rows().iter().zip((0..).map(PathId));
+        let innermost = |is_own: &dyn Fn(&Path) -> bool| {
+            let mut innermost: Vec<PathId> = Vec::with_capacity(profile.paths.len());
+            for (path, at) in all() {
+                let inherited = innermost.get(path.callers.0 as usize).copied();
+                innermost.push(if at != PathId::EMPTY && is_own(path) {
                     at
                 } else {
                     inherited.unwrap_or(PathId::EMPTY)
-                },
-            );
-        }
+                });
+            }
+            innermost
+        };
+        let is_own = |path: &Path| is_own(names, &modules, path.frame);
+        let own = innermost(&is_own);
+        // A library that was linked into a program with debug information mostly has none itself.
+        let with_lines = innermost(&|path| is_own(path) && has_lines(path));
+        let either = with_lines.into_iter().zip(own);
+        let either = either.map(|(with_lines, own)| match with_lines {
+            PathId::EMPTY => own,
+            with_lines => with_lines,
+        });
         OwnCode {
             profile,
             names,
-            innermost,
+            innermost: either.collect(),
         }
     }
 
@@ -206,7 +218,15 @@ impl<'a> OwnCode<'a> {
             }
         }
         let (callee, seconds) = heaviest(calls)?;
-        (seconds > 0.5 * all).then(|| self.names.name(callee))
+        let name = || {
+            let name = self.names.name(callee);
+            let module = self.names.code(callee).map(|code| code.module);
+            match module.filter(|_| name.starts_with("<static>")) {
+                Some(module) => format!("code of {}", self.names.object_name(module)),
+                None => name,
+            }
+        };
+        (seconds > 0.5 * all).then(name)
     }
 
     /// The own function and line that call the function for most of these times: it may be called
