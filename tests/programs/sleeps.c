@@ -1,5 +1,5 @@
 // Many short sleeps in one function, some longer ones in another, then a long one in a third: of one thread,
-// in one state. Prints how long each function took.
+// in one state. Prints how long each function took, and how long the thread waited for a CPU.
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +25,15 @@ __attribute__((noinline)) static void once(void) {
   __asm__ volatile("");
 }
 
+/* By the kernel's account (schedstat of proc(5)). */
+static double delay(void) {
+  unsigned long long ran = 0, waited = 0;
+  FILE *file = fopen("/proc/self/schedstat", "r");
+  if (file && fscanf(file, "%llu %llu", &ran, &waited) != 2)
+    waited = 0;
+  return 1e-9 * waited;
+}
+
 int main(void) {
   double begin = now();
   brief();
@@ -32,6 +41,7 @@ int main(void) {
   some();
   double after_some = now();
   once();
-  printf("%f %f %f\n", after_brief - begin, after_some - after_brief, now() - after_some);
+  double end = now();
+  printf("%f %f %f %f\n", after_brief - begin, after_some - after_brief, end - after_some, delay());
   return 0;
 }
