@@ -11,12 +11,12 @@ static double now(void) {
 }
 
 __attribute__((noinline)) static void brief(void) {
-  for (int i = 0; i < 1000; i++)
+  for (int i = 0; i < 500; i++)
     usleep(100);
 }
 
 __attribute__((noinline)) static void some(void) {
-  for (int i = 0; i < 60; i++)
+  for (int i = 0; i < 30; i++)
     usleep(5000);
 }
 

@@ -69,13 +69,15 @@ impl Time {
     }
 }
 
-/// The length of the sampled sleeps whose stacks an unseen one takes: its own, else the next shorter one, else
-/// the next longer one. The stack of a sleep that goes on for some time is always read
-/// (`collector/src/sleepers.rs`): what seems such a sleep and was not seen was a shorter one, after which
-/// the thread waited for a CPU.
+/// Sleeps of at least this length are read one by one (`collector/src/sleepers.rs`).
+const READ: usize = 4;
+
+/// The length of the sampled sleeps whose stacks an unseen one takes: the nearest to its own, the shorter of two. The
+/// long ones are the last resort: what seems such a sleep and was not read was a shorter one, after which the
+/// thread waited for a CPU.
 fn nearest(known: &ByLength, length: usize) -> Option<usize> {
-    let mut lengths = (0..=length).rev().chain(length + 1..known.len());
-    lengths.find(|&length| known[length] > 0)
+    let sampled = (0..known.len()).filter(|&it| known[it] > 0);
+    sampled.min_by_key(|&it| (it != length && it >= READ, it.abs_diff(length), it))
 }
 
 /// The part of each of the stacks that a group without samples takes: by the numbers of samples,
