@@ -44,8 +44,8 @@ pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Whether the child has ended, and not only stopped: the kernel tells us so of one that asks to be traced
-/// by its parent. It stays to be reaped.
+/// Whether the child has ended. It stays to be reaped. A child that asks its parent to trace it only stops, and
+/// `waitid` tells of that, too.
 fn has_ended(pid: i32) -> io::Result<bool> {
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: siginfo_t is plain data, valid when zeroed. The kernel writes it, and sets the process's number
@@ -128,7 +128,7 @@ pub(crate) fn write_to_ring_of(event: RawFd, ring: RawFd) -> io::Result<()> {
     check(unsafe { libc::ioctl(event, SET_OUTPUT, ring) }).map(|_| ())
 }
 
-/// Whether the limit of open files permits so many more.
+/// Whether this process may open so many more files.
 pub(crate) fn may_open(files: usize) -> bool {
     let open = |_| std::fs::File::open("/dev/null");
     let opened: Result<Vec<_>, _> = (0..files).map(open).collect();

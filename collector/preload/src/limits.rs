@@ -1,12 +1,14 @@
 //! Limits of address space that the program sets itself (`ulimit -v` in a shell, `resource` in Python): what
 //! our library holds comes on top of them, so that the program has as much as it has alone.
 //!
+//! Programs that it starts inherit the raised limit: the part that our library does not hold there is too much.
+//!
 //! A limit from before the program's start is `collect`'s matter: it takes less, or records without the
 //! library.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::next::Next;
 
@@ -21,10 +23,12 @@ const BESIDE: u64 = 64 << 20;
 /// Addresses of shared memory.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// The program's own limit has been raised by what is held.
-static IS_RAISED: AtomicBool = AtomicBool::new(false);
+/// The program's own limits, now and at most, and what was set for them. A limit that is not what was set is told
+/// as it is.
+static ASKED: [AtomicU64; 2] = [const { AtomicU64::new(libc::RLIM_INFINITY) }; 2];
+static SET: [AtomicU64; 2] = [const { AtomicU64::new(libc::RLIM_INFINITY) }; 2];
 
-/// The library has mapped so many bytes of shared memory.
+/// Adds bytes of shared memory that the library has mapped.
 pub fn holds(bytes: u64) {
     HELD.fetch_add(bytes, Relaxed);
 }
@@ -82,15 +86,27 @@ fn raised(asked: Limit) -> Limit {
     }
 }
 
-/// What the program has asked for.
-fn lowered(limit: Limit) -> Limit {
-    let less = |limit: u64| match limit {
-        libc::RLIM_INFINITY => limit,
-        limit => limit.saturating_sub(held()),
+/// Notes what stands for what the program has asked for.
+fn note(asked: Limit, set: Limit) {
+    let pairs = [
+        (asked.rlim_cur, set.rlim_cur),
+        (asked.rlim_max, set.rlim_max),
+    ];
+    for (at, (asked, set)) in pairs.into_iter().enumerate() {
+        ASKED[at].store(asked, Relaxed);
+        SET[at].store(set, Relaxed);
+    }
+}
+
+/// What the program has asked for, where this is what was set for it.
+fn asked(limit: Limit) -> Limit {
+    let of = |at: usize, limit: u64| match SET[at].load(Relaxed) {
+        set if set == limit => ASKED[at].load(Relaxed),
+        _ => limit,
     };
     Limit {
-        rlim_cur: less(limit.rlim_cur),
-        rlim_max: less(limit.rlim_max),
+        rlim_cur: of(0, limit.rlim_cur),
+        rlim_max: of(1, limit.rlim_max),
     }
 }
 
@@ -109,14 +125,14 @@ pub unsafe extern "C" fn setrlimit(resource: c_int, limit: *const Limit) -> c_in
         return unsafe { set(resource, limit) };
     }
     // SAFETY: the caller's limit; the function reads the local one.
-    let result = unsafe {
+    unsafe {
         let raised = raised(*limit);
-        set(resource, &raw const raised)
-    };
-    if result == 0 {
-        IS_RAISED.store(true, Relaxed);
+        let result = set(resource, &raw const raised);
+        if result == 0 {
+            note(*limit, raised);
+        }
+        result
     }
-    result
 }
 
 /// # Safety
@@ -128,8 +144,8 @@ pub unsafe extern "C" fn getrlimit(resource: c_int, limit: *mut Limit) -> c_int 
     // SAFETY: the caller's arguments, which the function has filled.
     unsafe {
         let result = get(resource, limit);
-        if result == 0 && is_space(resource) && IS_RAISED.load(Relaxed) {
-            *limit = lowered(*limit);
+        if result == 0 && is_space(resource) {
+            *limit = asked(*limit);
         }
         result
     }
@@ -150,21 +166,18 @@ pub unsafe extern "C" fn prlimit(
         // SAFETY: the caller's arguments.
         return unsafe { of(process, resource, new, old) };
     }
-    let was_raised = IS_RAISED.load(Relaxed);
-    // SAFETY: the caller's limits, and a local one.
+    // SAFETY: the caller's limits, of which `new` may be `old`, and a local one.
     unsafe {
-        let result = if new.is_null() {
-            of(process, resource, new, old)
-        } else {
-            let raised = raised(*new);
-            of(process, resource, &raw const raised, old)
-        };
+        let wished = new.as_ref().copied();
+        let raised = wished.map(raised);
+        let given = raised.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let result = of(process, resource, given, old);
         if result == 0 {
-            if !new.is_null() {
-                IS_RAISED.store(true, Relaxed);
+            if let Some(old) = old.as_mut() {
+                *old = asked(*old);
             }
-            if was_raised && !old.is_null() {
-                *old = lowered(*old);
+            if let (Some(wished), Some(raised)) = (wished, raised) {
+                note(wished, raised);
             }
         }
         result

@@ -114,9 +114,12 @@ impl Arena {
         })
     }
 
-    /// The bytes of memory.
+    /// The bytes that are mapped.
     pub fn bytes(&self) -> u64 {
-        self.geometry.bytes()
+        match &self.source {
+            Source::Reserve(reserve) => self.geometry.headers() + reserve.bytes(),
+            _ => self.geometry.bytes(),
+        }
     }
 
     /// The queue of calls that control the recording.

@@ -165,10 +165,9 @@ impl SampleFile {
         Some(SampleFile { headers, rings })
     }
 
-    /// The bytes of memory.
+    /// The bytes that are mapped, but for a few of headers.
     pub fn bytes(&self) -> u64 {
-        let header = self.headers.header();
-        header.map_or(0, |header| file_bytes(header.slots.load(Relaxed)))
+        self.rings.bytes()
     }
 
     /// CPU time between samples, in nanoseconds; 0 if none are wanted, or no longer.

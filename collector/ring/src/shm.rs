@@ -154,6 +154,11 @@ impl Reserve {
         })
     }
 
+    /// The bytes that are mapped.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.mapping.bytes as u64
+    }
+
     /// The rings that are mapped, by their numbers.
     pub(crate) fn rings(&self) -> Range<usize> {
         self.rings.start as usize..self.rings.end as usize

@@ -36,7 +36,8 @@ impl Facts {
             return why;
         } else {
             "the program did nothing that is looked at, or the library was not loaded into it (is it \
-             set-user-id, or was its environment cleared on the way to it?), or could not open its memory there (does it run in a namespace of its own?)"
+             set-user-id, or was its environment cleared on the way to it?), or could not open its memory there \
+             (does it run in a namespace of its own?)"
         };
         format!("nothing was checked: {why}")
     }

@@ -165,7 +165,7 @@ impl Values {
         bytes
     }
 
-    /// The levels of a list of so many values: an empty one has one of nothing.
+    /// Adds the levels of a list with this many values. An empty list has one level, which says so.
     fn add_list(&mut self, values: usize) {
         let levels = values.max(1);
         self.definition

@@ -408,7 +408,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The same of a report on findings, which says by itself what was not checked.
+    /// The document of a report on findings. Such a report itself says what was not checked.
     pub(crate) fn document_of_findings(&self, view: &str) -> Document {
         let mut document = self.document_without_time(view);
         for run in &mut document.caveats {

@@ -8,8 +8,8 @@
 //! and Linux on x86-64 (5.10) looks at it when the thread returns to user code. So no system call is
 //! interrupted. An `exec` takes the timers and their signals away.
 //!
-//! A thread whose stack has no room for that keeps its slot, which tells its life, and is counted. So does
-//! one of a process that is traced: it would stop for each signal.
+//! A thread whose stack has no room for that is not sampled. It keeps its slot, which tells its life, and is
+//! counted. A thread of a traced process is treated alike: it would stop for each signal.
 #![allow(unsafe_code)]
 
 mod signals;
