@@ -114,11 +114,10 @@ fn signals_and_small_stacks_are_as_without_samples() {
     }
 }
 
-#[test]
-fn short_children_that_call_exit_have_their_cpu_time() {
-    let place = place("short");
-    let program = build(&place, "short_children", &[]);
-    let recorded = record(&place, false, &[&program]);
+/// The CPU time of all threads by the experiment, and what the program says that the kernel's account is.
+#[track_caller]
+fn found_and_spent(place: &Path, words: &[&Path]) -> (f64, f64) {
+    let recorded = record(place, false, words);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
     let spent: f64 = recorded.stdout.trim().parse().unwrap();
     let views = reports(&place.join("run.er"), "user", &["-threads"]);
@@ -126,6 +125,14 @@ fn short_children_that_call_exit_have_their_cpu_time() {
         .iter()
         .map(|row| seconds(row, "e.totalcpu"))
         .sum();
+    (found, spent)
+}
+
+#[test]
+fn short_children_that_call_exit_have_their_cpu_time() {
+    let place = place("short");
+    let program = build(&place, "short_children", &[]);
+    let (found, spent) = found_and_spent(&place, &[&program]);
     // What the kernel does for a process after its last instruction, only its parent is told.
     let (children, end) = (100.0, 0.0003);
     assert!(
@@ -177,14 +184,7 @@ fn a_program_whose_environment_was_cleared_is_said_to_be_one() {
 fn check_ends(way: &str, unknown: f64) {
     let place = place(way);
     let program = build(&place, "child_ends", &[]);
-    let recorded = record(&place, false, &[&program, Path::new(way)]);
-    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    let spent: f64 = recorded.stdout.trim().parse().unwrap();
-    let views = reports(&place.join("run.er"), "user", &["-threads"]);
-    let found: f64 = rows(&views[0])
-        .iter()
-        .map(|row| seconds(row, "e.totalcpu"))
-        .sum();
+    let (found, spent) = found_and_spent(&place, &[&program, Path::new(way)]);
     assert!(
         found < 1.05 * spent && found > (1.0 - unknown) * spent,
         "{way}: {found} s of CPU time, {spent} s by the kernel's account"

@@ -64,7 +64,6 @@ impl Conversion<'_> {
             losses: Losses {
                 lost: self.lost.clone(),
                 omp_late: 0,
-                regions_open: 0,
                 stacks_complete: stacks.endings.complete,
                 stacks_cut: cuts.chain(chains).collect(),
                 ..Losses::default()
