@@ -499,7 +499,7 @@ fn one(
         let alone_place = place.join("alone");
         fs::create_dir_all(&alone_place).unwrap();
         let alone = Started::new(subject, &recorded, fault, &alone_place).end(None);
-        let is_same = alone.status == with.status && matches!(fault, Fault::Limit { .. });
+        let is_same = alone.status == with.status && takes_memory(fault);
         is_same.then_some(()).ok_or_else(|| {
             let statuses = (with.status, alone.status);
             format!("{statuses:?} by the sanitizer: {}", with.stderr)
@@ -512,6 +512,12 @@ fn one(
         .map_err(|what| format!("{what}; {}", keep(&place)));
     let _ = fs::remove_dir_all(&place);
     found
+}
+
+/// Whether collect may have got no memory to share with the program.
+fn takes_memory(fault: Fault) -> bool {
+    const MEMFD_CREATE: u32 = 319;
+    matches!(fault, Fault::Limit { .. } | Fault::Refused(MEMFD_CREATE))
 }
 
 fn make_mutant(from: &Path, to: &Path, random: &mut Rng) {
