@@ -1,4 +1,4 @@
-//! The tasks of this repository: `cargo xtask demo | test | install | dist | fixtures | bench | pictures | ci`.
+//! The tasks of this repository: `cargo xtask demo | test | install | dist | fixtures | bench | lines | pictures | ci`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ mod demo;
 mod dist;
 mod floors;
 mod install;
+mod lines;
 mod measure;
 mod packages;
 mod pictures;
@@ -31,6 +32,7 @@ usage: cargo xtask TASK
   dist                   build target/dist/*.tar.xz and *.deb, for this and older systems
   fixtures [NAME...]     build and run the fixtures and print what they measured
   bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
+  lines                  count the lines of the product, by crate
   pictures [EXPERIMENT]  make docs/pictures from analyzer in a terminal, of the demo's run or another";
 
 /// The result of a task; the error is one sentence that says what to do.
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["dist"] => dist::dist(),
+        ["lines"] => lines::lines(),
         ["fixtures", ref names @ ..] => measure::fixtures(names),
         ["bench", ref words @ ..] => bench::bench(words),
         ["pictures"] => pictures::pictures(None),

@@ -13,11 +13,12 @@ use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use inside::next::Next;
+
 use crate::environment::{self, Added, Environment, added, environ};
 use crate::file::{File, Program};
-use crate::limits;
 use crate::look::obstacle;
-use crate::next::Next;
+use crate::{filters, limits};
 
 /// Arguments of a program, as `exec` takes them.
 type Arguments = *const *const c_char;
@@ -45,20 +46,14 @@ pub extern "C" fn start() {
     }
     environment::start();
     limits::start();
+    filters::start();
 }
 
-/// Calls the next function with these arguments.
+/// Calls the next function with these arguments: the program's own, but for an environment that is one, too.
 macro_rules! call {
-    ($next:expr, fn($($type:ty),*), ($($argument:expr),*)) => {{
-        // SAFETY: the C library has a function of this name and type, which gets the program's own
-        // arguments, but for an environment that is one, too.
-        unsafe {
-            let next = $next.address();
-            let function: unsafe extern "C-unwind" fn($($type),*) -> c_int =
-                std::mem::transmute(next);
-            function($($argument),*)
-        }
-    }};
+    ($next:expr, fn($($type:ty),*), $arguments:tt) => {
+        inside::next!($next, fn($($type),*) -> c_int, $arguments, -1)
+    };
 }
 
 /// This process has made itself a filter of system calls since the library was loaded.
@@ -577,17 +572,34 @@ listing! {
 }
 
 /// Defines these functions in a library of ours, which thereby come before those of the C library, and has
-/// them prepared as it is loaded.
+/// them prepared as it is loaded. `$watch` is told of filters: [`Watch`](crate::filters::Watch).
 #[macro_export]
 macro_rules! interpose {
-    () => {
-        $crate::interpose! {
-            execve execv execvp execvpe fexecve execveat execl execlp execle
-            posix_spawn posix_spawnp
+    ($watch:ty) => {
+        inside::jumping! {
+            execve => $crate::exec::execve;
+            execv => $crate::exec::execv;
+            execvp => $crate::exec::execvp;
+            execvpe => $crate::exec::execvpe;
+            fexecve => $crate::exec::fexecve;
+            execveat => $crate::exec::execveat;
+            execl => $crate::exec::execl;
+            execlp => $crate::exec::execlp;
+            execle => $crate::exec::execle;
+            posix_spawn => $crate::exec::posix_spawn;
+            posix_spawnp => $crate::exec::posix_spawnp;
+            setrlimit => $crate::limits::setrlimit;
+            setrlimit64 => $crate::limits::setrlimit;
+            getrlimit => $crate::limits::getrlimit;
+            getrlimit64 => $crate::limits::getrlimit;
+            prlimit => $crate::limits::prlimit;
+            prlimit64 => $crate::limits::prlimit;
         }
-        $crate::interpose! {
-            limits: setrlimit setrlimit, getrlimit getrlimit, prlimit prlimit,
-            setrlimit64 setrlimit, getrlimit64 getrlimit, prlimit64 prlimit,
+
+        inside::noting! {
+            prctl => $crate::filters::prctl::<$watch> [] [];
+            syscall => $crate::filters::syscall::<$watch> [] [];
+            ptrace => $crate::filters::ptrace::<$watch> [] [];
         }
 
         // SAFETY: the loader calls each pointer of this section once, before the program's own code.
@@ -595,18 +607,4 @@ macro_rules! interpose {
         #[used]
         static AT_LOAD: extern "C" fn() = $crate::exec::start;
     };
-    (limits: $($name:ident $to:ident,)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            std::arch::naked_asm!("jmp {to}", to = sym $crate::limits::$to)
-        }
-    )*};
-    ($($name:ident)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        unsafe extern "C-unwind" fn $name() {
-            std::arch::naked_asm!("jmp {to}", to = sym $crate::exec::$name)
-        }
-    )*};
 }

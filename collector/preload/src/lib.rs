@@ -16,17 +16,17 @@
 //! | `environment` | what `collect` adds to an environment, and how it is taken out |
 //! | `exec` | the C library's functions that start programs, as our libraries have them |
 //! | `limits` | those that limit the address space, of which our libraries hold a part |
-//! | `next` | the functions behind ours |
+//! | `filters` | those that set filters of system calls, or ask for a tracer |
 
 mod environment;
 #[cfg(target_arch = "x86_64")]
 pub mod exec;
 mod file;
 #[cfg(target_arch = "x86_64")]
+pub mod filters;
+#[cfg(target_arch = "x86_64")]
 pub mod limits;
 mod look;
-#[cfg(target_arch = "x86_64")]
-mod next;
 
 pub use environment::{ADDED_VARIABLE, ALONE_VARIABLE};
 pub use file::Program;

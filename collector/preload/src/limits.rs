@@ -10,7 +10,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::next::Next;
+use inside::next::Next;
 
 static SETRLIMIT: Next = Next::new(c"setrlimit");
 static GETRLIMIT: Next = Next::new(c"getrlimit");
@@ -56,9 +56,9 @@ type Of = unsafe extern "C" fn(libc::pid_t, c_int, *const Limit, *mut Limit) -> 
 macro_rules! real {
     ($next:expr, $of:ty) => {
         match $next.address() {
-            0 => None,
+            None => None,
             // SAFETY: the C library's function of this name has this type.
-            address => Some(unsafe { std::mem::transmute::<usize, $of>(address) }),
+            Some(address) => Some(unsafe { std::mem::transmute::<usize, $of>(address) }),
         }
     };
 }

@@ -24,12 +24,14 @@
 //! | `passed` | the bodies that calls into LLVM's runtime pass |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `sampler` | samples that threads take of themselves where perf events are forbidden |
-//! | `starts` | the C library's functions that start programs |
 //! | `process`, `forks` | the arena, the runtimes, and both across fork |
-//! | `filters` | filters of system calls that the program sets for itself |
-//! | `traced` | processes that ask for a tracer |
-//! | `loader`, `symbols` | loaded objects and their symbols |
-//! | `tls`, `pointer`, `memory` | the thread's state, the pointer to it, and its memory |
+//! | `filters`, `traced` | what is done before the program sets a filter of system calls, or asks for a tracer |
+//! | `tls` | the thread's state |
+
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "tests of modules export no functions")
+)]
 
 mod code;
 mod context;
@@ -38,21 +40,15 @@ mod filters;
 mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
-mod loader;
 mod locks;
 mod loops;
-mod memory;
 mod ompt;
 mod passed;
-mod pointer;
 mod process;
 #[cfg(target_arch = "x86_64")]
 mod sampler;
 mod short;
 mod stack;
-#[cfg(target_arch = "x86_64")]
-mod starts;
-mod symbols;
 mod thread;
 mod tls;
 #[cfg(target_arch = "x86_64")]

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
+use inside::objects;
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-use crate::symbols::range_of;
-use crate::{filters, forks, pointer};
 #[cfg(target_arch = "x86_64")]
-use crate::{sampler, traced};
+use crate::sampler;
+use crate::{forks, tls};
 
 /// Most runtimes that are kept. A second one in a process is rare.
 const MAX_RUNTIMES: usize = 4;
@@ -60,7 +60,7 @@ impl Runtime {
             address,
             refused,
             version,
-            image: image_of(address),
+            image: objects::library_of(address),
         }
     }
 
@@ -78,11 +78,9 @@ impl Runtime {
 
 /// Called by the loader, before `main` and before the constructors of most libraries.
 extern "C" fn at_load() {
-    filters::resolve();
     arena();
     #[cfg(target_arch = "x86_64")]
     if !is_under_valgrind() {
-        traced::resolve();
         sampler::at_load();
     }
 }
@@ -210,7 +208,7 @@ pub(crate) fn has_tool(address: u64) -> bool {
 extern "C" fn after_fork_in_child() {
     forks::reset();
     learn_ids_of_child();
-    pointer::forget();
+    tls::forget();
 }
 
 /// Whether the memory is this process's, and not that of a parent that waits for it (`vfork`).
@@ -293,35 +291,6 @@ fn parse_numbers(text: &[u8]) -> Option<(i32, i32)> {
     let (pid, rest) = std::str::from_utf8(text).ok()?.split_once('/')?;
     let tid = rest.strip_prefix("task/")?;
     Some((pid.parse().ok()?, tid.parse().ok()?))
-}
-
-/// The addresses of the shared library that holds `address`.
-fn image_of(address: u64) -> Range<u64> {
-    let mut search = (address, 0..0);
-    // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search` outlives
-    // the call. The callback casts it back to the type of `search`.
-    unsafe { libc::dl_iterate_phdr(Some(visit_image), (&raw mut search).cast()) };
-    search.1
-}
-
-unsafe extern "C" fn visit_image(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut libc::c_void,
-) -> libc::c_int {
-    // SAFETY: the loader passes a description that is valid during the callback. `image_of` passed a
-    // pointer to its own local, of this type, to which it holds no reference meanwhile.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, Range<u64>)>()) };
-    // SAFETY: the loader's name of an object is NULL or a C string, so its first byte can be read.
-    let is_executable = info.dlpi_name.is_null() || unsafe { *info.dlpi_name } == 0;
-    let range = range_of(info);
-    if !range.contains(&search.0) {
-        return 0;
-    }
-    if !is_executable {
-        search.1 = range;
-    }
-    1
 }
 
 #[cfg(test)]

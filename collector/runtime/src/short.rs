@@ -9,6 +9,7 @@
 //! the mutex or holding it. So the time of short acquisitions and holds must be known, too; else it would
 //! be that of the samples around them.
 
+use ::ompt::numbers::mutex;
 use omp_ring::producer::Producer;
 use omp_ring::record::{CodePayload, HoldPayload, Kind, MutexPayload, ShortPayload};
 
@@ -20,7 +21,7 @@ const CONTENDED_NS: u64 = 1_000;
 const PERIOD_NS: u64 = 1_000_000;
 
 /// `ompt_mutex_atomic`.
-const ATOMIC: u32 = 6;
+const ATOMIC: u32 = mutex::ATOMIC as u32;
 
 /// Number of sums. They are pushed if there are more calls in a period.
 const SUMS: usize = 16;

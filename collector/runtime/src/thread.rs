@@ -3,6 +3,7 @@
 //! It is the same for all runtimes. Enumerated values are the OpenMP specification's. Records that
 //! other records imply are not pushed: see [`omp_ring::record`].
 
+use ::ompt::numbers::{sync_region, task};
 use inside::Forked;
 use omp_ring::producer::Producer;
 use omp_ring::record::{
@@ -560,11 +561,11 @@ impl Thread {
 }
 
 /// `ompt_task_undeferred` of `ompt_task_flag_t`.
-const SPEC_UNDEFERRED: u32 = 0x0800_0000;
+const SPEC_UNDEFERRED: u32 = task::UNDEFERRED;
 /// `ompt_sync_region_barrier_implicit_parallel`.
-const JOIN_BARRIER: u32 = 9;
+const JOIN_BARRIER: u32 = sync_region::PARALLEL as u32;
 /// `ompt_sync_region_barrier_implicit`, which older runtimes report for every implicit barrier.
-const AMBIGUOUS_BARRIER: u32 = 2;
+const AMBIGUOUS_BARRIER: u32 = sync_region::IMPLICIT as u32;
 
 #[inline]
 fn region_payload(region: InstanceId, index: u32, size: u32) -> u64 {

@@ -1,12 +1,14 @@
-//! The current thread's state, behind its [`pointer`].
+//! The current thread's state, and the pointer to it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
+use inside::memory::{self, Zeroed};
+
 use crate::context::Contexts;
-use crate::memory::{self, Zeroed};
-use crate::pointer;
 use crate::thread::Thread;
+
+inside::thread_word!(pointer "parallax_thread");
 
 /// The pointer of a thread that got no slot. It does not try again.
 const REFUSED: usize = 1;
@@ -96,4 +98,10 @@ pub(crate) fn end(last: impl FnOnce(&mut Thread)) {
             memory::unmap(thread.cast::<Block>());
         }
     }
+}
+
+/// Forgets the calling thread's state without dropping it. In the child of a fork it is a copy of
+/// the parent's, and the parent continues to use the ring.
+pub(crate) fn forget() {
+    pointer::set(0);
 }

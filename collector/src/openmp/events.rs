@@ -12,13 +12,14 @@ use omp_ring::record::{
     OriginPayload, Record, RegionPayload, ShortPayload, TASK_ALL, TASK_DIVISION, TASK_LOOP,
     TaskPayload,
 };
+use ompt::numbers::{mutex, sync_region, thread};
+use processes::Processes;
 use rustc_hash::FxHashMap;
 
 use super::queue::Queue;
 use crate::contexts::ContextUnwinder;
 use crate::stacks;
 use crate::truncated::Activation;
-use processes::Processes;
 
 /// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t` (OpenMP
 /// 5.2, section 19.4.4.20): the prior task does not resume.
@@ -374,9 +375,11 @@ impl Conversion<'_> {
 
 /// `ompt_thread_t` (OpenMP 5.2, section 19.4.4.10).
 const fn thread_kind(payload: u64) -> ThreadKind {
+    const INITIAL: u64 = thread::INITIAL as u64;
+    const WORKER: u64 = thread::WORKER as u64;
     match payload {
-        1 => ThreadKind::Initial,
-        2 => ThreadKind::Worker,
+        INITIAL => ThreadKind::Initial,
+        WORKER => ThreadKind::Worker,
         _ => ThreadKind::Other,
     }
 }
@@ -417,15 +420,15 @@ fn task_schedule(payload: u64) -> What {
 /// `ompt_sync_region_t` (OpenMP 5.2, section 19.4.4.14).
 const fn sync(kind: u8) -> Option<Sync> {
     Some(match kind {
-        1 => Sync::Barrier,
-        2 => Sync::BarrierImplicit,
-        3 => Sync::BarrierExplicit,
-        4 => Sync::BarrierImplementation,
-        5 => Sync::TaskWait,
-        6 => Sync::TaskGroup,
-        8 => Sync::BarrierWorkshare,
-        9 => Sync::BarrierParallel,
-        10 => Sync::BarrierTeams,
+        sync_region::BARRIER => Sync::Barrier,
+        sync_region::IMPLICIT => Sync::BarrierImplicit,
+        sync_region::EXPLICIT => Sync::BarrierExplicit,
+        sync_region::IMPLEMENTATION => Sync::BarrierImplementation,
+        sync_region::TASKWAIT => Sync::TaskWait,
+        sync_region::TASKGROUP => Sync::TaskGroup,
+        sync_region::WORKSHARE => Sync::BarrierWorkshare,
+        sync_region::PARALLEL => Sync::BarrierParallel,
+        sync_region::TEAMS => Sync::BarrierTeams,
         _ => return None,
     })
 }
@@ -433,11 +436,11 @@ const fn sync(kind: u8) -> Option<Sync> {
 /// `ompt_mutex_t` (OpenMP 5.2, section 19.4.4.17).
 pub(super) const fn mutex(kind: u8) -> Option<Mutex> {
     Some(match kind {
-        1 | 2 => Mutex::Lock,
-        3 | 4 => Mutex::NestLock,
-        5 => Mutex::Critical,
-        6 => Mutex::Atomic,
-        7 => Mutex::Ordered,
+        mutex::LOCK | mutex::TEST_LOCK => Mutex::Lock,
+        mutex::NEST_LOCK | mutex::TEST_NEST_LOCK => Mutex::NestLock,
+        mutex::CRITICAL => Mutex::Critical,
+        mutex::ATOMIC => Mutex::Atomic,
+        mutex::ORDERED => Mutex::Ordered,
         _ => return None,
     })
 }

@@ -13,6 +13,7 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use ompt::numbers::parallel::{INVOKER_RUNTIME, LEAGUE};
 use race_stream::record::{
     Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED, MUTEX_POSIX, MUTEX_POSIX_SHARED, Record,
     UNWRITTEN, WORK_MASKED,
@@ -41,11 +42,6 @@ mod regions;
 mod work;
 
 use work::TASKLOOP;
-
-/// `ompt_parallel_league`.
-pub(crate) const LEAGUE: u32 = 0x4000_0000;
-/// `ompt_parallel_invoker_runtime`: the code is not GCC's, which tells no runtime of a single's end.
-const INVOKER_RUNTIME: u32 = 2;
 
 /// A region's number; that of the program itself.
 const ROOT: u64 = 0;

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
+use ompt::numbers::mutex::{CRITICAL, LOCK, NEST_LOCK, ORDERED, TEST_LOCK, TEST_NEST_LOCK};
+use ompt::numbers::parallel::LEAGUE;
+use ompt::numbers::sync_region::{EXPLICIT, TEAMS};
+use ompt::numbers::work::{LOOP, LOOP_OTHER, LOOP_STATIC, SECTIONS};
 use race_stream::record::{Event, MUTEX_DECLARED, MUTEX_POSIX, WORK_MASKED, is_shared};
 
 use crate::hang::{self, Waits};
@@ -16,7 +20,6 @@ use crate::lock_order::{Edge, Lock, LockOrder};
 use crate::locksets::Held;
 use crate::misuse::{Inside, Kind, Misuse, Misuses};
 use crate::position::Position;
-use crate::replay::LEAGUE;
 use crate::site::Call;
 use crate::strands::StrandId;
 use crate::teams::{JOIN, Meeting, Team};
@@ -50,14 +53,6 @@ pub struct Task {
     /// It is in a single whose end will be told.
     pub is_in_single: bool,
 }
-
-/// `ompt_mutex_t`.
-const LOCK: u8 = 1;
-const TEST_LOCK: u8 = 2;
-const NEST_LOCK: u8 = 3;
-const TEST_NEST_LOCK: u8 = 4;
-const CRITICAL: u8 = 5;
-const ORDERED: u8 = 7;
 
 /// A thread's wait that has not ended.
 #[derive(Clone, Debug)]
@@ -411,10 +406,6 @@ impl Synchronisation {
     }
 
     fn arrive(&mut self, task: Task, kind: u8, call: Call) {
-        /// `ompt_sync_region_barrier_teams`: the end of a league.
-        const TEAMS: u8 = 10;
-        /// `ompt_sync_region_barrier_explicit`.
-        const EXPLICIT: u8 = 3;
         let kind = if kind == TEAMS { JOIN } else { kind };
         let region = task.owner.region;
         if kind == JOIN {
@@ -815,8 +806,8 @@ impl Synchronisation {
 /// The construct of this `ompt_work_t`, if no barrier may be in it and all runtimes tell of its end.
 fn around(kind: u8) -> Option<Inside> {
     match kind {
-        1 | 10..=13 => Some(Inside::Loop),
-        2 => Some(Inside::Section),
+        LOOP | LOOP_STATIC..=LOOP_OTHER => Some(Inside::Loop),
+        SECTIONS => Some(Inside::Section),
         WORK_MASKED => Some(Inside::Masked),
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! Explicit tasks: their numbers, groups and dependences.
 
 use hashbrown::HashMap;
+use ompt::numbers::dependence::{IN, MUTEXINOUTSET};
 
 use crate::strands::StrandId;
 
@@ -119,9 +120,6 @@ pub struct Siblings {
     of_all: Option<StrandId>,
 }
 
-/// `ompt_dependence_type_t`.
-const IN: u8 = 1;
-const MUTEXINOUTSET: u8 = 4;
 const INOUTSET: u8 = 7;
 const OUT_ALL_MEMORY: u8 = 34;
 const INOUT_ALL_MEMORY: u8 = 35;

@@ -72,8 +72,7 @@ pub struct Team {
     work: Sequence,
 }
 
-/// `ompt_sync_region_barrier_implicit_parallel`.
-pub const JOIN: u8 = 9;
+pub use ompt::numbers::sync_region::PARALLEL as JOIN;
 
 impl Team {
     /// One that is forked. `nested`: see the field.

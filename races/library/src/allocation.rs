@@ -9,9 +9,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use inside::next::Next;
 use race_stream::record::{Checks, Event};
 
-use crate::next::Next;
 use crate::{objects, process, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");

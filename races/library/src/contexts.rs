@@ -1,6 +1,6 @@
 //! Calling contexts of a thread: a tree of calls, whose nodes are numbered as they are met.
 
-use crate::memory::Zeroed;
+use inside::memory::Zeroed;
 
 /// Entries of the table; a power of two.
 const SIZE: usize = 1 << 15;
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_call_has_one_context_in_each_caller() {
-        let contexts = crate::memory::map::<Contexts>().expect("memory");
+        let contexts = inside::memory::map_static::<Contexts>().expect("memory");
         let mut id = |parent, code| match contexts.find(parent, code) {
             Found::Known(id) => (id, false),
             Found::New(id) => (id, true),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_full_table_says_so() {
-        let contexts = crate::memory::map::<Contexts>().expect("memory");
+        let contexts = inside::memory::map_static::<Contexts>().expect("memory");
         for code in 0..u64::from(MOST) {
             assert!(matches!(contexts.find(0, code), Found::New(_)));
         }

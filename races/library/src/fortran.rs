@@ -2,9 +2,9 @@
 //! reference: what they read and write are accesses of the statement.
 #![allow(unsafe_code)]
 
+use inside::next;
 use race_stream::record::WRITE;
 
-use crate::next::next;
 use crate::objects::is_instrumented;
 use crate::tls;
 

@@ -31,11 +31,10 @@
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
 //! | `process` | the shared memory, and fork |
-//! | `filters` | filters of system calls that the program sets for itself |
-//! | `next`, `versions` | the functions that ours hide; those of which there are several |
-//! | `starts` | the functions that start programs |
+//! | `filters` | what is done before the program sets a filter of system calls |
+//! | `versions` | functions of which there are several |
 //! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
-//! | `tls`, `memory` | the thread's state and its memory |
+//! | `tls` | the thread's state |
 
 #![cfg_attr(
     test,
@@ -54,15 +53,11 @@ mod filters;
 mod fortran;
 mod gomp;
 mod kmpc;
-mod memory;
-mod next;
 mod objects;
 mod ompt;
 mod process;
 mod runs;
 mod stack;
-#[cfg(target_arch = "x86_64")]
-mod starts;
 mod strings;
 mod thread;
 mod threads;

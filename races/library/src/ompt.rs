@@ -6,77 +6,51 @@
 //! of the thread.
 #![allow(unsafe_code)]
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::sync::atomic::AtomicU64;
 
+use ::ompt::numbers::{
+    callback, dependence, dispatch, endpoint, mutex, sync_region, task, task_status, thread,
+};
+use ::ompt::types::{
+    ChunkBounds, Data, Dependence, Function, Lookup, SetCallback, StartToolResult, TaskFrame,
+};
 use race_stream::record::{Event, WORK_MASKED};
 
 use crate::objects::{self, Runtime};
 use crate::{process, tls};
 
-/// `ompt_data_t`.
-#[repr(C)]
-pub(crate) struct Data {
-    value: u64,
-}
+/// The tool's result, to which the runtime may write.
+struct Writable(UnsafeCell<StartToolResult>);
 
-/// `ompt_frame_t`.
-#[repr(C)]
-struct Frame {
-    exit: u64,
-    enter: u64,
-    exit_flags: c_int,
-    enter_flags: c_int,
-}
+// SAFETY: only the runtime accesses it, through the pointer that it was given.
+unsafe impl Sync for Writable {}
 
-/// `ompt_dependence_t`.
-#[repr(C)]
-struct Dependence {
-    variable: u64,
-    kind: c_uint,
-}
-
-/// `ompt_dispatch_chunk_t`.
-#[repr(C)]
-struct ChunkBounds {
-    first: u64,
-    count: u64,
-}
-
-type Function = unsafe extern "C" fn();
-type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
-type SetCallback = unsafe extern "C" fn(number: c_int, callback: Function) -> c_int;
-
-/// `ompt_start_tool_result_t`.
-#[repr(C)]
-struct Tool {
-    initialize: unsafe extern "C" fn(Lookup, c_int, *mut Data) -> c_int,
-    finalize: unsafe extern "C" fn(*mut Data),
-    data: AtomicU64,
-}
-
-static TOOL: Tool = Tool {
+static TOOL: Writable = Writable(UnsafeCell::new(StartToolResult {
     initialize,
     finalize,
-    data: AtomicU64::new(0),
-};
+    tool_data: Data { value: 0 },
+}));
 
 /// Called by a runtime before its first construct.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const c_void {
+extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *mut StartToolResult {
     match process::shared() {
-        Some(_) => (&raw const TOOL).cast(),
-        None => std::ptr::null(),
+        Some(_) => TOOL.0.get(),
+        None => std::ptr::null_mut(),
     }
 }
 
-const BEGIN: c_int = 1;
-const END: c_int = 2;
+const BEGIN: c_int = endpoint::BEGIN as c_int;
+const END: c_int = endpoint::END as c_int;
 
 /// # Safety
 /// The runtime's lookup takes a C string and returns the functions that the specification names.
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
-    objects::note_runtime(Runtime::Ompt, objects::library_of(lookup as usize as u64));
+    objects::note_runtime(
+        Runtime::Ompt,
+        inside::objects::library_of(lookup as usize as u64),
+    );
     // SAFETY: as above; the entry point of this name has this type (19.6.3).
     let set = unsafe {
         let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {
@@ -84,29 +58,40 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         };
         std::mem::transmute::<Function, SetCallback>(found)
     };
-    let callbacks: [(c_int, *const ()); 18] = [
-        (1, thread_begin as *const ()),
-        (2, thread_end as *const ()),
-        (3, parallel_begin as *const ()),
-        (4, parallel_end as *const ()),
-        (5, task_create as *const ()),
-        (6, crate::stack::task_schedule as *const ()),
-        (7, crate::stack::implicit_task as *const ()),
-        (16, sync_region_wait as *const ()),
-        (17, mutex_released as *const ()),
-        (18, dependences as *const ()),
-        (20, work as *const ()),
-        (21, masked as *const ()),
-        (23, sync_region as *const ()),
-        (24, lock_init as *const ()),
-        (25, lock_destroy as *const ()),
-        (26, mutex_acquire as *const ()),
-        (27, mutex_acquired as *const ()),
-        (32, dispatch as *const ()),
+    let callbacks: [(u8, *const ()); 18] = [
+        (callback::THREAD_BEGIN, thread_begin as *const ()),
+        (callback::THREAD_END, thread_end as *const ()),
+        (callback::PARALLEL_BEGIN, parallel_begin as *const ()),
+        (callback::PARALLEL_END, parallel_end as *const ()),
+        (callback::TASK_CREATE, task_create as *const ()),
+        (
+            callback::TASK_SCHEDULE,
+            crate::stack::task_schedule as *const (),
+        ),
+        (
+            callback::IMPLICIT_TASK,
+            crate::stack::implicit_task as *const (),
+        ),
+        (callback::SYNC_REGION_WAIT, sync_region_wait as *const ()),
+        (callback::MUTEX_RELEASED, mutex_released as *const ()),
+        (callback::DEPENDENCES, dependences as *const ()),
+        (callback::WORK, work as *const ()),
+        (callback::MASKED, masked as *const ()),
+        (callback::SYNC_REGION, sync_region as *const ()),
+        (callback::LOCK_INIT, lock_init as *const ()),
+        (callback::LOCK_DESTROY, lock_destroy as *const ()),
+        (callback::MUTEX_ACQUIRE, mutex_acquire as *const ()),
+        (callback::MUTEX_ACQUIRED, mutex_acquired as *const ()),
+        (callback::DISPATCH, dispatch as *const ()),
     ];
     for (number, callback) in callbacks {
         // SAFETY: each has the signature of its number (19.5).
-        unsafe { set(number, std::mem::transmute::<*const (), Function>(callback)) };
+        unsafe {
+            set(
+                number.into(),
+                std::mem::transmute::<*const (), Function>(callback),
+            )
+        };
     }
     1
 }
@@ -135,13 +120,13 @@ unsafe fn set_word(data: *mut Data, value: u64) {
 ///
 /// # Safety
 /// `frame` is NULL or the runtime's.
-unsafe fn entered(frame: *const Frame) -> u64 {
+unsafe fn entered(frame: *const TaskFrame) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { frame.as_ref() }.map_or(0, |frame| frame.enter)
+    unsafe { frame.as_ref() }.map_or(0, |frame| frame.enter_frame)
 }
 
 /// `ompt_thread_worker`.
-const WORKER: c_uint = 2;
+const WORKER: c_uint = thread::WORKER as c_uint;
 
 unsafe extern "C" fn thread_begin(kind: c_uint, thread: *mut Data) {
     // SAFETY: the runtime's own word of this thread.
@@ -158,7 +143,7 @@ unsafe extern "C" fn thread_end(thread: *mut Data) {
 
 unsafe extern "C" fn parallel_begin(
     _task: *mut Data,
-    frame: *const Frame,
+    frame: *const TaskFrame,
     parallel: *mut Data,
     requested: c_uint,
     flags: c_int,
@@ -200,7 +185,7 @@ pub(crate) unsafe extern "C" fn implicit_task(
     flags: c_int,
 ) {
     /// `ompt_task_initial`.
-    const INITIAL: c_int = 1;
+    const INITIAL: c_int = task::INITIAL as c_int;
     // SAFETY: the runtime's own argument.
     let region = unsafe { word(parallel) };
     // That of the program; those of a league are like implicit tasks.
@@ -222,8 +207,8 @@ unsafe extern "C" fn sync_region(
     code: *const c_void,
 ) {
     /// `ompt_sync_region_t`.
-    const TASKWAIT: c_uint = 5;
-    const REDUCTION: c_uint = 7;
+    const TASKWAIT: c_uint = sync_region::TASKWAIT as c_uint;
+    const REDUCTION: c_uint = sync_region::REDUCTION as c_uint;
     let code = code as u64;
     tls::with(|thread| {
         let context = thread.context();
@@ -243,7 +228,7 @@ unsafe extern "C" fn sync_region(
 }
 
 /// `ompt_sync_region_taskgroup`.
-const TASKGROUP: c_uint = 6;
+const TASKGROUP: c_uint = sync_region::TASKGROUP as c_uint;
 
 /// A wait begins or ends. That of a taskgroup has ended before the thread combines the copies of its
 /// reductions, and only then ends the taskgroup.
@@ -313,7 +298,7 @@ unsafe extern "C" fn dispatch(
     instance: *const c_void,
 ) {
     /// `ompt_dispatch_t`: a section, whose instance is its code.
-    const SECTION: c_uint = 2;
+    const SECTION: c_uint = dispatch::SECTION as c_uint;
     /// A chunk of a worksharing loop.
     const LOOP: c_uint = 3;
     let (first, count) = match kind {
@@ -330,14 +315,14 @@ unsafe extern "C" fn dispatch(
 
 unsafe extern "C" fn task_create(
     _task: *mut Data,
-    frame: *const Frame,
+    frame: *const TaskFrame,
     new_task: *mut Data,
     flags: c_int,
     _has_dependences: c_int,
     code: *const c_void,
 ) {
     /// `ompt_task_initial | ompt_task_implicit`.
-    const NOT_EXPLICIT: c_int = 3;
+    const NOT_EXPLICIT: c_int = task::NOT_EXPLICIT as c_int;
     if flags & NOT_EXPLICIT != 0 {
         return;
     }
@@ -358,8 +343,8 @@ const RUNTIME_FRAME: u64 = 96;
 
 pub(crate) unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
     /// `ompt_task_status_t`.
-    const COMPLETE: c_uint = 1;
-    const CANCEL: c_uint = 3;
+    const COMPLETE: c_uint = task_status::COMPLETE as c_uint;
+    const CANCEL: c_uint = task_status::CANCEL as c_uint;
     const DETACH: c_uint = 4;
     const EARLY_FULFILL: c_uint = 5;
     const LATE_FULFILL: c_uint = 6;
@@ -382,8 +367,8 @@ pub(crate) unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, 
 
 unsafe extern "C" fn dependences(task: *mut Data, list: *const Dependence, count: c_int) {
     /// `ompt_dependence_type_t`: of doacross loops.
-    const SOURCE: c_uint = 5;
-    const SINK: c_uint = 6;
+    const SOURCE: c_uint = dependence::SOURCE as c_uint;
+    const SINK: c_uint = dependence::SINK as c_uint;
     if list.is_null() || count <= 0 {
         return;
     }
@@ -413,7 +398,7 @@ macro_rules! mutex_events {
     ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
         unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
             /// `ompt_mutex_critical`.
-            const CRITICAL: c_uint = 5;
+            const CRITICAL: c_uint = mutex::CRITICAL as c_uint;
             tls::with(|thread| {
                 let context = thread.context();
                 // The call of the routine has told of it.

@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use inside::next;
 use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event};
 
-use crate::next::next;
 use crate::{threads, tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();

@@ -1,8 +1,7 @@
 //! Accesses become runs: those of one instruction in one calling context at a constant distance.
 
+use inside::memory::Zeroed;
 use race_stream::record::{REPEATED, Run};
-
-use crate::memory::Zeroed;
 
 /// Entries of the table; a power of two.
 const SIZE: usize = 2048;
@@ -149,7 +148,7 @@ mod tests {
     const READ8: u32 = 8 << 8;
 
     fn runs_of(accesses: &[(u64, u64, u32)]) -> Vec<(u64, u64, i32, u32)> {
-        let runs = crate::memory::map::<Runs>().expect("memory");
+        let runs = inside::memory::map_static::<Runs>().expect("memory");
         let mut ended = Vec::new();
         let short = |run: &Run| (run.code, run.first, run.stride, run.count);
         for (address, code, context) in accesses {

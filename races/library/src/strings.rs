@@ -10,9 +10,9 @@
 use std::arch::{asm, naked_asm};
 use std::ffi::{c_char, c_int, c_void};
 
+use inside::next::Next;
 use race_stream::record::WRITE;
 
-use crate::next::Next;
 use crate::objects::is_instrumented;
 use crate::{stack, tls, unwritten};
 

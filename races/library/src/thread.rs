@@ -4,12 +4,14 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use ::ompt::numbers::sync_region::PARALLEL as JOIN_BARRIER;
+use ::ompt::numbers::task_status::SWITCH;
 use inside::Forked;
+use inside::memory::Zeroed;
 use race_stream::producer::{Producer, Shared};
 use race_stream::record::{Checks, Event, FLUSH, Run, UNWRITTEN, WRITTEN_ELSEWHERE};
 
 use crate::contexts::{Contexts, Found};
-use crate::memory::Zeroed;
 use crate::process;
 use crate::runs::Runs;
 use crate::unwritten::{self, Unwritten};
@@ -23,9 +25,6 @@ static THREADS: AtomicU64 = AtomicU64::new(0);
 
 /// Bits of an instance's number that are its thread's own.
 const INSTANCE_BITS: u32 = 40;
-
-/// `ompt_sync_region_barrier_implicit_parallel`.
-const JOIN_BARRIER: u8 = 9;
 
 /// Most tasks that a thread is in at one time, one within the other. A stack of 8 MiB holds no more:
 /// each takes half a kilobyte of it. Memory that no task needs is never touched.
@@ -751,8 +750,6 @@ impl Thread {
             && task == self.place.task
             && let Some(beneath) = self.beneath()
         {
-            /// `ompt_task_switch`.
-            const SWITCH: u8 = 7;
             self.switch(task, beneath.task, SWITCH, false, 0);
         }
     }

@@ -10,11 +10,12 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use inside::next;
+use inside::objects::Segment;
 use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
 
-use crate::next::next;
-use crate::objects::{self, Segment};
+use crate::objects;
 use crate::{process, tls};
 
 /// A thread's own memory.
@@ -117,7 +118,7 @@ pub(crate) fn is_initial(thread: u32) -> bool {
 /// elsewhere, and are left out.
 fn thread_local() -> Range<u64> {
     let mut all: Range<u64> = 0..0;
-    objects::each(|object| {
+    inside::objects::each(|object| {
         let Some(Segment { filled, zero }) = object.thread_local() else {
             return;
         };
@@ -141,9 +142,6 @@ struct Start {
     stack_bytes: u64,
 }
 
-// SAFETY: never made of zero bytes alone: `create` writes all fields.
-unsafe impl crate::memory::Zeroed for MaybeUninit<Start> {}
-
 type Function = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 extern "C-unwind" fn create(
@@ -158,7 +156,8 @@ extern "C-unwind" fn create(
     if !is_told {
         process::note_unchecked();
     }
-    let start = process::attached().and_then(|_| crate::memory::map::<MaybeUninit<Start>>());
+    let start =
+        process::attached().and_then(|_| inside::memory::map_static::<MaybeUninit<Start>>());
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {
         let created = if is_told {
@@ -231,7 +230,7 @@ extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
         stack_bytes,
     } = unsafe {
         let start = (*block).assume_init_read();
-        crate::memory::unmap(block);
+        inside::memory::unmap(block);
         start
     };
     tls::set_stack_bytes(stack_bytes);

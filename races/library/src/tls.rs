@@ -1,29 +1,15 @@
 //! The current thread's state, and the thread-local pointer to it.
-//!
-//! The pointer uses the initial-exec model, which is one load through the thread register; the
-//! default model of a library calls a function at each access to memory.
 #![allow(unsafe_code)]
 
-use crate::memory;
+use inside::memory;
+
 use crate::process;
 use crate::thread::{Block, Thread};
 
-core::arch::global_asm!(
-    ".pushsection .tbss.parallax_race_thread,\"awT\",@nobits",
-    ".p2align 3",
-    ".globl parallax_race_thread",
-    ".hidden parallax_race_thread",
-    ".type parallax_race_thread,@object",
-    ".size parallax_race_thread, 8",
-    "parallax_race_thread: .zero 8",
-    ".p2align 3",
-    ".globl parallax_race_stack",
-    ".hidden parallax_race_stack",
-    ".type parallax_race_stack,@object",
-    ".size parallax_race_stack, 8",
-    "parallax_race_stack: .zero 8",
-    ".popsection",
-);
+inside::thread_word!(pointer "parallax_race_thread");
+inside::thread_word!(stack "parallax_race_stack");
+
+use pointer::{get, set};
 
 /// The thread register: the address of the block from which thread-local variables are counted.
 pub(crate) fn register() -> u64 {
@@ -41,64 +27,16 @@ pub(crate) fn register() -> u64 {
 
 /// The size of the calling thread's stack; 0: not known.
 pub(crate) fn stack_bytes() -> u64 {
-    let value: u64;
-    // SAFETY: as in `get`.
-    unsafe {
-        core::arch::asm!(
-            "mov {value}, qword ptr [rip + parallax_race_stack@GOTTPOFF]",
-            "mov {value}, qword ptr fs:[{value}]",
-            value = out(reg) value,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    value
+    stack::get() as u64
 }
 
 /// Notes it.
 pub(crate) fn set_stack_bytes(value: u64) {
-    // SAFETY: as in `set`.
-    unsafe {
-        core::arch::asm!(
-            "mov {at}, qword ptr [rip + parallax_race_stack@GOTTPOFF]",
-            "mov qword ptr fs:[{at}], {value}",
-            at = out(reg) _,
-            value = in(reg) value,
-            options(nostack, preserves_flags),
-        );
-    }
+    stack::set(value as usize);
 }
 
 /// The pointer of a thread that is not recorded, and does not try again.
 pub(crate) const REFUSED: usize = 1;
-
-#[inline(always)]
-fn get() -> usize {
-    let value: usize;
-    // SAFETY: loads the variable's offset from the global offset table, and then the variable from
-    // the thread's block, where the loader has put it.
-    unsafe {
-        core::arch::asm!(
-            "mov {value}, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
-            "mov {value}, qword ptr fs:[{value}]",
-            value = out(reg) value,
-            options(nostack, readonly, preserves_flags, pure),
-        );
-    }
-    value
-}
-
-fn set(value: usize) {
-    // SAFETY: as in `get`; only this thread accesses its variable.
-    unsafe {
-        core::arch::asm!(
-            "mov {at}, qword ptr [rip + parallax_race_thread@GOTTPOFF]",
-            "mov qword ptr fs:[{at}], {value}",
-            at = out(reg) _,
-            value = in(reg) value,
-            options(nostack, preserves_flags),
-        );
-    }
-}
 
 /// The calling thread's state, if it has one.
 ///
@@ -155,7 +93,7 @@ pub(crate) fn attach(created: u64) {
     let Some(shared) = process::shared() else {
         return;
     };
-    let Some(block) = memory::map::<Block>() else {
+    let Some(block) = memory::map_static::<Block>() else {
         return;
     };
     // Without a slot, which the stream counts, the block stays mapped: addresses, and no memory.

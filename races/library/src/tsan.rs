@@ -358,7 +358,7 @@ extern "C" fn __tsan_ignore_thread_end() {
 /// find it there.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C-unwind" fn atexit(function: usize) -> c_int {
-    crate::next::next!(
+    inside::next!(
         c"__cxa_atexit",
         fn(usize, usize, usize) -> c_int,
         (function, 0, 0),

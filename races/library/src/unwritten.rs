@@ -11,9 +11,10 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use inside::objects::Segment;
 use race_stream::producer::Shared;
 
-use crate::objects::{self, Ranges, Segment};
+use crate::objects::{self, Ranges};
 
 /// What undefined memory holds, by an address's last three bits. Its bytes occur in no UTF-8 text; as a
 /// pointer it is no address, and as a number it is great.
@@ -371,7 +372,7 @@ pub(crate) fn add_object(code: u64) {
     if !is_on() {
         return;
     }
-    objects::with(code, |object| {
+    inside::objects::with(code, |object| {
         for Segment { zero, .. } in object.segments().filter(|it| !it.zero.is_empty()) {
             mark(zero.start, zero.end);
             ZEROED.add(zero);
@@ -387,7 +388,7 @@ pub(crate) fn begin_thread(tls_end: u64, is_initial: bool) {
     if is_initial {
         INITIAL_TLS_END.store(tls_end, Relaxed);
     }
-    objects::each(|object| {
+    inside::objects::each(|object| {
         let is_instrumented = objects::is_instrumented(object.bounds().start);
         if let (true, Some(Segment { zero, .. })) = (is_instrumented, object.thread_local()) {
             mark(zero.start, zero.end);

@@ -6,7 +6,8 @@
 //! functions for.
 #![allow(unsafe_code)]
 
-use crate::next::{Next, noting};
+use inside::next::Next;
+use inside::noting;
 
 macro_rules! newest {
     ($($name:ident => $next:ident $symbol:literal;)*) => {$(

@@ -3,6 +3,7 @@
 use experiment::symbols::Workshare;
 use findings::{Deadlock, Edge, Frame, Misuse};
 use hashbrown::{HashMap, HashSet};
+use ompt::numbers::sync_region::{EXPLICIT, PARALLEL as JOIN};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
 use race_checker::misuse::{self, Inside, Kind};
@@ -10,11 +11,6 @@ use race_checker::site::{Call, ConstructKind};
 use race_checker::synchronisation::{self, Waiter};
 
 use crate::{GoesOn, Namer, Places, loop_variables};
-
-/// `ompt_sync_region_barrier_implicit_parallel`.
-const JOIN: u8 = 9;
-/// `ompt_sync_region_barrier_explicit`.
-const EXPLICIT: u8 = 3;
 
 /// Names the deadlocks of a program: those that happened first, then by place.
 pub fn deadlocks(

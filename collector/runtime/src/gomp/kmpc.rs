@@ -2,8 +2,9 @@
 //! doacross loop (its callback for dependences comes after the wait, and there is no other), and the
 //! bodies of regions and tasks ([`crate::passed`]).
 
+use inside::{Saved, What};
+
 use super::doacross::NOBODYS;
-use super::entry::{Saved, What};
 use super::{kmpc_loops, provider};
 use crate::passed::BodyCall;
 use crate::process;

@@ -3,9 +3,10 @@
 //!
 //! OMPT would tell of them by `work` and `dispatch`: see [`crate::ompt`] for why it is not asked.
 
+use inside::{Saved, What};
 use omp_ring::loops::{LoopKey, Schedule};
+use ompt::kind::{DISTRIBUTED, LONG, UNSIGNED};
 
-use super::entry::{Saved, What};
 use super::provider;
 use crate::loops::Loop;
 use crate::thread::Thread;
@@ -63,8 +64,8 @@ struct Variable {
 impl Variable {
     fn of(what: What) -> Variable {
         Variable {
-            is_unsigned: what.kind() & 1 != 0,
-            is_long: what.kind() & 2 != 0,
+            is_unsigned: what.kind() & UNSIGNED != 0,
+            is_long: what.kind() & LONG != 0,
         }
     }
 
@@ -168,9 +169,6 @@ fn schedule(argument: usize, location: usize) -> Schedule {
         _ => plain(number),
     }
 }
-
-/// The loop is also distributed to teams.
-pub(super) const DISTRIBUTED: u32 = 1 << 2;
 
 /// A loop with a static schedule begins. Arguments: location, thread, schedule, pointers to a flag,
 /// the lower and the upper bound; on the stack a pointer to the stride, the step, the chunk. The call

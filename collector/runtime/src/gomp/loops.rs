@@ -5,26 +5,13 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
+use inside::{At, Saved, What};
 use omp_ring::loops::{LoopKey, Schedule};
+use ompt::kind::{ANY, BARE, DOACROSS, DYNAMIC, GUIDED, ORDERED, STATIC, UNSIGNED, WORK};
 
-use super::entry::{At, Saved, What};
 use super::provider::{self, Provider};
 use super::{sync, with};
 use crate::loops::Loop;
-
-/// Bits of an entry point's kind: the schedule of [`Schedule`].
-const SCHEDULE: u32 = 0xf;
-/// The loop has an `ordered` clause.
-pub(super) const ORDERED: u32 = 1 << 4;
-/// The variable is unsigned: an argument before the others gives the direction.
-pub(super) const ULL: u32 = 1 << 5;
-/// There is no argument for a chunk.
-pub(super) const BARE: u32 = 1 << 6;
-/// The schedule is an argument.
-pub(super) const ANY: u32 = 1 << 7;
-/// The iterations depend on each other, by `ordered(n)`: the first argument is the number n of
-/// dimensions, the second points to their lengths. The variable counts from 0.
-pub(super) const DOACROSS: u32 = 1 << 8;
 
 /// Up to ten arguments; those that a function does not have are ignored.
 type Start = unsafe extern "C-unwind" fn(
@@ -44,7 +31,12 @@ type Next = unsafe extern "C-unwind" fn(usize, usize) -> usize;
 
 /// The schedule of an entry point of this kind.
 const fn schedule(kind: u32) -> Schedule {
-    let schedule = Schedule((kind & SCHEDULE) as u16);
+    let schedule = match kind & WORK {
+        STATIC => Schedule::STATIC_CHUNKED,
+        DYNAMIC => Schedule::DYNAMIC,
+        GUIDED => Schedule::GUIDED,
+        _ => Schedule::RUNTIME,
+    };
     if kind & ORDERED != 0 {
         schedule.ordered()
     } else {
@@ -73,7 +65,7 @@ fn arguments(saved: &Saved, kind: u32) -> (Loop, [usize; 2]) {
     // Before the schedule or chunk: the bounds and the step, or the dimensions.
     let (step, mut chunk_at) = match kind {
         _ if kind & DOACROSS != 0 => (1, 2),
-        _ if kind & ULL != 0 => (argument(3), 4),
+        _ if kind & UNSIGNED != 0 => (argument(3), 4),
         _ => (argument(2), 3),
     };
     let mut schedule = schedule(kind);

@@ -28,20 +28,21 @@ mod task;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use inside::At;
 use omp_ring::record::InstanceId;
+use ompt::numbers::thread;
 
 use crate::context::Call;
 use crate::thread::Thread;
 use crate::tls;
-use entry::At;
 use provider::Provider;
 
 pub(crate) use provider::stand_back;
 
 /// `ompt_thread_t`: a thread created by the program that calls the runtime.
-const THREAD_INITIAL: u32 = 1;
+const THREAD_INITIAL: u32 = thread::INITIAL as u32;
 /// `ompt_thread_t`: a thread created by the runtime.
-const THREAD_WORKER: u32 = 2;
+const THREAD_WORKER: u32 = thread::WORKER as u32;
 
 /// The interposer's state of one thread. Valid when zeroed.
 #[derive(Clone, Copy, Debug)]

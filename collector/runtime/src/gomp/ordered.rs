@@ -6,7 +6,9 @@
 //! recorded as a wait. So the wait is done by a call of GOMP_ordered_start, which only waits. The
 //! call for the next chunk then finds the turn already taken.
 
-use super::entry::{At, Function, What};
+use inside::{At, What};
+use ompt::Function;
+
 use super::provider::{self, Provider};
 use super::{loops, sync, with};
 use crate::thread::Thread;

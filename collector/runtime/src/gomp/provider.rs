@@ -13,20 +13,15 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
+use inside::loader::{Module, Scope, any_module};
+use inside::memory::{self, Zeroed};
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
+use ompt::{Function, NAMES};
 
-use super::entry::{Function, NAMES};
-use crate::loader::{Module, Scope, any_module};
-use crate::memory::{self, Zeroed};
 use crate::process::{self, Runtime};
 
 /// The version of the lock routines since GCC 4.4. An older version of them exists too.
 const LOCKS: &CStr = c"OMP_3.0";
-
-fn is_lock(name: &CStr) -> bool {
-    let name = name.to_bytes();
-    name.starts_with(b"omp_") && !name.starts_with(b"omp_get_")
-}
 
 /// A function that every runtime with LLVM's interface exports. Such a runtime has OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
@@ -99,7 +94,7 @@ impl Provider {
     fn among(scope: &Scope, function: usize) -> Option<&'static Provider> {
         let find = |index: usize| {
             let name = NAMES.get(index)?;
-            let version = is_lock(name).then_some(LOCKS);
+            let version = ompt::is_of_locks(name).then_some(LOCKS);
             Some(scope.find(name, version)).filter(|address| *address != 0)
         };
         let start = find(Function::GOMP_parallel as usize).or_else(|| find(function))?;

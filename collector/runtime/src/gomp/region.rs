@@ -11,9 +11,11 @@
 
 use std::ffi::c_void;
 
+use inside::{At, Saved, What};
 use omp_ring::record::{COUNT_BITS, InstanceId};
+use ompt::kind::{BARE, LEAGUE, REDUCTIONS, SECTIONS, WORK};
+use ompt::numbers::sync_region;
 
-use super::entry::{At, Saved, What};
 use super::loops;
 use super::named;
 use super::provider::{self, Provider};
@@ -21,14 +23,7 @@ use super::{THREAD_WORKER, Task, with, with_kind, with_same};
 use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
-const JOIN: u32 = 9;
-/// Kinds of [`fork`] and [`open`]; 0 is a region that is nothing else.
-const REDUCTIONS: u32 = 1;
-const TEAMS: u32 = 2;
-/// A region that is one loop with a chunk, one without a chunk, or sections.
-const LOOP: u32 = 3;
-const LOOP_BARE: u32 = 4;
-const SECTIONS: u32 = 5;
+const JOIN: u32 = sync_region::PARALLEL as u32;
 
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
@@ -187,11 +182,11 @@ fn note_combined(saved: &Saved, what: What) {
     let [body, _, _, _, _, step] = saved.registers;
     let [chunk, ..] = saved.stack;
     let step = (step as i64).unsigned_abs();
-    match what.kind() {
-        LOOP => loops::note_combined(body, step, chunk as u64),
-        LOOP_BARE => loops::note_combined(body, step, 0),
+    let is_bare = what.kind() & BARE != 0;
+    match what.kind() & WORK {
+        0 => {}
         SECTIONS => loops::note_combined(body, 1, 0),
-        _ => {}
+        _ => loops::note_combined(body, step, if is_bare { 0 } else { chunk as u64 }),
     }
 }
 
@@ -204,13 +199,13 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: such a function; arguments beyond its own are ignored.
     let real = unsafe { provider.real::<Fork>(what.function()) };
-    let league = what.kind() == TEAMS;
+    let league = what.kind() == LEAGUE;
     note_combined(saved, what);
     let mut is_named = false;
     let outer = if provider.records() {
         with(|thread| {
             // Regions passed in registers must not be open twice on one thread.
-            let name = if thread.gomp.team == 0 && !matches!(what.kind(), REDUCTIONS | TEAMS) {
+            let name = if thread.gomp.team == 0 && !matches!(what.kind(), REDUCTIONS | LEAGUE) {
                 named::next(thread.slot(), &mut thread.gomp.number)
             } else {
                 None

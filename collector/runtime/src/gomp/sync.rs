@@ -3,7 +3,10 @@
 //! All functions here take up to two arguments and return what the real function returns. Arguments
 //! that the real function does not have hold whatever was in the registers.
 
-use super::entry::{At, Function, Saved, What};
+use inside::{At, Saved, What};
+use ompt::Function;
+use ompt::numbers::{endpoint, mutex, sync_region};
+
 use super::provider::{self, Provider};
 use super::with;
 use crate::process;
@@ -14,7 +17,7 @@ type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
 
 /// `ompt_sync_region_t`: kinds that wait only in a team of two or more threads.
 const fn is_barrier(kind: u32) -> bool {
-    matches!(kind, 1 | 8)
+    kind == sync_region::BARRIER as u32 || kind == sync_region::WORKSHARE as u32
 }
 
 /// A barrier or a wait for tasks; the kind is `ompt_sync_region_t`.
@@ -125,9 +128,9 @@ pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what:
 }
 
 /// `ompt_mutex_test_nest_lock`: its test returns the current nesting count.
-const TEST_NEST_LOCK: u32 = 4;
+const TEST_NEST_LOCK: u32 = mutex::TEST_NEST_LOCK as u32;
 /// `ompt_scope_begin`.
-const SCOPE_BEGIN: u32 = 1;
+const SCOPE_BEGIN: u32 = endpoint::BEGIN as u32;
 
 /// Enters a mutex if it is free; the kind is `ompt_mutex_t`. A test does not wait.
 pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: What) -> usize {

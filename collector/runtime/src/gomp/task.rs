@@ -10,16 +10,19 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use inside::memory::{self, Zeroed};
+use inside::{Saved, What};
 use omp_ring::loops::{LoopKey, Schedule};
 use omp_ring::record::{InstanceId, TASK_ALL, TASK_LOOP};
+use ompt::Function;
+use ompt::numbers::task::{EXPLICIT, UNDEFERRED};
+use ompt::numbers::{sync_region, task_status};
 
-use super::entry::{Function, Saved, What};
 use super::plain::Plain;
 use super::provider;
 use super::region::Body;
 use super::{Task, current, with};
 use crate::loops::Loop;
-use crate::memory::{self, Zeroed};
 use crate::tls;
 
 /// `GOMP_TASK_FLAG_DEPEND`.
@@ -33,18 +36,11 @@ const REDUCTION: usize = 1 << 12;
 /// `GOMP_TASK_FLAG_DETACH`.
 const DETACH: usize = 1 << 13;
 
-/// `ompt_task_explicit` of `ompt_task_flag_t`.
-const EXPLICIT: u32 = 0x4;
-/// `ompt_task_undeferred` of `ompt_task_flag_t`.
-const UNDEFERRED: u32 = 0x0800_0000;
-/// `ompt_task_complete` of `ompt_task_status_t`.
-const COMPLETE: u32 = 1;
-/// `ompt_task_switch` of `ompt_task_status_t`.
-const SWITCH: u32 = 7;
-/// `ompt_sync_region_t`.
-const TASKWAIT: u32 = 5;
-/// `ompt_sync_region_t`.
-const TASKGROUP: u32 = 6;
+/// `ompt_task_status_t`.
+const COMPLETE: u32 = task_status::COMPLETE as u32;
+const SWITCH: u32 = task_status::SWITCH as u32;
+const TASKWAIT: u32 = sync_region::TASKWAIT as u32;
+const TASKGROUP: u32 = sync_region::TASKGROUP as u32;
 
 /// The program's function that copies a task's data: to, from.
 type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);

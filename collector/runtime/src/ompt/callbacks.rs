@@ -13,13 +13,12 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use ::ompt::numbers::{
+    callback, endpoint, mutex, parallel, sync_region, task, task_status, thread,
+};
+use ::ompt::types::{Data, FRAME_APPLICATION, Function, TaskFrame};
 use omp_ring::record::InstanceId;
 
-use super::types::{
-    Data, FRAME_APPLICATION, Function, MUTEX_CRITICAL, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END,
-    STATUS_SWITCH, STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT,
-    TASK_UNTIED, TaskFrame, number,
-};
 use crate::context::Call;
 use crate::passed::Current;
 use crate::thread::Thread;
@@ -36,29 +35,29 @@ const UNTIED: u64 = 1 << 60;
 const TASKWAIT: u64 = 1 << 62;
 
 /// All callbacks with their numbers.
-pub(crate) fn all() -> [(c_int, Function); 15] {
+pub(crate) fn all() -> [(u8, Function); 15] {
     // SAFETY: function pointers of one size. The runtime calls each with the arguments of its
     // number, which match its signature.
     unsafe {
         [
-            (number::THREAD_BEGIN, erase(thread_begin as *const ())),
-            (number::THREAD_END, erase(thread_end as *const ())),
-            (number::PARALLEL_BEGIN, erase(parallel_begin as *const ())),
-            (number::PARALLEL_END, erase(parallel_end as *const ())),
-            (number::TASK_CREATE, erase(task_create as *const ())),
-            (number::TASK_SCHEDULE, erase(task_schedule as *const ())),
-            (number::IMPLICIT_TASK, erase(implicit_task as *const ())),
+            (callback::THREAD_BEGIN, erase(thread_begin as *const ())),
+            (callback::THREAD_END, erase(thread_end as *const ())),
+            (callback::PARALLEL_BEGIN, erase(parallel_begin as *const ())),
+            (callback::PARALLEL_END, erase(parallel_end as *const ())),
+            (callback::TASK_CREATE, erase(task_create as *const ())),
+            (callback::TASK_SCHEDULE, erase(task_schedule as *const ())),
+            (callback::IMPLICIT_TASK, erase(implicit_task as *const ())),
             (
-                number::SYNC_REGION_WAIT,
+                callback::SYNC_REGION_WAIT,
                 erase(sync_region_wait as *const ()),
             ),
-            (number::LOCK_INIT, erase(lock_init as *const ())),
-            (number::MUTEX_ACQUIRE, erase(mutex_acquire as *const ())),
-            (number::MUTEX_ACQUIRED, erase(mutex_acquired as *const ())),
-            (number::MUTEX_RELEASED, erase(mutex_released as *const ())),
-            (number::NEST_LOCK, erase(nest_lock as *const ())),
-            (number::REDUCTION, erase(reduction as *const ())),
-            (number::CONTROL_TOOL, erase(control_tool as *const ())),
+            (callback::LOCK_INIT, erase(lock_init as *const ())),
+            (callback::MUTEX_ACQUIRE, erase(mutex_acquire as *const ())),
+            (callback::MUTEX_ACQUIRED, erase(mutex_acquired as *const ())),
+            (callback::MUTEX_RELEASED, erase(mutex_released as *const ())),
+            (callback::NEST_LOCK, erase(nest_lock as *const ())),
+            (callback::REDUCTION, erase(reduction as *const ())),
+            (callback::CONTROL_TOOL, erase(control_tool as *const ())),
         ]
     }
 }
@@ -115,7 +114,7 @@ fn encounters(thread: &mut Thread, word: u64) {
     let task = current(word);
     if task.id != said.id {
         thread.passed.current = task;
-        thread.task_schedule(InstanceId(task.id), STATUS_SWITCH);
+        thread.task_schedule(InstanceId(task.id), task_status::SWITCH.into());
     }
 }
 
@@ -145,9 +144,6 @@ unsafe extern "C" fn thread_begin(kind: c_uint, _thread: *mut Data) {
 unsafe extern "C" fn thread_end(_thread: *mut Data) {
     tls::end(|thread| thread.thread_end());
 }
-
-/// `ompt_thread_other`.
-const THREAD_OTHER: c_uint = 3;
 
 /// Whether the thread, which forks now by the call that returns to `code`, is the root of the
 /// runtime's hidden helper threads.
@@ -180,11 +176,11 @@ unsafe extern "C" fn parallel_begin(
     unsafe {
         let encountering = word(task);
         let mut call = call(task, frame, code);
-        let league = flags & PARALLEL_LEAGUE != 0;
+        let league = flags & parallel::LEAGUE as c_int != 0;
         let region = tls::with(|thread| {
             encounters(thread, encountering);
             if !thread.has_instances() && is_helpers_root(thread, call.code) {
-                thread.thread_begin(THREAD_OTHER);
+                thread.thread_begin(thread::OTHER.into());
             }
             thread.passed.complete(&mut call);
             let region = thread.instance();
@@ -221,12 +217,12 @@ unsafe extern "C" fn implicit_task(
 ) {
     // SAFETY: the runtime's own pointer; NULL at the end.
     let region = InstanceId(unsafe { word(parallel) });
-    if endpoint == SCOPE_BEGIN {
+    if endpoint == c_int::from(endpoint::BEGIN) {
         tls::with(|thread| {
             thread.passed.current = Current::default();
             thread.implicit_begin(region, index, size);
         });
-    } else if endpoint == SCOPE_END {
+    } else if endpoint == c_int::from(endpoint::END) {
         tls::with(|thread| thread.implicit_end(region, index, size));
     }
 }
@@ -238,9 +234,9 @@ unsafe extern "C" fn sync_region_wait(
     task: *mut Data,
     code: *const c_void,
 ) {
-    if endpoint == SCOPE_END {
+    if endpoint == c_int::from(endpoint::END) {
         tls::with(|thread| thread.sync_wait_end(kind));
-    } else if endpoint == SCOPE_BEGIN {
+    } else if endpoint == c_int::from(endpoint::BEGIN) {
         // SAFETY: the runtime's own pointer.
         let task = unsafe { word(task) };
         tls::with(|thread| encounters(thread, task));
@@ -277,7 +273,7 @@ unsafe extern "C" fn mutex_released(kind: c_uint, wait: u64, _code: *const c_voi
 #[inline(always)]
 fn mutex(thread: &Thread, kind: c_uint, wait: u64) -> u64 {
     match thread.critical {
-        variable if kind == MUTEX_CRITICAL && variable != 0 => variable,
+        variable if kind == c_uint::from(mutex::CRITICAL) && variable != 0 => variable,
         _ => wait,
     }
 }
@@ -304,14 +300,16 @@ unsafe extern "C" fn task_create(
     _has_dependences: c_int,
     code: *const c_void,
 ) {
-    if flags & TASK_NOT_EXPLICIT != 0 {
+    if flags & task::NOT_EXPLICIT as c_int != 0 {
         return;
     }
     // SAFETY: the runtime's own pointers; no thread can execute the new task yet.
     unsafe {
-        if flags & TASK_TASKWAIT != 0 {
+        if flags & task::TASKWAIT as c_int != 0 {
             set_word(new_task, TASKWAIT);
-            return tls::with(|thread| thread.sync_wait_begin(SYNC_TASKWAIT, code as u64));
+            return tls::with(|thread| {
+                thread.sync_wait_begin(sync_region::TASKWAIT.into(), code as u64)
+            });
         }
         let encountering = word(task);
         let call = call(task, frame, code);
@@ -321,7 +319,7 @@ unsafe extern "C" fn task_create(
             (id.0, in_taskloop)
         });
         let mark = |is: bool, mark: u64| if is { mark } else { 0 };
-        let marks = mark(in_taskloop, TASKLOOP) | mark(flags & TASK_UNTIED != 0, UNTIED);
+        let marks = mark(in_taskloop, TASKLOOP) | mark(flags & task::UNTIED as c_int != 0, UNTIED);
         set_word(new_task, id | EXPLICIT | marks);
     }
 }
@@ -329,8 +327,8 @@ unsafe extern "C" fn task_create(
 unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
     // SAFETY: the runtime's own pointers.
     let (prior, next_word) = unsafe { (word(prior), word(next)) };
-    if status == STATUS_TASKWAIT_COMPLETE && prior == TASKWAIT {
-        return tls::with(|thread| thread.sync_wait_end(SYNC_TASKWAIT));
+    if status == c_uint::from(task_status::TASKWAIT_COMPLETE) && prior == TASKWAIT {
+        return tls::with(|thread| thread.sync_wait_end(sync_region::TASKWAIT.into()));
     }
     // Without a next task the thread does not switch: a detached task was fulfilled.
     if next.is_null() || next_word == TASKWAIT {
@@ -341,7 +339,7 @@ unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut 
         // LLVM's runtime does not tell that a thread leaves an untied task that other threads have
         // continued. The last thread to leave it completes it, whichever task it was in.
         if prior.id != thread.passed.current.id {
-            thread.task_schedule(InstanceId(prior.id), STATUS_SWITCH);
+            thread.task_schedule(InstanceId(prior.id), task_status::SWITCH.into());
         }
         thread.passed.current = next;
         thread.task_schedule(InstanceId(next.id), status);
@@ -355,9 +353,9 @@ unsafe extern "C" fn reduction(
     _task: *mut Data,
     code: *const c_void,
 ) {
-    if endpoint == SCOPE_BEGIN {
+    if endpoint == c_int::from(endpoint::BEGIN) {
         tls::with(|thread| thread.reduction_begin(kind, code as u64));
-    } else if endpoint == SCOPE_END {
+    } else if endpoint == c_int::from(endpoint::END) {
         tls::with(|thread| thread.reduction_end());
     }
 }

@@ -4,18 +4,17 @@
 
 mod callbacks;
 mod other;
-mod types;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use ::ompt::types::{self, Data, Lookup, SetCallback, StartToolResult};
+use inside::objects;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-use crate::loader::Module;
 use crate::process::{self, Runtime};
-use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
 
 /// The version string of the runtime that is about to initialize us. A runtime initializes its tool
 /// right after `ompt_start_tool`, on the same thread, so the last call is the one that counts.
@@ -67,7 +66,7 @@ unsafe extern "C" fn initialize(
     lookup: Lookup,
     _initial_device: c_int,
     _tool_data: *mut Data,
-) -> InitializeResult {
+) -> c_int {
     // SAFETY: the runtime's lookup takes a C string.
     let Some(set_callback) = (unsafe { lookup(c"ompt_set_callback".as_ptr()) }) else {
         return 0;
@@ -77,7 +76,7 @@ unsafe extern "C" fn initialize(
     let mut refused = 0;
     for (number, callback) in callbacks::all() {
         // SAFETY: each callback has the signature that the specification gives its number.
-        let result = unsafe { set_callback(number, callback) };
+        let result = unsafe { set_callback(number.into(), callback) };
         if result < types::SET_SOMETIMES {
             refused |= 1 << number;
         }
@@ -98,8 +97,7 @@ unsafe extern "C" fn initialize(
 static RUNTIME: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 fn note_runtime(address: u64) {
-    let module = Module::at(address).filter(|module| !module.is_executable());
-    let range = module.map_or(0..0, |module| module.range);
+    let range = objects::library_of(address);
     RUNTIME[0].store(range.start, Relaxed);
     RUNTIME[1].store(range.end, Relaxed);
 }

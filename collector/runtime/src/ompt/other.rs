@@ -7,10 +7,10 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use ::ompt::types::StartToolResult;
+use inside::loader::{Module, Scope};
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-use super::types::StartToolResult;
-use crate::loader::{Module, Scope};
 use crate::process::{self, Runtime};
 
 /// `ompt_start_tool`.

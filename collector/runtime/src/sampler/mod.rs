@@ -22,11 +22,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
 
+use inside::loader::Scope;
+use inside::memory::{self, Zeroed};
 use omp_ring::layout::MAX_SLOTS;
 use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, SampleWriter};
 
-use crate::loader::Scope;
-use crate::memory::{self, Zeroed};
 use crate::stack::{Copied, OwnStack, Part};
 use crate::{filters, process, traced};
 

@@ -15,8 +15,9 @@ use std::ptr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use inside::next::Next;
+
 use crate::filters;
-use crate::loader::Scope;
 
 /// The signal of the timers.
 pub(super) const SIGNAL: c_int = 33;
@@ -24,9 +25,8 @@ pub(super) const SIGNAL: c_int = 33;
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
 
-/// The C library's functions; 0 until they are looked up.
-static SIGACTION: AtomicUsize = AtomicUsize::new(0);
-static SIGALTSTACK: AtomicUsize = AtomicUsize::new(0);
+static SIGACTION: Next = Next::new(c"sigaction");
+static SIGALTSTACK: Next = Next::new(c"sigaltstack");
 
 /// The handler before ours: the C library's, or by default none.
 static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
@@ -61,27 +61,16 @@ pub(super) fn resolve() {
     real_sigaltstack();
 }
 
-fn found(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
-    match place.load(Relaxed) {
-        0 => {
-            let function = Scope::next().find(name, None);
-            place.store(function, Relaxed);
-            function
-        }
-        function => function,
-    }
-}
-
 fn real_sigaction() -> Option<Sigaction> {
-    let function = found(&SIGACTION, c"sigaction");
-    // SAFETY: the address of the C library's function of this name, or 0.
-    (function != 0).then(|| unsafe { transmute::<usize, Sigaction>(function) })
+    // SAFETY: the address of the C library's function of this name.
+    let cast = |address| unsafe { transmute::<usize, Sigaction>(address) };
+    SIGACTION.address().map(cast)
 }
 
 fn real_sigaltstack() -> Option<Sigaltstack> {
-    let function = found(&SIGALTSTACK, c"sigaltstack");
-    // SAFETY: the address of the C library's function of this name, or 0.
-    (function != 0).then(|| unsafe { transmute::<usize, Sigaltstack>(function) })
+    // SAFETY: the address of the C library's function of this name.
+    let cast = |address| unsafe { transmute::<usize, Sigaltstack>(address) };
+    SIGALTSTACK.address().map(cast)
 }
 
 /// Sets the signal's handling, if there is a new one, and returns the one before; `None` if the kernel

@@ -7,8 +7,9 @@ use std::mem::transmute;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
+use inside::next::Next;
+
 use super::{FILE, signals};
-use crate::loader::Scope;
 
 type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
 type PthreadCreate = unsafe extern "C" fn(
@@ -18,7 +19,7 @@ type PthreadCreate = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-static PTHREAD_CREATE: AtomicUsize = AtomicUsize::new(0);
+static PTHREAD_CREATE: Next = Next::new(c"pthread_create");
 
 /// The most threads that are between their creation and their begin.
 const STARTING: usize = 256;
@@ -49,13 +50,9 @@ pub(super) fn resolve() {
 }
 
 fn real() -> Option<PthreadCreate> {
-    let mut function = PTHREAD_CREATE.load(Relaxed);
-    if function == 0 {
-        function = Scope::next().find(c"pthread_create", None);
-        PTHREAD_CREATE.store(function, Relaxed);
-    }
-    // SAFETY: the address of the C library's function of this name, or 0.
-    (function != 0).then(|| unsafe { transmute::<usize, PthreadCreate>(function) })
+    // SAFETY: the address of the C library's function of this name.
+    let cast = |address| unsafe { transmute::<usize, PthreadCreate>(address) };
+    PTHREAD_CREATE.address().map(cast)
 }
 
 /// Creates a thread that samples itself, if the process is sampled.

@@ -1,14 +1,12 @@
 //! Explicit tasks.
 
+use ompt::numbers::task::{TASKWAIT, UNDEFERRED};
+use ompt::numbers::task_status::{CANCEL, COMPLETE};
+
 use super::{Info, Replay, TaskFrame};
 use crate::locksets::Held;
 use crate::site::{ConstructKind, StrandKind};
 use crate::strands::{Certainty, END, Point, StrandId};
-
-/// `ompt_task_undeferred`.
-const UNDEFERRED: u32 = 0x0800_0000;
-/// `ompt_task_taskwait`.
-const TASKWAIT: u32 = 0x10;
 
 /// The kind of a lock that stands for tasks that exclude each other by their dependences.
 pub(super) const EXCLUSIVE_DEPENDENCE: u8 = 128;
@@ -99,9 +97,6 @@ impl Replay {
         status: u8,
         frame: u64,
     ) {
-        /// `ompt_task_status_t`.
-        const COMPLETE: u8 = 1;
-        const CANCEL: u8 = 3;
         const DETACH: u8 = 4;
         const EARLY_FULFILL: u8 = 5;
         const LATE_FULFILL: u8 = 6;

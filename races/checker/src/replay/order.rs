@@ -1,13 +1,11 @@
 //! Mutexes, and objects that are signalled and awaited.
 
+use ompt::numbers::mutex::ORDERED;
 use race_stream::record::is_shared;
 
 use super::{Replay, family};
 use crate::locksets::Held;
 use crate::strands::{Certainty, Point, StrandId};
-
-/// `ompt_mutex_t`.
-const ORDERED: u8 = 7;
 
 impl Replay {
     pub(super) fn acquired(&mut self, slot: u32, current: StrandId, kind: u8, lock: u64) {

@@ -1,5 +1,6 @@
 //! What memory an address is, and what is known of an access for its report.
 
+use ompt::numbers::mutex::LOCK;
 use race_stream::record::{ATOMIC, MUTEX_DECLARED, MUTEX_POSIX, WRITE};
 
 use super::{Replay, Thread};
@@ -49,8 +50,6 @@ impl Replay {
     /// Notes what memory a lock is now. Where other locks of findings were at its address, none of them
     /// is known.
     pub(super) fn note_lock(&mut self, lock: Lock) {
-        /// `ompt_mutex_lock`.
-        const LOCK: u8 = 1;
         if !matches!(lock.0, LOCK | MUTEX_POSIX | MUTEX_DECLARED) {
             return;
         }

@@ -2,16 +2,12 @@
 
 use std::rc::Rc;
 
+use ompt::numbers::work::{LOOP, LOOP_OTHER, LOOP_STATIC, SECTIONS};
+
 use super::{Info, Replay};
 use crate::site::{Base, ConstructKind, StrandKind};
 
-/// `ompt_work_t`.
-const LOOP: u8 = 1;
-const SECTIONS: u8 = 2;
-pub(super) const SINGLE: u8 = 3;
-pub(super) const TASKLOOP: u8 = 7;
-const LOOP_STATIC: u8 = 10;
-const LOOP_OTHER: u8 = 13;
+pub(super) use ompt::numbers::work::{SINGLE_EXECUTOR as SINGLE, TASKLOOP};
 
 impl Replay {
     pub(super) fn begin_work(

@@ -1,15 +1,14 @@
 //! Events of a call, on the calling thread.
 
+use inside::Saved;
 use race_stream::record::Event;
 
-use super::entry::Saved;
 use crate::thread::Thread;
 use crate::tls;
 
-/// `ompt_sync_region_t`.
-pub(super) const BARRIER_EXPLICIT: u8 = 3;
-/// `ompt_sync_region_t`.
-pub(super) const BARRIER_WORKSHARE: u8 = 8;
+pub(super) use ompt::numbers::sync_region::{
+    EXPLICIT as BARRIER_EXPLICIT, WORKSHARE as BARRIER_WORKSHARE,
+};
 
 /// An event without the call's place.
 pub(super) fn tell(event: &Event) {

@@ -22,5 +22,6 @@ mod target;
 mod task;
 mod work;
 
+pub(crate) use real::address;
 pub(crate) use region::Opened;
 pub(crate) use work::Work;

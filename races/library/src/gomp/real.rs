@@ -3,27 +3,23 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::entry::{Function, NAMES, Saved, What};
+use inside::objects::library_of;
+use inside::{Saved, What};
+use ompt::{Function, NAMES};
+
 use crate::objects::{self, Runtime};
 use crate::process;
 
 /// The addresses of the functions by number, 0: not looked up yet. [`RECORDED`] is set in those whose
 /// calls are recorded here.
-pub(super) static ADDRESSES: [AtomicUsize; NAMES.len()] =
+pub(crate) static ADDRESSES: [AtomicUsize; NAMES.len()] =
     [const { AtomicUsize::new(0) }; NAMES.len()];
 
-/// The highest bit, which no address of a program has.
+/// As [`inside::guarded`] has it.
 const RECORDED: usize = 1 << 63;
 
 /// A function that every runtime with LLVM's interface has. Such a runtime has OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
-
-/// Whether a function is a routine for locks. LLVM's runtime aborts within many wrong calls of them, before
-/// it tells of them.
-fn is_of_locks(name: &CStr) -> bool {
-    let name = name.to_bytes();
-    name.starts_with(b"omp_") && name.windows(5).any(|word| word == b"_lock")
-}
 
 /// The routines for locks are those of LLVM's runtime; known once one of them has been looked up.
 static LOCKS_ARE_LLVMS: AtomicBool = AtomicBool::new(false);
@@ -39,7 +35,7 @@ extern "C" fn nothing() -> usize {
 
 /// Looks up function number `function`.
 #[cold]
-pub(super) extern "C" fn resolve(function: u32) -> usize {
+pub(crate) extern "C" fn resolve(function: u32) -> usize {
     let (Some(place), Some(name)) = (
         ADDRESSES.get(function as usize),
         NAMES.get(function as usize),
@@ -64,12 +60,13 @@ pub(super) extern "C" fn resolve(function: u32) -> usize {
     let mut word = nothing as *const () as usize;
     if address != 0 {
         word = address;
-        let library = objects::library_of(address as u64);
+        let library = library_of(address as u64);
         if process::shared().is_some() {
             if !library.contains(&llvm) {
                 objects::note_runtime(Runtime::Gomp, library);
                 word |= RECORDED;
-            } else if is_of_locks(name) {
+            } else if ompt::is_of_locks(name) {
+                // LLVM's runtime aborts within many wrong calls of them, before it tells of them.
                 LOCKS_ARE_LLVMS.store(true, Relaxed);
                 word |= RECORDED;
             }
@@ -81,7 +78,7 @@ pub(super) extern "C" fn resolve(function: u32) -> usize {
 
 /// The address of a function.
 #[inline]
-pub(super) fn address(function: usize) -> usize {
+pub(crate) fn address(function: usize) -> usize {
     let word = ADDRESSES
         .get(function)
         .map_or(0, |place| place.load(Relaxed));

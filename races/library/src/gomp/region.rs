@@ -5,22 +5,15 @@
 
 use std::ffi::c_void;
 
-use super::entry::{Function, Saved, What};
+use inside::{Saved, What};
+use ompt::Function;
+use ompt::kind::{LEAGUE, REDUCTIONS, SECTIONS, WORK};
+use ompt::numbers::parallel;
+
 use super::real::{Any, forward, query, real};
 use super::work::Work;
 use crate::thread::Thread;
 use crate::tls;
-
-/// Kinds of [`fork`] besides those of loops: a region that is nothing else, one with task reductions,
-/// a league, sections.
-const REDUCTIONS: u32 = 1;
-const LEAGUE: u32 = 2;
-pub(super) const SECTIONS: u32 = 3;
-
-/// `ompt_parallel_invoker_program | ompt_parallel_team`, as LLVM's runtime says of GCC's code.
-const FLAGS: u32 = 0x8000_0001;
-/// `ompt_parallel_invoker_program | ompt_parallel_league`.
-pub(super) const LEAGUE_FLAGS: u32 = 0x4000_0001;
 
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
@@ -87,11 +80,11 @@ fn enter(region: &Region) {
 /// The loop or sections that a region of this kind is.
 fn combined(saved: &Saved, kind: u32) -> Option<(Work, u64)> {
     let [_, _, _, start, end, step] = saved.registers;
-    match kind {
-        0 | REDUCTIONS | LEAGUE => None,
+    match kind & WORK {
+        0 => None,
         SECTIONS => Some((Work::sections(), start as u64)),
-        kind => {
-            let work = Work::signed(kind as u8, start, step);
+        loops => {
+            let work = Work::signed(loops as u8, start, step);
             Some((work, work.total(end)))
         }
     }
@@ -121,7 +114,11 @@ fn begin(thread: &mut Thread, saved: &Saved, kind: u32, threads: u32) -> Option<
         is_league,
         work: combined(saved, kind),
     };
-    let flags = if is_league { LEAGUE_FLAGS } else { FLAGS };
+    let flags = if is_league {
+        parallel::LEAGUE_BY_PROGRAM
+    } else {
+        parallel::TEAM_BY_PROGRAM
+    };
     let call = (region.code, region.frame);
     thread.fork(
         region.number,

@@ -1,8 +1,9 @@
 //! Barriers, criticals, ordered regions and locks.
 
+use inside::{Saved, What};
+use ompt::Function;
 use race_stream::record::Event;
 
-use super::entry::{Function, Saved, What};
 use super::events::{BARRIER_EXPLICIT, at_barrier};
 use super::real::{forward, locks_are_llvms, real};
 use crate::tls;

@@ -3,17 +3,17 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use inside::{Saved, What};
+use ompt::Function;
+use ompt::numbers::parallel;
+use ompt::numbers::task::TARGET;
 use race_stream::record::Event;
 
-use super::entry::{Function, Saved, What};
 use super::events::tell;
 use super::real::{Any, forward, query, real};
-use super::region::{Body, LEAGUE_FLAGS};
+use super::region::Body;
 use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
 use crate::tls;
-
-/// `ompt_task_target`.
-const TARGET: u32 = 0x8;
 
 /// GOMP_target, or GOMP_target_ext: kind 1. Arguments of the latter: device, function, number of
 /// maps, addresses, sizes, kinds; on the stack flags, dependences, arguments.
@@ -125,7 +125,13 @@ pub(super) unsafe extern "C-unwind" fn teams(saved: &Saved, what: What) -> usize
     tls::with(|thread| {
         let region = if is_first {
             let number = thread.instance();
-            thread.fork(number, LEAGUE_FLAGS, 0, (saved.code, saved.frame()), (0, 0));
+            thread.fork(
+                number,
+                parallel::LEAGUE_BY_PROGRAM,
+                0,
+                (saved.code, saved.frame()),
+                (0, 0),
+            );
             number
         } else if thread.place.is_team {
             let number = thread.place.region;

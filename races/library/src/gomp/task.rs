@@ -8,15 +8,26 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use inside::{Saved, What};
+use ompt::Function;
+use ompt::numbers::dependence::{
+    IN, INOUT, INOUT_ALL_MEMORY as ALL_MEMORY, INOUTSET, MUTEXINOUTSET,
+};
+use ompt::numbers::task::{FINAL, MERGEABLE, TASKWAIT, UNTIED};
+use ompt::numbers::task_status::{
+    COMPLETE, DETACH, EARLY_FULFILL, LATE_FULFILL, SWITCH, TASKWAIT_COMPLETE,
+};
+use ompt::numbers::work::TASKLOOP;
 use race_stream::record::Event;
 
 use super::detach;
-use super::entry::{Function, Saved, What};
 use super::events::{tell, work_begins};
 use super::real::{Any, forward, query, real};
 use super::region::Body;
 use super::work::Work;
 use crate::tls;
+
+pub(super) use ompt::numbers::task::{EXPLICIT, UNDEFERRED};
 
 /// `GOMP_TASK_FLAG_UNTIED`, `FINAL`, `MERGEABLE`, `DEPEND`, `UP`, `GRAINSIZE`, `IF`, `NOGROUP`,
 /// `REDUCTION` and `DETACH`.
@@ -30,25 +41,6 @@ const GOMP_IF: usize = 1 << 10;
 const GOMP_NOGROUP: usize = 1 << 11;
 const GOMP_REDUCTION: usize = 1 << 12;
 const GOMP_DETACH: usize = 1 << 13;
-
-/// `ompt_task_flag_t`.
-pub(super) const EXPLICIT: u32 = 0x4;
-const TASKWAIT: u32 = 0x10;
-pub(super) const UNDEFERRED: u32 = 0x0800_0000;
-const UNTIED: u32 = 0x1000_0000;
-const FINAL: u32 = 0x2000_0000;
-const MERGEABLE: u32 = 0x4000_0000;
-
-/// `ompt_task_status_t`.
-const COMPLETE: u8 = 1;
-const DETACH: u8 = 4;
-const EARLY_FULFILL: u8 = 5;
-const LATE_FULFILL: u8 = 6;
-const SWITCH: u8 = 7;
-const TASKWAIT_COMPLETE: u8 = 8;
-
-/// `ompt_work_taskloop`.
-const TASKLOOP: u8 = 7;
 
 /// The program's function that copies a task's data: to, from.
 type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
@@ -126,12 +118,6 @@ impl Origin {
 /// # Safety
 /// `list` is NULL or such a list.
 unsafe fn dependences(list: *const usize, mut found: impl FnMut(u64, u8)) {
-    const IN: u8 = 1;
-    const INOUT: u8 = 3;
-    const MUTEXINOUTSET: u8 = 4;
-    const INOUTSET: u8 = 7;
-    /// `ompt_dependence_type_inout_all_memory`.
-    const ALL_MEMORY: u8 = 35;
     if list.is_null() {
         return;
     }

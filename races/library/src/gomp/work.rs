@@ -1,43 +1,14 @@
 //! Worksharing constructs: loops, sections, singles and scopes.
 
+use inside::{At, Next, Saved, What, arguments};
+use ompt::kind::{ANY, BARE, DOACROSS, ORDERED, REDUCTIONS, UNSIGNED, WORK};
+use ompt::numbers::work;
 use race_stream::record::Event;
 
-use super::entry::{Saved, What};
 use super::events::{BARRIER_WORKSHARE, at_barrier, object, tell, work_begins};
 use super::real::{address, forward};
 use crate::thread::{Place, Thread};
 use crate::tls;
-
-/// Kinds of loops: `ompt_work_t` in the low bits, and how the arguments lie.
-const KIND: u32 = 0xf;
-/// `ompt_work_loop_static`.
-pub(super) const STATIC: u32 = 10;
-/// `ompt_work_loop_dynamic`.
-pub(super) const DYNAMIC: u32 = 11;
-/// `ompt_work_loop_guided`.
-pub(super) const GUIDED: u32 = 12;
-/// `ompt_work_loop_other`.
-pub(super) const OTHER: u32 = 13;
-/// The variable is unsigned: an argument before the others gives the direction.
-pub(super) const ULL: u32 = 1 << 5;
-/// There is no argument for a chunk.
-pub(super) const BARE: u32 = 1 << 6;
-/// The schedule is an argument, and so are reductions.
-pub(super) const ANY: u32 = 1 << 7;
-/// The iterations depend on each other, by `ordered(n)`: the first argument is the number n of
-/// dimensions, the second points to their lengths. The variable counts from 0.
-pub(super) const DOACROSS: u32 = 1 << 8;
-/// The loop has an `ordered` clause.
-pub(super) const ORDERED: u32 = 1 << 9;
-
-/// `ompt_work_sections`.
-const SECTIONS: u8 = 2;
-/// `ompt_work_single_executor`.
-const SINGLE: u8 = 3;
-/// `ompt_work_single_other`.
-const SINGLE_OTHER: u8 = 4;
-/// `ompt_work_scope`.
-const SCOPE: u8 = 8;
 
 /// The worksharing construct that a thread has met last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +41,7 @@ impl Work {
 
     /// Sections.
     pub(super) const fn sections() -> Work {
-        Work::of(SECTIONS)
+        Work::of(work::SECTIONS)
     }
 
     /// A loop with a signed variable.
@@ -144,13 +115,12 @@ impl Thread {
 
 /// A schedule as `GOMP_loop_start` takes it: `gomp_schedule_type`, and a bit that says monotonic.
 fn kind_of(schedule: usize) -> u8 {
-    let kind = match schedule as u32 & !(1 << 31) {
-        1 => STATIC,
-        2 => DYNAMIC,
-        3 => GUIDED,
-        _ => OTHER,
-    };
-    kind as u8
+    match schedule as u32 & !(1 << 31) {
+        1 => work::LOOP_STATIC,
+        2 => work::LOOP_DYNAMIC,
+        3 => work::LOOP_GUIDED,
+        _ => work::LOOP_OTHER,
+    }
 }
 
 /// The arguments of a loop's first call.
@@ -177,16 +147,16 @@ impl Arguments {
                 dimensions: a as u32,
                 ..Work::of(0)
             },
-            _ if kind & ULL != 0 => Work::unsigned(0, a as u8 != 0, b, d),
+            _ if kind & UNSIGNED != 0 => Work::unsigned(0, a as u8 != 0, b, d),
             _ => Work::signed(0, a, c),
         };
         let (end, mut at) = match kind {
             // SAFETY: the lengths of the dimensions.
             _ if kind & DOACROSS != 0 => (unsafe { *(b as *const usize) }, 2),
-            _ if kind & ULL != 0 => (c, 4),
+            _ if kind & UNSIGNED != 0 => (c, 4),
             _ => (b, 3),
         };
-        work.kind = (kind & KIND) as u8;
+        work.kind = (kind & WORK) as u8;
         if kind & ANY != 0 {
             work.kind = kind_of(argument(at));
             at += 1;
@@ -268,12 +238,12 @@ fn got_section(number: usize) {
 }
 
 /// Sections begin: the first argument is their number. The call gives the first one, from 1, or 0.
-/// The kind is 1 if the second argument may be reductions.
+/// The second argument may be reductions.
 pub(super) unsafe extern "C-unwind" fn sections(saved: &Saved, what: What) -> usize {
     let [count, reductions, ..] = saved.registers;
     tls::with(|thread| {
         thread.meet(Work::sections(), saved.code, u64::from(count as u32));
-        if what.kind() != 0 && reductions != 0 {
+        if what.kind() & REDUCTIONS != 0 && reductions != 0 {
             thread.event(&Event::GroupBegin { code: saved.code });
         }
     });
@@ -293,7 +263,7 @@ pub(super) unsafe extern "C-unwind" fn next_section(saved: &Saved, what: What) -
 /// A scope, of which the compiler tells only if it has task reductions.
 pub(super) unsafe extern "C-unwind" fn scope(saved: &Saved, what: What) -> usize {
     tls::with(|thread| {
-        thread.meet(Work::of(SCOPE), saved.code, 0);
+        thread.meet(Work::of(work::SCOPE), saved.code, 0);
         thread.event(&Event::GroupBegin { code: saved.code });
     });
     // SAFETY: the entry point's own.
@@ -337,8 +307,10 @@ pub(super) unsafe extern "C-unwind" fn end_nowait(saved: &Saved, what: What) -> 
 
 /// The thread comes to a single that another one executes.
 fn meet_other(thread: &mut Thread, saved: &Saved) {
-    thread.meet(Work::of(SINGLE_OTHER), saved.code, 1);
-    thread.event(&Event::WorkEnd { kind: SINGLE_OTHER });
+    thread.meet(Work::of(work::SINGLE_OTHER), saved.code, 1);
+    thread.event(&Event::WorkEnd {
+        kind: work::SINGLE_OTHER,
+    });
 }
 
 /// A single: the call returns whether this thread executes it. No call tells of its end.
@@ -347,7 +319,7 @@ pub(super) unsafe extern "C-unwind" fn single(saved: &Saved, what: What) -> usiz
     let is_it = unsafe { forward(saved, what) };
     tls::with(|thread| match is_it as u8 {
         0 => meet_other(thread, saved),
-        _ => thread.meet(Work::of(SINGLE), saved.code, 1),
+        _ => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.code, 1),
     });
     is_it
 }
@@ -358,7 +330,7 @@ pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) ->
     // SAFETY: the entry point's own.
     let data = unsafe { forward(saved, what) };
     tls::with(|thread| match data {
-        0 => thread.meet(Work::of(SINGLE), saved.code, 1),
+        0 => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.code, 1),
         _ => {
             meet_other(thread, saved);
             let object = thread.place.object([]);
@@ -375,7 +347,9 @@ pub(super) unsafe extern "C-unwind" fn single_copy_end(saved: &Saved, what: What
         // that thread's own.
         let object = thread.place.object([]);
         thread.event(&Event::Signal { object });
-        thread.event(&Event::WorkEnd { kind: SINGLE });
+        thread.event(&Event::WorkEnd {
+            kind: work::SINGLE_EXECUTOR,
+        });
         thread.event(&Event::Signal { object });
     });
     // SAFETY: the entry point's own.
@@ -396,27 +370,12 @@ pub(super) unsafe extern "C-unwind" fn post(saved: &Saved, what: What) -> usize 
     unsafe { forward(saved, what) }
 }
 
-/// Arguments in registers.
-const IN_REGISTERS: u32 = 6;
-
-/// Tells the entry point what to do next.
-#[repr(C)]
-pub(super) struct Next {
-    /// The real function.
-    real: usize,
-    /// Words of the stack to copy; [`usize::MAX`]: nothing is recorded.
-    words: usize,
-}
-
 /// Before the function waits for an iteration.
-pub(super) extern "C" fn dimensions(function: u32) -> Next {
-    let dimensions = tls::with(|thread| thread.place.work.dimensions);
-    Next {
-        real: address(function as usize),
-        words: match dimensions {
-            0 => usize::MAX,
-            _ => dimensions.saturating_sub(IN_REGISTERS) as usize,
-        },
+pub(super) unsafe extern "C-unwind" fn waits(_: At, what: What) -> Next {
+    let real = address(what.function());
+    match tls::with(|thread| thread.place.work.dimensions) {
+        0 => Next::jump(real),
+        dimensions => Next::call(real, dimensions),
     }
 }
 
@@ -424,15 +383,8 @@ pub(super) extern "C" fn dimensions(function: u32) -> Next {
 pub(super) unsafe extern "C" fn waited(registers: *const u64, stack: *const u64) {
     tls::with(|thread| {
         let dimensions = thread.place.work.dimensions as usize;
-        let registers_used = dimensions.min(IN_REGISTERS as usize);
-        // SAFETY: the call's arguments, as many as the loop has dimensions: first those in registers,
-        // stored in order, then those on the stack.
-        let numbers = (0..dimensions).map(|at| unsafe {
-            match at.checked_sub(registers_used) {
-                None => *registers.add(at),
-                Some(at) => *stack.add(at),
-            }
-        });
+        // SAFETY: the call's arguments, as many as the loop has dimensions.
+        let numbers = unsafe { arguments(registers, stack, dimensions) };
         let object = thread.place.object(numbers);
         thread.event(&Event::Await { object });
     });

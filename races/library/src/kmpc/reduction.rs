@@ -3,13 +3,14 @@
 
 use std::ffi::c_int;
 
+use inside::next::Next;
+use inside::{jumping, next, noting};
 use race_stream::record::Event;
 
-use crate::next::{Next, next, noting};
 use crate::tls;
 
-/// `ompt_mutex_atomic`: what a combination is called.
-const ATOMIC: u8 = 6;
+/// What a combination is called.
+use ompt::numbers::mutex::ATOMIC;
 
 /// Combines the copies of a reduction. The runtime calls the program's function for that, ordered by
 /// barriers of its own; or the thread is to combine its copy now, in code of the program that ends with
@@ -56,7 +57,7 @@ reductions! {
     reduce_nowait c"__kmpc_reduce_nowait";
 }
 
-as_they_are! {
+jumping! {
     __kmpc_reduce => reduce;
     __kmpc_reduce_nowait => reduce_nowait;
 }
@@ -111,7 +112,7 @@ macro_rules! task_reductions {
             result
         }
 
-        as_they_are! { $name => $to; }
+        jumping! { $name => $to; }
     )*};
 }
 

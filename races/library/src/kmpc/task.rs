@@ -3,9 +3,11 @@
 use std::arch::naked_asm;
 use std::ffi::c_int;
 
+use inside::{Saved, What, next};
+use ompt::Function;
 use race_stream::record::Event;
 
-use crate::next::{Next, next, noting};
+use crate::gomp::address;
 use crate::{objects, tls, unwritten};
 
 /// The runtime's own part of a task's memory, `kmp_task_t`.
@@ -151,31 +153,25 @@ unsafe extern "C-unwind" fn copy_task(to: *mut usize, from: *const usize, is_las
     }
 }
 
-/// Have [`copy_task`] called for each task of a taskloop: it takes the place of the function that the
-/// program passes on the stack.
-macro_rules! taskloops {
-    ($($name:ident => $note:ident $symbol:literal [$($move:literal),*] $last:literal;)*) => {$(
-        extern "C" fn $note(task: u64, copy: u64) -> usize {
-            static NEXT: Next = Next::new($symbol);
-            // SAFETY: the program has the task from `task_alloc`, and does not execute it yet.
-            if let Some(note) = unsafe { Note::of(task as *const usize) } {
-                note.copy = copy;
-            }
-            NEXT.or_nothing()
-        }
-
-        noting! {
-            $name => $note [$($move),*] ["lea r11, [rip + {copy}]", $last], copy = sym copy_task;
-        }
-    )*};
+/// Has [`copy_task`] called for each task of a taskloop: it takes the place of the function that the
+/// program passes as the last argument. Returns the real function.
+pub(crate) unsafe extern "C-unwind" fn taskloop(saved: &mut Saved, what: What) -> usize {
+    let [_, _, task, ..] = saved.registers;
+    let [_, _, _, _, fifth, sixth] = &mut saved.stack;
+    let copy = match what.function() {
+        LONG_TASKLOOP => sixth,
+        _ => fifth,
+    };
+    // SAFETY: the program has the task from `task_alloc`, and does not execute it yet.
+    if let Some(note) = unsafe { Note::of(task as *const usize) } {
+        note.copy = *copy as u64;
+    }
+    *copy = copy_task as *const () as usize;
+    address(what.function())
 }
 
-taskloops! {
-    __kmpc_taskloop => taskloop c"__kmpc_taskloop"
-        ["mov rdi, rdx", "mov rsi, [rsp + 56 + 40]"] "mov [rsp + 40], r11";
-    __kmpc_taskloop_5 => taskloop_5 c"__kmpc_taskloop_5"
-        ["mov rdi, rdx", "mov rsi, [rsp + 56 + 48]"] "mov [rsp + 48], r11";
-}
+/// It has one argument more.
+const LONG_TASKLOOP: usize = Function::__kmpc_taskloop_5 as usize;
 
 /// Calls [`task_alloc`], whose last argument, on the stack, is the caller's return address.
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -6,11 +6,15 @@
 ///
 /// # Safety
 /// All-zero bytes must be a valid value of every field.
-pub(crate) unsafe trait Zeroed {}
+pub unsafe trait Zeroed {}
+
+// SAFETY: any bytes are a value.
+unsafe impl<T> Zeroed for std::mem::MaybeUninit<T> {}
 
 /// A zeroed value in a mapping of its own, whose pages cost memory once touched. `None` if the
 /// kernel refuses.
-pub(crate) fn map<T: Zeroed>() -> Option<*mut T> {
+#[must_use]
+pub fn map<T: Zeroed>() -> Option<*mut T> {
     const { assert!(align_of::<T>() <= 4096, "mappings are page aligned") };
     // SAFETY: the kernel chooses an unused address, so no memory in use changes.
     let base = unsafe {
@@ -26,11 +30,18 @@ pub(crate) fn map<T: Zeroed>() -> Option<*mut T> {
     (base != libc::MAP_FAILED).then_some(base.cast())
 }
 
+/// As [`map`], for a value that is not unmapped while anything refers to it.
+#[must_use]
+pub fn map_static<T: Zeroed + 'static>() -> Option<&'static mut T> {
+    // SAFETY: a new mapping, to which nothing else refers; zero bytes are a valid `T`.
+    map().map(|value| unsafe { &mut *value })
+}
+
 /// Unmaps the value.
 ///
 /// # Safety
 /// `value` came from [`map`], and nothing refers to it any more.
-pub(crate) unsafe fn unmap<T: Zeroed>(value: *mut T) {
+pub unsafe fn unmap<T: Zeroed>(value: *mut T) {
     // SAFETY: `map` mapped this many bytes at this address, and by the caller's promise nothing
     // refers to them.
     unsafe { libc::munmap(value.cast(), size_of::<T>()) };

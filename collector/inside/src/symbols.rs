@@ -4,72 +4,30 @@
 //! the program's heap.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
-use std::ops::Range;
+use std::ffi::CStr;
 use std::ptr;
 
-/// Whether any loaded object other than this library defines `name`.
+use crate::objects::{self, Object};
+
+/// Whether any loaded object other than the library that asks defines `name`.
 pub(crate) fn is_defined(name: &CStr) -> bool {
-    let mut search = Search {
-        name,
-        hash: gnu_hash(name.to_bytes()),
-        found: false,
+    let hash = gnu_hash(name.to_bytes());
+    objects::first(|object| (!object.is_own() && defines(object, name, hash)).then_some(()))
+        .is_some()
+}
+
+fn defines(object: &Object<'_>, name: &CStr, hash: u32) -> bool {
+    let Some(dynamic) = object.dynamic() else {
+        return false;
     };
-    // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search` outlives
-    // the call. The callback casts it back to the type of `search`.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
-}
-
-struct Search<'a> {
-    name: &'a CStr,
-    hash: u32,
-    found: bool,
-}
-
-unsafe extern "C" fn visit(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader passes a description that is valid during the callback. `is_defined` passed a
-    // pointer to its own local, of this type, to which it holds no reference meanwhile.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-    // SAFETY: the pointer and the count describe the program headers of a loaded object, which stay
-    // mapped while the loader calls back.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let own: fn(&[u8]) -> u32 = gnu_hash;
-    let is_own = range_of(info).contains(&(own as usize as u64));
-    let dynamic = headers.iter().find(|it| it.p_type == libc::PT_DYNAMIC);
-    if let Some(dynamic) = dynamic
-        && !is_own
-    {
-        let dynamic = (info.dlpi_addr + dynamic.p_vaddr) as *const Dynamic;
-        // SAFETY: PT_DYNAMIC gives the address of the object's dynamic section, which is mapped
-        // while the loader calls back.
-        search.found = match unsafe { Tables::of(dynamic, info.dlpi_addr) } {
-            // SAFETY: the tables come from the dynamic section of one loaded object.
-            Some(tables) => unsafe { tables.define(search.name, search.hash) },
-            // Without a GNU hash table the object may define any name: the loader will tell.
-            None => true,
-        };
+    // SAFETY: PT_DYNAMIC gives the address of the object's dynamic section, which is mapped
+    // while the loader calls back.
+    match unsafe { Tables::of(dynamic as *const Dynamic, object.base()) } {
+        // SAFETY: the tables come from the dynamic section of one loaded object.
+        Some(tables) => unsafe { tables.define(name, hash) },
+        // Without a GNU hash table the object may define any name: the loader will tell.
+        None => true,
     }
-    c_int::from(search.found)
-}
-
-/// The addresses of an object.
-pub(crate) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
-    // SAFETY: the pointer and the count describe the program headers of a loaded object, which stay
-    // mapped while the loader calls back.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let loaded = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD);
-    let start = loaded.clone().map(|it| info.dlpi_addr + it.p_vaddr).min();
-    let end = loaded
-        .map(|it| info.dlpi_addr + it.p_vaddr + it.p_memsz)
-        .max();
-    start.unwrap_or(0)..end.unwrap_or(0)
 }
 
 /// An entry of a dynamic section (System V ABI, `Elf64_Dyn`).

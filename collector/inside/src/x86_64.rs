@@ -1,0 +1,410 @@
+//! Entry points on x86-64: the functions that a library of ours has in place of others, each a few
+//! instructions that note where the call came from and go on to a function in Rust.
+//!
+//! | form | what the function in Rust gets | what then |
+//! |---|---|---|
+//! | [`plain`](crate::plain) | up to two arguments, the call, the function's number | it returns to the caller; there is no frame of ours |
+//! | [`saved`](crate::saved) | all arguments as stored below the return address, the number | its result is the call's |
+//! | [`noted`](crate::noted) | the same | a jump to the function that it returns, with all arguments |
+//! | [`noting`](crate::noting) | up to six arguments, or what instructions make of them | the same |
+//! | [`guarded`](crate::guarded) | as `saved`, of calls that are recorded | other calls go on to the real function by a jump |
+//! | [`counted`](crate::counted) | the call, the number | the real function is called with as many arguments as it says |
+//! | [`jumping`](crate::jumping) | all arguments | a jump |
+//!
+//! A jump leaves no frame: the function sees the program's return address.
+#![allow(unsafe_code)]
+
+use ompt::Function;
+
+/// A call of an entry point: the address of its return address on the stack.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct At(*const u64);
+
+impl At {
+    /// The return address.
+    #[inline(always)]
+    pub fn code(self) -> u64 {
+        // SAFETY: an entry point's own return address; the wrapper's frame lies below it.
+        unsafe { *self.0 }
+    }
+
+    /// An address below the call's return address and above all that its callees use of the stack.
+    #[inline(always)]
+    pub fn frame(self) -> u64 {
+        self.0 as u64 - 8
+    }
+}
+
+/// The function called, and its kind: [`ompt::kind`].
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct What(pub u32);
+
+impl What {
+    /// A function of this kind.
+    #[must_use]
+    pub const fn new(function: Function, kind: u32) -> What {
+        assert!(kind <= u16::MAX as u32);
+        What(function as u32 | kind << 16)
+    }
+
+    /// The function's number.
+    #[inline(always)]
+    pub const fn function(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+
+    /// Its kind.
+    #[inline(always)]
+    pub const fn kind(self) -> u32 {
+        self.0 >> 16
+    }
+}
+
+/// A call's arguments and its return address as stored on the stack.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Saved {
+    /// The arguments in registers: rdi, rsi, rdx, rcx, r8, r9.
+    pub registers: [usize; 6],
+    _padding: u64,
+    /// The return address.
+    pub code: u64,
+    /// The next arguments, as many as the function has. The words beyond them belong to the
+    /// caller's frame, which may be read.
+    pub stack: [usize; 6],
+}
+
+impl Saved {
+    /// The call.
+    #[inline(always)]
+    pub fn at(&self) -> At {
+        At(&raw const self.code)
+    }
+
+    /// The stack pointer at entry: the caller's frame lies above, all that its callees use below.
+    #[inline(always)]
+    pub fn frame(&self) -> u64 {
+        (&raw const self.code) as u64
+    }
+}
+
+/// Stores the arguments in registers as [`Saved`] has them.
+#[macro_export]
+macro_rules! spill {
+    () => {
+        concat!(
+            "sub rsp, 56\n",
+            ".cfi_def_cfa_offset 64\n",
+            "mov [rsp], rdi\n",
+            "mov [rsp + 8], rsi\n",
+            "mov [rsp + 16], rdx\n",
+            "mov [rsp + 24], rcx\n",
+            "mov [rsp + 32], r8\n",
+            "mov [rsp + 40], r9\n",
+        )
+    };
+}
+
+/// Takes them back.
+#[macro_export]
+macro_rules! restore {
+    () => {
+        concat!(
+            "mov rdi, [rsp]\n",
+            "mov rsi, [rsp + 8]\n",
+            "mov rdx, [rsp + 16]\n",
+            "mov rcx, [rsp + 24]\n",
+            "mov r8, [rsp + 32]\n",
+            "mov r9, [rsp + 40]\n",
+            "add rsp, 56\n",
+            ".cfi_def_cfa_offset 8\n",
+        )
+    };
+}
+
+/// Exports a function made of these instructions.
+#[macro_export]
+macro_rules! naked {
+    ($name:ident: $($instructions:tt)*) => {
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            std::arch::naked_asm!($($instructions)*)
+        }
+    };
+}
+
+/// The function in Rust gets two arguments, the [`At`] and the [`What`].
+#[macro_export]
+macro_rules! plain {
+    ($to:path { $($name:ident $kind:expr;)* }) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            "mov rdx, rsp",
+            "mov ecx, {what}",
+            "jmp {to}",
+            ".cfi_endproc",
+            what = const $crate::What::new(ompt::Function::$name, $kind).0,
+            to = sym $to,
+        }
+    )*};
+}
+
+/// The function in Rust gets a pointer to the [`Saved`], and the [`What`].
+#[macro_export]
+macro_rules! saved {
+    ($to:path { $($name:ident $kind:expr;)* }) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            $crate::spill!(),
+            "mov rdi, rsp",
+            "mov esi, {what}",
+            "call {to}",
+            "add rsp, 56",
+            ".cfi_def_cfa_offset 8",
+            "ret",
+            ".cfi_endproc",
+            what = const $crate::What::new(ompt::Function::$name, $kind).0,
+            to = sym $to,
+        }
+    )*};
+}
+
+/// As [`saved`](crate::saved); the function in Rust returns the address to which to jump.
+#[macro_export]
+macro_rules! noted {
+    ($to:path { $($name:ident $kind:expr;)* }) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            $crate::spill!(),
+            "mov rdi, rsp",
+            "mov esi, {what}",
+            "call {to}",
+            $crate::restore!(),
+            "jmp rax",
+            ".cfi_endproc",
+            what = const $crate::What::new(ompt::Function::$name, $kind).0,
+            to = sym $to,
+        }
+    )*};
+}
+
+/// `$moves` put into registers what `$to` takes; the caller's stack begins at `rsp + 56` then, with the
+/// return address. `$last` is executed before the jump.
+#[macro_export]
+macro_rules! noting {
+    (
+        $($name:ident => $to:path [$($moves:literal),*] [$($last:literal),*]
+            $(, $key:ident = $operand:ident $value:path)?;)*
+    ) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            $crate::spill!(),
+            $($moves,)*
+            "call {to}",
+            $crate::restore!(),
+            $($last,)*
+            "jmp rax",
+            ".cfi_endproc",
+            to = sym $to,
+            $($key = $operand $value,)?
+        }
+    )*};
+}
+
+/// `$addresses` has a word for each function of [`ompt::NAMES`], the address of the real one; 0: not looked
+/// up yet. The highest bit, which no address of a program has, is set where calls are recorded. `$resolve`
+/// looks the function up whose number is in r11, and leaves all arguments as they are: [`resolving`](crate::resolving).
+#[macro_export]
+macro_rules! guarded {
+    ($addresses:path, $resolve:path; $to:path { $($name:ident $kind:expr;)* }) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            "2: mov r11, [rip + {addresses} + {place}]",
+            "test r11, r11",
+            "js 4f",
+            "jz 3f",
+            "jmp r11",
+            "3: mov r11d, {function}",
+            "call {resolve}",
+            "jmp 2b",
+            "4:",
+            $crate::spill!(),
+            "mov rdi, rsp",
+            "mov esi, {what}",
+            "call {to}",
+            "add rsp, 56",
+            ".cfi_def_cfa_offset 8",
+            "ret",
+            ".cfi_endproc",
+            addresses = sym $addresses,
+            place = const 8 * ompt::Function::$name as usize,
+            function = const ompt::Function::$name as u32,
+            resolve = sym $resolve,
+            what = const $crate::What::new(ompt::Function::$name, $kind).0,
+            to = sym $to,
+        }
+    )*};
+}
+
+/// The function that [`guarded`] calls, for one that takes the number as C functions do.
+#[macro_export]
+macro_rules! resolving {
+    ($name:ident => $to:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                $crate::spill!(),
+                "mov [rsp + 48], rax",
+                "sub rsp, 8",
+                ".cfi_def_cfa_offset 72",
+                "mov edi, r11d",
+                "call {to}",
+                "add rsp, 8",
+                ".cfi_def_cfa_offset 64",
+                "mov rax, [rsp + 48]",
+                $crate::restore!(),
+                "ret",
+                ".cfi_endproc",
+                to = sym $to,
+            )
+        }
+    };
+}
+
+/// How a call of any number of arguments goes on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Next {
+    /// The real function.
+    pub real: usize,
+    /// Words of the stack that are arguments; [`Next::JUMP`]: the function gets the caller's frame itself, by
+    /// a jump.
+    pub words: usize,
+}
+
+impl Next {
+    /// No number of words.
+    pub const JUMP: usize = usize::MAX;
+
+    /// Arguments in registers.
+    const IN_REGISTERS: u32 = 6;
+
+    /// A call of the function with so many arguments.
+    #[must_use]
+    pub const fn call(real: usize, arguments: u32) -> Next {
+        Next {
+            real,
+            words: arguments.saturating_sub(Next::IN_REGISTERS) as usize,
+        }
+    }
+
+    /// A jump.
+    #[must_use]
+    pub const fn jump(real: usize) -> Next {
+        Next {
+            real,
+            words: Next::JUMP,
+        }
+    }
+}
+
+/// Words of a call, as [`counted`] leaves them: those in registers, then those on the stack.
+///
+/// # Safety
+/// `registers` and `stack` are what `$end` got, and the call has as many arguments.
+pub unsafe fn arguments(
+    registers: *const u64,
+    stack: *const u64,
+    count: usize,
+) -> impl Iterator<Item = u64> {
+    let in_registers = count.min(Next::IN_REGISTERS as usize);
+    // SAFETY: the caller's promise.
+    (0..count).map(move |at| unsafe {
+        match at.checked_sub(in_registers) {
+            None => *registers.add(at),
+            Some(at) => *stack.add(at),
+        }
+    })
+}
+
+/// Functions of any number of arguments: those beyond six registers are copied to the new frame. `$begin` gets
+/// the [`At`] and the [`What`], and returns a [`Next`]. `$end` gets where the arguments in registers are
+/// stored, and where the others are.
+#[macro_export]
+macro_rules! counted {
+    ($begin:path, $end:path { $($name:ident $kind:expr;)* }) => {$(
+        $crate::naked! { $name:
+            ".cfi_startproc",
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "sub rsp, 48",
+            "mov [rbp - 48], rdi",
+            "mov [rbp - 40], rsi",
+            "mov [rbp - 32], rdx",
+            "mov [rbp - 24], rcx",
+            "mov [rbp - 16], r8",
+            "mov [rbp - 8], r9",
+            "lea rdi, [rbp + 8]",
+            "mov esi, {what}",
+            "call {begin}",
+            "mov r11, rax",
+            "mov rax, rdx",
+            "mov rdi, [rbp - 48]",
+            "mov rsi, [rbp - 40]",
+            "mov rdx, [rbp - 32]",
+            "mov r8, [rbp - 16]",
+            "mov r9, [rbp - 8]",
+            "cmp rax, -1",
+            "je 4f",
+            // Reserves that many words and aligns the stack to 16.
+            "lea rcx, [rax + 1]",
+            "and rcx, -2",
+            "shl rcx, 3",
+            "sub rsp, rcx",
+            "xor ecx, ecx",
+            "2: cmp rcx, rax",
+            "jae 3f",
+            "mov r10, [rbp + rcx * 8 + 16]",
+            "mov [rsp + rcx * 8], r10",
+            "inc rcx",
+            "jmp 2b",
+            "3: mov rcx, [rbp - 24]",
+            "xor eax, eax",
+            "call r11",
+            "lea rdi, [rbp - 48]",
+            "lea rsi, [rbp + 16]",
+            "call {end}",
+            "mov rsp, rbp",
+            "pop rbp",
+            ".cfi_remember_state",
+            ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_restore_state",
+            "4: mov rcx, [rbp - 24]",
+            "xor eax, eax",
+            "mov rsp, rbp",
+            "pop rbp",
+            ".cfi_def_cfa rsp, 8",
+            "jmp r11",
+            ".cfi_endproc",
+            what = const $crate::What::new(ompt::Function::$name, $kind).0,
+            begin = sym $begin,
+            end = sym $end,
+        }
+    )*};
+}
+
+/// Entry points that are functions in Rust, whose names would be in the way there.
+#[macro_export]
+macro_rules! jumping {
+    ($($name:ident => $to:path;)*) => {$(
+        $crate::naked! { $name: "jmp {to}", to = sym $to }
+    )*};
+}
