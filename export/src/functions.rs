@@ -2,7 +2,8 @@
 
 use experiment::ids::{FrameId, ModuleId};
 use experiment::symbols::{FileId, SourceLine};
-use omp_model::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
+use omp_model::profile::{Callee, DisplayFrame, FrameKind};
+use omp_model::states::Pseudo;
 use omp_model::views::names::{Canonical, NameForm, Names};
 use rustc_hash::FxHashMap;
 

@@ -14,6 +14,7 @@ pub mod omp;
 pub mod profile;
 pub mod rewrite;
 pub mod spelling;
+pub mod states;
 pub mod stream;
 pub mod time_marks;
 pub mod views;

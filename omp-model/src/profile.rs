@@ -9,6 +9,8 @@ use experiment::symbols::FunctionId;
 use experiment::tables::{Cut, Interner};
 
 use crate::metrics::CounterName;
+use crate::states::Pseudo;
+use crate::states::RefinedState;
 
 /// The view mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -96,99 +98,6 @@ pub enum Callee {
     /// A function that was inlined wherever it is called, by one of the lines that name it: a frame,
     /// and the number among its lines.
     Inlined(FrameId, u16),
-}
-
-/// Leaves with a name but no code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Pseudo {
-    /// `<OMP overhead>`
-    Overhead,
-    /// `<OMP reduction>`
-    Reduction,
-    /// `<OMP implicit barrier>`
-    ImplicitBarrier,
-    /// `<OMP explicit barrier>`
-    ExplicitBarrier,
-    /// `<OMP idle>`
-    Idle,
-    /// `<OMP lock wait>`
-    Lock,
-    /// `<OMP critical section wait>`
-    Critical,
-    /// `<OMP ordered section wait>`
-    Ordered,
-    /// `<OMP atomic wait>`
-    Atomic,
-    /// `<OMP task wait>`
-    Task,
-    /// `<OpenBLAS idle>`: a thread of OpenBLAS's own pool without work, or a thread that waits for
-    /// that pool.
-    OpenBlasIdle,
-    /// `<OMP flush spin>`: a `flush` in the program's own code. One that takes time is in a loop
-    /// that waits for another thread. Work by the OpenMP specification.
-    FlushSpin,
-    /// `<Unknown>`: no stack and no context.
-    Unknown,
-}
-
-/// What the thread did, as views show it: the recorded state refined by the sample's stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum RefinedState {
-    /// Serial code, or a thread without OpenMP.
-    Serial,
-    /// User code of a region or task.
-    Work,
-    /// In the runtime, not waiting.
-    Overhead,
-    /// Combining a reduction.
-    Reduction,
-    /// `ompibar`
-    ImplicitBarrier,
-    /// `ompebar`
-    ExplicitBarrier,
-    /// `ompidle`
-    Idle,
-    /// `omplkwt`
-    Lock,
-    /// `ompctwt`
-    Critical,
-    /// `ompodwt`
-    Ordered,
-    /// `ompatwt`
-    Atomic,
-    /// `omptskwt`
-    Task,
-}
-
-impl RefinedState {
-    /// Every state, in the order of their numbers.
-    pub const ALL: [RefinedState; 12] = [
-        RefinedState::Serial,
-        RefinedState::Work,
-        RefinedState::Overhead,
-        RefinedState::Reduction,
-        RefinedState::ImplicitBarrier,
-        RefinedState::ExplicitBarrier,
-        RefinedState::Idle,
-        RefinedState::Lock,
-        RefinedState::Critical,
-        RefinedState::Ordered,
-        RefinedState::Atomic,
-        RefinedState::Task,
-    ];
-
-    /// Whether the thread has work to do in this state: on the CPU, its time is then OMP Work.
-    pub const fn can_work(self) -> bool {
-        matches!(
-            self,
-            RefinedState::Serial
-                | RefinedState::Work
-                | RefinedState::Overhead
-                | RefinedState::Reduction
-        )
-    }
 }
 
 /// Thread time of one kind at one display stack, or the events of a counter there.

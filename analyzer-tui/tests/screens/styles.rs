@@ -2,6 +2,7 @@
 
 use analyzer::args::Colours;
 use analyzer::draw::theme::Theme;
+use omp_model::states::RefinedState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use report::timeline::Activity;
@@ -27,12 +28,20 @@ fn a_state_has_its_familys_colour_where_it_was() {
         let theme = Theme { colours };
         let cells = cells(&app, colours);
         for (label, column, activity) in [
-            ("100 initial", 20, Activity::Serial),
-            ("100 initial", 44, Activity::Work),
-            ("100 initial", 69, Activity::Critical),
-            ("100 initial", 77, Activity::ImplicitBarrier),
-            ("101 worker", 20, Activity::Idle),
-            ("101 worker", 69, Activity::ImplicitBarrier),
+            ("100 initial", 20, Activity::State(RefinedState::Serial)),
+            ("100 initial", 44, Activity::State(RefinedState::Work)),
+            ("100 initial", 69, Activity::State(RefinedState::Critical)),
+            (
+                "100 initial",
+                77,
+                Activity::State(RefinedState::ImplicitBarrier),
+            ),
+            ("101 worker", 20, Activity::State(RefinedState::Idle)),
+            (
+                "101 worker",
+                69,
+                Activity::State(RefinedState::ImplicitBarrier),
+            ),
         ] {
             let cell = cell_of(&cells, label, column);
             assert_eq!(

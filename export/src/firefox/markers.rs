@@ -6,6 +6,7 @@ use std::ops::Range;
 use experiment::ids::{ContextId, NameId, PhaseId, ProcessId, ThreadId};
 use experiment::rows::{PointKind, SpanKind};
 use experiment::state::Scheduling;
+use omp_model::states::RefinedState;
 use report::lost;
 use report::timeline::Activity;
 use serde_json::{Value as Json, json};
@@ -181,7 +182,7 @@ fn constructs(subject: &Subject<'_>, add: &mut impl FnMut(Option<ThreadId>, Mark
     }
     let constructs = subject.constructs();
     let name = |context: ContextId| constructs.name(context).unwrap_or("<Unknown>");
-    let work = category(Activity::Work);
+    let work = category(Activity::State(RefinedState::Work));
     for span in &rows.region_spans {
         let data = json!({
             "type": "OmpRegion",

@@ -15,7 +15,7 @@ pub(super) const INFERRED: u64 = 1;
 
 /// The number of a state's category.
 pub(super) const fn category(activity: Activity) -> u64 {
-    activity as u64 + 1
+    activity.number() as u64 + 1
 }
 
 pub(super) fn meta(subject: &Subject<'_>, merged: bool) -> Json {

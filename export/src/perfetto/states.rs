@@ -142,6 +142,7 @@ mod tests {
     use experiment::ids::{Nanos, ThreadId, ThreadStateId};
     use experiment::rows::Within;
     use experiment::state::Scheduling;
+    use omp_model::states::RefinedState;
 
     use super::*;
 
@@ -166,7 +167,7 @@ mod tests {
         let mut give = |piece: Piece<'_>| {
             let letter = match piece.shown {
                 Shown::Listed(_) => 'l',
-                Shown::Sampled(Activity::Work) => 'w',
+                Shown::Sampled(Activity::State(RefinedState::Work)) => 'w',
                 Shown::Sampled(_) => 'i',
                 Shown::NotListed => '-',
             };
@@ -192,7 +193,10 @@ mod tests {
 
     #[test]
     fn a_life_is_divided_into_what_is_known_and_what_is_not() {
-        let (work, idle) = (Activity::Work, Activity::Idle);
+        let (work, idle) = (
+            Activity::State(RefinedState::Work),
+            Activity::State(RefinedState::Idle),
+        );
         assert_eq!(pieces(&[], 5..5, &[]), "");
         assert_eq!(pieces(&[], 0..100, &[]), "-100");
         assert_eq!(pieces(&[], 0..100, &[(50, work)]), "-40 w20 -40");

@@ -10,6 +10,7 @@ use experiment::rows::{Sample, SampleKind, Within};
 use experiment::state::State;
 use experiment::tables::RuntimeKind;
 use omp_model::metrics::{CounterName, Metric};
+use omp_model::states::RefinedState;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
@@ -154,7 +155,7 @@ fn sums_are_those_of_the_reports() {
                 seconds(&|row| on_cpu(row) && row["kernel"] == true),
             ),
             (
-                Metric::ImplicitBarrier,
+                Metric::State(RefinedState::ImplicitBarrier),
                 seconds(&|row| row["state"] == "implicit barrier"),
             ),
             (Metric::Blame, sum(samples, "blame_seconds")),

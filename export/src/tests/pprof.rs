@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use omp_model::metrics::Metric;
+use omp_model::states::RefinedState;
 use prost::Message;
 use report::Settings;
 
@@ -119,6 +120,9 @@ fn samples_have_labels_lines_and_inlined_frames() {
     };
     assert_eq!(file.stack(critical)[0].0, "<OMP critical section wait>");
     let total = made.analysis.available().metrics();
-    let at = total.iter().position(|it| *it == Metric::Critical).unwrap();
+    let at = total
+        .iter()
+        .position(|it| *it == Metric::State(RefinedState::Critical))
+        .unwrap();
     assert_eq!(critical.value[at], 200_000_000);
 }

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use omp_model::metrics::{Column, Metric};
+use omp_model::states::RefinedState;
 use report::Settings;
 use serde_json::Value as Json;
 
@@ -148,7 +149,7 @@ fn hatchet_has_a_tree_with_inclusive_sums() {
             ("time", Metric::Total),
             ("ompwork", Metric::OmpWork),
             ("ompwait", Metric::OmpWait),
-            ("ompctwt", Metric::Critical),
+            ("ompctwt", Metric::State(RefinedState::Critical)),
         ];
         for (name, metric) in metrics {
             assert_close(added_up(root, name), made.seconds(metric, &settings), name);

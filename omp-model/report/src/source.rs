@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
-use omp_model::profile::Pseudo;
+use omp_model::states::Pseudo;
+use omp_model::states::RefinedState;
 use omp_model::views::annotated::{self, FileTimes, Happened, LineTimes, file_times};
-use omp_model::views::names::pseudo;
 use serde_json::{Map, Value as Json, json};
 
 use crate::annotated::{Hot, mark, times, values, warning};
@@ -227,7 +227,7 @@ fn comment(note: &annotated::Note) -> String {
     let seconds = seconds(note.seconds);
     match &note.what {
         Happened::Inlined(name) => format!("{name} inlined here: {seconds} s"),
-        Happened::Waited(kind) => format!("{}: {seconds} s", pseudo(*kind)),
+        Happened::Waited(kind) => format!("{}: {seconds} s", kind.name()),
     }
 }
 
@@ -235,10 +235,10 @@ fn comment(note: &annotated::Note) -> String {
 fn note(note: &annotated::Note) -> Json {
     let (kind, name) = match &note.what {
         Happened::Inlined(name) => ("inlined", name.as_str()),
-        Happened::Waited(kind @ (Pseudo::Overhead | Pseudo::Reduction)) => {
-            ("overhead", pseudo(*kind))
-        }
-        Happened::Waited(kind) => ("wait", pseudo(*kind)),
+        Happened::Waited(
+            kind @ (Pseudo::State(RefinedState::Overhead) | Pseudo::State(RefinedState::Reduction)),
+        ) => ("overhead", kind.name()),
+        Happened::Waited(kind) => ("wait", kind.name()),
     };
     let id = Quantity::Time(Flavour::Inclusive, Metric::Total).id();
     json!({"kind": kind, "name": name, "values": {id: note.seconds}})

@@ -22,7 +22,7 @@ use experiment::tables::{Tables, ThreadKind};
 use rustc_hash::FxHashMap;
 
 use super::group::{Group, kind_of};
-use crate::profile::RefinedState;
+use crate::states::RefinedState;
 
 /// A thread and its state.
 type WorkKey = (ThreadId, ThreadStateId);

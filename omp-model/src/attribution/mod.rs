@@ -32,9 +32,9 @@ mod tests;
 
 use experiment::Samples;
 
-use crate::profile::{Item, Profile, RefinedState, ViewMode};
+use crate::profile::{Item, Profile, ViewMode};
 use crate::rewrite::{Rewriter, SampledStack};
-
+use crate::states::RefinedState;
 use events::Events;
 use group::kind_of;
 use pass::Attributed;

@@ -29,8 +29,8 @@ use super::open::{Open, Sorted, sort};
 use super::share::{Origin, Share};
 use super::sleeps::{MARGIN, Sleeps};
 use super::source::{Slices, Source};
-use crate::profile::RefinedState;
 use crate::rewrite::{Rewriter, SampledStack};
+use crate::states::RefinedState;
 
 /// All thread time, attributed.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{StackEntry, Tables, ThreadState};
 
-use crate::profile::{Item, PathId, RefinedState, ViewMode};
-
 use super::group::{Group, thread_state_of};
 use super::source::Source;
+use crate::profile::{Item, PathId, ViewMode};
+use crate::states::RefinedState;
 
 /// A part of a group's time at one stack, or of all groups that differ by their slices alone.
 #[derive(Clone, Copy, Debug)]

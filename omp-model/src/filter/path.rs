@@ -3,10 +3,11 @@
 
 use experiment::ids::PhaseId;
 use experiment::tables::Tables;
-
-use crate::profile::{Callee, PathId, Profile, Pseudo};
-use crate::views::names::Names;
 use rustc_hash::FxHashMap;
+
+use crate::profile::{Callee, PathId, Profile};
+use crate::states::Pseudo;
+use crate::views::names::Names;
 
 /// The condition that a test checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use experiment::tables::{Context, ContextKind, Interner, Process, Tables, Thread
 
 use super::*;
 use crate::metrics::{CounterName, Metric};
-use crate::profile::{
-    Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
-};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, ViewMode};
+use crate::states::{Pseudo, RefinedState};
 use crate::views::names::{NameStyle, Names};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.

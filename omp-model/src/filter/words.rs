@@ -1,6 +1,6 @@
 //! The words of filters, and the names of states.
 
-use crate::profile::RefinedState;
+use crate::states::RefinedState;
 
 /// A word that has a number for each piece of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -130,30 +130,24 @@ pub const MSTATES: [(&str, i64); 4] =
     [("USER", 0), ("SYSTEM", 1), ("PREEMPTED", 2), ("BLOCKED", 3)];
 
 /// Names of `OMPSTATE`: words, then those of the metrics.
-pub const OMP_STATES: [(&str, i64); 22] = [
-    ("SERIAL", RefinedState::Serial as i64),
-    ("WORK", RefinedState::Work as i64),
-    ("OVERHEAD", RefinedState::Overhead as i64),
-    ("REDUCTION", RefinedState::Reduction as i64),
-    ("IMPLICIT_BARRIER", RefinedState::ImplicitBarrier as i64),
-    ("EXPLICIT_BARRIER", RefinedState::ExplicitBarrier as i64),
-    ("IDLE", RefinedState::Idle as i64),
-    ("LOCK_WAIT", RefinedState::Lock as i64),
-    ("CRITICAL_WAIT", RefinedState::Critical as i64),
-    ("ORDERED_WAIT", RefinedState::Ordered as i64),
-    ("ATOMIC_WAIT", RefinedState::Atomic as i64),
-    ("TASK_WAIT", RefinedState::Task as i64),
-    ("OMPOVHD", RefinedState::Overhead as i64),
-    ("OMPRDUC", RefinedState::Reduction as i64),
-    ("OMPIBAR", RefinedState::ImplicitBarrier as i64),
-    ("OMPEBAR", RefinedState::ExplicitBarrier as i64),
-    ("OMPIDLE", RefinedState::Idle as i64),
-    ("OMPLKWT", RefinedState::Lock as i64),
-    ("OMPCTWT", RefinedState::Critical as i64),
-    ("OMPODWT", RefinedState::Ordered as i64),
-    ("OMPATWT", RefinedState::Atomic as i64),
-    ("OMPTSKWT", RefinedState::Task as i64),
-];
+pub const OMP_STATES: [(&str, i64); RefinedState::ALL.len() + RefinedState::SHOWN.len()] = {
+    let mut names = [("", 0); RefinedState::ALL.len() + RefinedState::SHOWN.len()];
+    let mut at = 0;
+    while at < RefinedState::ALL.len() {
+        let state = RefinedState::ALL[at];
+        names[at] = (state.row().word, state as i64);
+        at += 1;
+    }
+    let mut at = 0;
+    while at < RefinedState::SHOWN.len() {
+        let state = RefinedState::SHOWN[at];
+        if let Some(shown) = state.row().shown {
+            names[RefinedState::ALL.len() + at] = (shown.word, state as i64);
+        }
+        at += 1;
+    }
+    names
+};
 
 /// The number of a name, of any word.
 pub(super) fn named_number(name: &str) -> Option<i64> {

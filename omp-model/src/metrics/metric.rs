@@ -5,7 +5,8 @@ use experiment::CounterSamples;
 use experiment::header::Sampling;
 
 use super::counter::CounterName;
-use crate::profile::{Item, RefinedState};
+use crate::profile::Item;
+use crate::states::RefinedState;
 
 /// A kind of time, in seconds of thread time, or the events of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,26 +27,10 @@ pub enum Metric {
     OmpWait,
     /// Switched out with work to do: the part of [`Metric::OmpWait`] that is no OpenMP wait.
     OffCpuWork,
-    /// On a CPU inside the runtime, not waiting: a part of [`Metric::OmpWork`].
-    Overhead,
-    /// On a CPU combining a reduction: a part of [`Metric::OmpWork`].
-    Reduction,
-    /// In an implicit barrier.
-    ImplicitBarrier,
-    /// In an explicit barrier.
-    ExplicitBarrier,
-    /// A worker between regions.
-    Idle,
-    /// Waiting for a lock.
-    Lock,
-    /// Waiting to enter a critical section.
-    Critical,
-    /// Waiting for an ordered section's turn.
-    Ordered,
-    /// Waiting in an atomic.
-    Atomic,
-    /// Waiting for tasks.
-    Task,
+    /// In one of the states that are none of the program's own code ([`RefinedState::SHOWN`]); on a CPU, if
+    /// the thread has work to do there: that is a part of [`Metric::OmpWork`], the others of
+    /// [`Metric::OmpWait`].
+    State(RefinedState),
     /// Waiting time of other threads, blamed on what the thread did meanwhile
     /// ([`crate::attribution`]). It is not part of the thread's own time.
     Blame,
@@ -94,16 +79,10 @@ const fn definition(metric: Metric) -> Definition {
         Metric::OmpWork => openmp("ompwork", "OMP Work", |item| item.is_on_cpu() && item.state.can_work()),
         Metric::OmpWait => openmp("ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.state.can_work())),
         Metric::OffCpuWork => openmp("offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.state.can_work()),
-        Metric::Overhead => openmp("ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.state == RefinedState::Overhead),
-        Metric::Reduction => openmp("omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.state == RefinedState::Reduction),
-        Metric::ImplicitBarrier => openmp("ompibar", "OMP Implicit Barrier", |item| item.state == RefinedState::ImplicitBarrier),
-        Metric::ExplicitBarrier => openmp("ompebar", "OMP Explicit Barrier", |item| item.state == RefinedState::ExplicitBarrier),
-        Metric::Idle => openmp("ompidle", "OMP Idle", |item| item.state == RefinedState::Idle),
-        Metric::Lock => openmp("omplkwt", "OMP Lock Wait", |item| item.state == RefinedState::Lock),
-        Metric::Critical => openmp("ompctwt", "OMP Critical Wait", |item| item.state == RefinedState::Critical),
-        Metric::Ordered => openmp("ompodwt", "OMP Ordered Wait", |item| item.state == RefinedState::Ordered),
-        Metric::Atomic => openmp("ompatwt", "OMP Atomic Wait", |item| item.state == RefinedState::Atomic),
-        Metric::Task => openmp("omptskwt", "OMP Task Wait", |item| item.state == RefinedState::Task),
+        Metric::State(state) => match state.row().shown {
+            Some(shown) => openmp(shown.metric, shown.words, |_| false),
+            None => openmp("", "", |_| false),
+        },
         Metric::Blame => openmp("blame", "OMP Blame", |_| false),
         Metric::Counter(name) => any(name.as_str(), name.as_str(), |_| false),
     }
@@ -111,27 +90,29 @@ const fn definition(metric: Metric) -> Definition {
 
 impl Metric {
     /// Every metric but the counters, in the order of lists.
-    pub const ALL: [Metric; 19] = [
-        Metric::Total,
-        Metric::TotalCpu,
-        Metric::User,
-        Metric::System,
-        Metric::OffCpu,
-        Metric::OmpWork,
-        Metric::OmpWait,
-        Metric::OffCpuWork,
-        Metric::Overhead,
-        Metric::Reduction,
-        Metric::ImplicitBarrier,
-        Metric::ExplicitBarrier,
-        Metric::Idle,
-        Metric::Lock,
-        Metric::Critical,
-        Metric::Ordered,
-        Metric::Atomic,
-        Metric::Task,
-        Metric::Blame,
-    ];
+    pub const ALL: [Metric; 9 + RefinedState::SHOWN.len()] = {
+        let mut all = [Metric::Blame; 9 + RefinedState::SHOWN.len()];
+        let first = [
+            Metric::Total,
+            Metric::TotalCpu,
+            Metric::User,
+            Metric::System,
+            Metric::OffCpu,
+            Metric::OmpWork,
+            Metric::OmpWait,
+            Metric::OffCpuWork,
+        ];
+        let mut at = 0;
+        while at < all.len() - 1 {
+            all[at] = if at < first.len() {
+                first[at]
+            } else {
+                Metric::State(RefinedState::SHOWN[at - first.len()])
+            };
+            at += 1;
+        }
+        all
+    };
 
     /// The name in the command language.
     pub const fn id(self) -> &'static str {
@@ -171,7 +152,10 @@ impl Metric {
 
     /// Whether an item's own time counts. Blame is not its own time, and events are none.
     pub fn counts(self, item: &Item) -> bool {
-        (definition(self).counts)(item)
+        match self {
+            Metric::State(state) => item.state == state && (item.is_on_cpu() || !state.can_work()),
+            _ => (definition(self).counts)(item),
+        }
     }
 
     /// Seconds of an item, or its events.

@@ -4,7 +4,8 @@ use experiment::ids::{ContextId, StackId, ThreadId, ThreadStateId};
 use experiment::state::Scheduling;
 
 use super::*;
-use crate::profile::{Item, PathId, RefinedState};
+use crate::profile::{Item, PathId};
+use crate::states::RefinedState;
 
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();
@@ -69,14 +70,14 @@ fn error(list: &str, available: &Available) -> String {
 fn each_item_counts_in_exactly_one_part_of_each_partition() {
     let waits = [
         Metric::OffCpuWork,
-        Metric::ImplicitBarrier,
-        Metric::ExplicitBarrier,
-        Metric::Idle,
-        Metric::Lock,
-        Metric::Critical,
-        Metric::Ordered,
-        Metric::Atomic,
-        Metric::Task,
+        Metric::State(RefinedState::ImplicitBarrier),
+        Metric::State(RefinedState::ExplicitBarrier),
+        Metric::State(RefinedState::Idle),
+        Metric::State(RefinedState::Lock),
+        Metric::State(RefinedState::Critical),
+        Metric::State(RefinedState::Ordered),
+        Metric::State(RefinedState::Atomic),
+        Metric::State(RefinedState::Task),
     ];
     for item in every_kind_of_item() {
         let counted = |metrics: &[Metric]| metrics.iter().filter(|m| m.counts(&item)).count();
@@ -86,7 +87,10 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
         assert_eq!(counted(&[Metric::User, Metric::System]), on_cpu, "{item:?}");
         let waiting = usize::from(Metric::OmpWait.counts(&item));
         assert_eq!(counted(&waits), waiting, "{item:?}");
-        let parts_of_work = counted(&[Metric::Overhead, Metric::Reduction]);
+        let parts_of_work = counted(&[
+            Metric::State(RefinedState::Overhead),
+            Metric::State(RefinedState::Reduction),
+        ]);
         assert!(parts_of_work <= counted(&[Metric::OmpWork]), "{item:?}");
     }
 }
@@ -96,7 +100,7 @@ fn waiting_counts_whether_the_thread_spins_or_sleeps() {
     for item in every_kind_of_item() {
         if item.state == RefinedState::ImplicitBarrier {
             assert!(Metric::OmpWait.counts(&item));
-            assert!(Metric::ImplicitBarrier.counts(&item));
+            assert!(Metric::State(RefinedState::ImplicitBarrier).counts(&item));
         }
         if item.state == RefinedState::Work && item.scheduling == Scheduling::Preempted {
             assert!(Metric::OmpWait.counts(&item) && Metric::OffCpuWork.counts(&item));

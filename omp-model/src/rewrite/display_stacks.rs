@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 use super::frames::{Facts, Role};
 use super::naming::{Home, Naming};
-use super::refined;
 use super::segment::{self, Body};
 use super::walk::Walk;
-use crate::profile::{Callee, DisplayFrame, FrameKind, Path, PathId, Pseudo, RefinedState};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Path, PathId};
+use crate::states::{Pseudo, RefinedState};
 
 /// The display stacks made so far, with the tables that they are made from.
 pub(super) struct DisplayStacks<'a> {
@@ -62,7 +62,7 @@ impl DisplayStacks<'_> {
     }
 
     pub(super) fn with_leaf(&mut self, path: PathId, state: RefinedState) -> PathId {
-        match refined::pseudo(state) {
+        match Pseudo::of(state) {
             Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
             None => path,
         }

@@ -6,7 +6,7 @@
 //! three have symbols in Python's wheels; a stripped library names only the latter two. MKL has no
 //! threads besides those of an OpenMP runtime or of TBB.
 
-use crate::profile::Pseudo;
+use crate::states::Pseudo;
 
 /// A pool that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +45,10 @@ pub(super) fn of_function(linkage: &str) -> Option<Waiting> {
 
 #[cfg(test)]
 mod tests {
-    use crate::profile::{Callee, PathId, Pseudo, RefinedState};
+    use crate::profile::{Callee, PathId};
     use crate::rewrite::Rewriter;
     use crate::rewrite::test_program::TestProgram;
+    use crate::states::{Pseudo, RefinedState};
     use experiment::ids::ContextId;
     use experiment::state::State;
     use experiment::tables::ThreadKind;

@@ -3,37 +3,8 @@
 use experiment::state::State;
 use experiment::tables::ThreadKind;
 
-use crate::profile::{Pseudo, RefinedState};
-
 use super::walk::Leaf;
-
-/// The pseudo-function at the leaf of time in this state, in user mode.
-pub(super) const fn pseudo(state: RefinedState) -> Option<Pseudo> {
-    Some(match state {
-        RefinedState::Serial | RefinedState::Work => return None,
-        RefinedState::Overhead => Pseudo::Overhead,
-        RefinedState::Reduction => Pseudo::Reduction,
-        RefinedState::ImplicitBarrier => Pseudo::ImplicitBarrier,
-        RefinedState::ExplicitBarrier => Pseudo::ExplicitBarrier,
-        RefinedState::Idle => Pseudo::Idle,
-        RefinedState::Lock => Pseudo::Lock,
-        RefinedState::Critical => Pseudo::Critical,
-        RefinedState::Ordered => Pseudo::Ordered,
-        RefinedState::Atomic => Pseudo::Atomic,
-        RefinedState::Task => Pseudo::Task,
-    })
-}
-
-/// Whether the thread waits.
-pub(super) const fn is_wait(state: RefinedState) -> bool {
-    !matches!(
-        state,
-        RefinedState::Serial
-            | RefinedState::Work
-            | RefinedState::Overhead
-            | RefinedState::Reduction
-    )
-}
+use crate::states::RefinedState;
 
 /// A pattern for names of runtime entry points.
 enum EntryPoint {
@@ -202,24 +173,12 @@ pub(super) fn refine(
         State::Outside | State::Unknown => by_stack(thread, leaf, entry),
         State::Serial => working(RefinedState::Serial),
         State::Work => working(RefinedState::Work),
-        State::Overhead => RefinedState::Overhead,
-        State::Reduction => RefinedState::Reduction,
-        State::ImplicitBarrier | State::TeamsBarrier | State::Barrier => {
-            RefinedState::ImplicitBarrier
-        }
-        State::ExplicitBarrier => RefinedState::ExplicitBarrier,
         State::ImplementationBarrier if is_reduction(entry) || leaf.reducing => {
             RefinedState::Reduction
         }
-        State::ImplementationBarrier => RefinedState::ImplicitBarrier,
-        State::Idle => RefinedState::Idle,
-        State::Lock | State::NestLock => RefinedState::Lock,
         // A reduction by a compiler-generated critical section.
         State::Critical if combining || is_reduction(entry) => RefinedState::Reduction,
-        State::Critical => RefinedState::Critical,
-        State::Ordered => RefinedState::Ordered,
-        State::Atomic => RefinedState::Atomic,
-        State::TaskWait | State::TaskGroup => RefinedState::Task,
+        known => RefinedState::of(known).unwrap_or_else(|| by_stack(thread, leaf, entry)),
     }
 }
 

@@ -6,14 +6,14 @@ use experiment::symbols::SymbolTable;
 use experiment::tables::{Interner, StackEntry, Tables, ThreadKind, ThreadState};
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, Path, PathId, Pseudo, RefinedState};
-
 use super::display_stacks::DisplayStacks;
 use super::frames::{Facts, Role};
 use super::naming::Naming;
 use super::refined::{self, Clues};
 use super::sampled::SampledStack;
 use super::walk::Walk;
+use crate::profile::{Callee, Path, PathId};
+use crate::states::{Pseudo, RefinedState};
 
 /// Makes display stacks, each distinct [`SampledStack`] once.
 pub struct Rewriter<'a> {
@@ -81,7 +81,7 @@ impl<'a> Rewriter<'a> {
             // the thread waits: the clocks of samples and events differ by a microsecond.
             let wait = match self.call(thread_state) {
                 call if at_call => Some(call),
-                _ if !refined::is_wait(state) => None,
+                _ if state.can_work() => None,
                 call if call != FrameId::NONE && thread_state.state.is_wait() => Some(call),
                 _ => (!walk.leaf.runtime).then_some(FrameId::NONE),
             };

@@ -19,10 +19,10 @@ use experiment::tables::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, Path, PathId, RefinedState};
-
 use super::rewriter::Rewriter;
 use super::sampled::SampledStack;
+use crate::profile::{Callee, Path, PathId};
+use crate::states::{Pseudo, RefinedState};
 
 const LIBC: [&str; 10] = [
     "start_thread",
@@ -295,6 +295,7 @@ impl TestProgram {
         match callee {
             Callee::Function(f) => name(f),
             Callee::Static(..) => "?".to_owned(),
+            Callee::Pseudo(Pseudo::State(state)) => format!("<{state:?}>"),
             Callee::Pseudo(pseudo) => format!("<{pseudo:?}>"),
             Callee::Construct(context) => format!("<construct {}>", context.0),
             Callee::ParentOf(f) => format!("<parent of {}>", name(f)),

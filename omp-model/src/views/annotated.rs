@@ -14,7 +14,8 @@ use super::names::{Canonical, Names};
 use super::tree::{self, Tree};
 use super::{Code, ListRow, Marks, Request, Seconds, order};
 use crate::metrics::Metric;
-use crate::profile::{Callee, DisplayFrame, FrameKind, Profile, Pseudo};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Profile};
+use crate::states::Pseudo;
 
 /// The times of one file.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,8 @@ use std::hash::Hash;
 use super::names::Names;
 use super::tree::{self, Tree};
 use super::{Code, ListRow, Marks, Request, Seconds, TOTAL, sort_rows};
-use crate::profile::{Callee, Profile, Pseudo};
+use crate::profile::{Callee, Profile};
+use crate::states::Pseudo;
 
 /// A list of rows with their total.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,8 @@ use super::functions::{self, List};
 use super::names::{Names, base_name};
 use super::tree::Tree;
 use super::{Code, Request};
-use crate::profile::{Callee, DisplayFrame, FrameKind, Profile, Pseudo};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Profile};
+use crate::states::Pseudo;
 
 /// The key that the list groups by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +101,8 @@ mod tests {
 
     use super::*;
     use crate::inlining::expand;
-    use crate::profile::{Path, PathId, RefinedState};
+    use crate::profile::{Path, PathId};
+    use crate::states::RefinedState;
     use crate::views::test_profile::{TestProfile, by_total};
 
     #[test]

@@ -13,8 +13,9 @@ use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
 use super::Code;
-use crate::profile::{Callee, DisplayFrame, FrameKind, Pseudo};
+use crate::profile::{Callee, DisplayFrame, FrameKind};
 use crate::rewrite::functions::{begins_thread, is_entry};
+use crate::states::Pseudo;
 use crate::{inlining, kernel};
 
 pub use short::{short, unqualified, without_parameters};
@@ -62,21 +63,21 @@ impl<'a> Names<'a> {
                     return function.name.clone();
                 }
                 Some(function) => self.function_name(function),
-                None => pseudo(Pseudo::Unknown).to_owned(),
+                None => Pseudo::Unknown.name().to_owned(),
             },
             Callee::Static(module, address) => {
                 return static_name(self.object_name(module), address);
             }
-            Callee::Pseudo(kind) => return pseudo(kind).to_owned(),
+            Callee::Pseudo(kind) => return kind.name().to_owned(),
             Callee::Construct(context) => self.construct_name(context),
             Callee::ParentOf(id) => self.parent_name(id),
             Callee::Cut(cut) => return cut_name(cut).to_owned(),
             Callee::Inlined(frame, line) => match self.inlined(frame, line) {
                 Some(name) => self.in_form(name).into_owned(),
-                None => pseudo(Pseudo::Unknown).to_owned(),
+                None => Pseudo::Unknown.name().to_owned(),
             },
             // Hidden code outside of all load objects is unknown anyway.
-            Callee::Object(ModuleId::NONE) => return pseudo(Pseudo::Unknown).to_owned(),
+            Callee::Object(ModuleId::NONE) => return Pseudo::Unknown.name().to_owned(),
             Callee::Object(module) if self.is_collector(module) => return COLLECTOR.to_owned(),
             Callee::Object(module) => {
                 let name = self.object_name(module);
@@ -191,7 +192,7 @@ impl<'a> Names<'a> {
     pub fn object_name(&self, module: ModuleId) -> &'a str {
         match self.tables.modules.get(module.0) {
             Some(row) if !row.path.is_empty() => base_name(&row.path),
-            _ => pseudo(Pseudo::Unknown),
+            _ => Pseudo::Unknown.name(),
         }
     }
 
@@ -318,7 +319,7 @@ impl<'a> Names<'a> {
             Some(parent) => in_form(parent, self.style.form).into_owned(),
             None => match function {
                 Some(function) => format!("<caller of {}>", function.linkage),
-                None => pseudo(Pseudo::Unknown).to_owned(),
+                None => Pseudo::Unknown.name().to_owned(),
             },
         }
     }
@@ -488,25 +489,6 @@ fn kernel_name(reason: Option<&str>) -> String {
 /// unless the user chooses.
 pub fn is_hidden(name: &str) -> bool {
     name == COLLECTOR || name == "<kernel>" || name.starts_with("<kernel: ")
-}
-
-/// A pseudo-function's name.
-pub const fn pseudo(kind: Pseudo) -> &'static str {
-    match kind {
-        Pseudo::Overhead => "<OMP overhead>",
-        Pseudo::Reduction => "<OMP reduction>",
-        Pseudo::ImplicitBarrier => "<OMP implicit barrier>",
-        Pseudo::ExplicitBarrier => "<OMP explicit barrier>",
-        Pseudo::Idle => "<OMP idle>",
-        Pseudo::Lock => "<OMP lock wait>",
-        Pseudo::Critical => "<OMP critical section wait>",
-        Pseudo::Ordered => "<OMP ordered section wait>",
-        Pseudo::Atomic => "<OMP atomic wait>",
-        Pseudo::Task => "<OMP task wait>",
-        Pseudo::OpenBlasIdle => "<OpenBLAS idle>",
-        Pseudo::FlushSpin => "<OMP flush spin>",
-        Pseudo::Unknown => "<Unknown>",
-    }
 }
 
 /// Sun's names for truncated stacks: the copied piece was too short, or unwinding failed.

@@ -9,7 +9,7 @@ use experiment::losses::LossKind;
 use experiment::rows::Blame;
 
 use crate::metrics::{CounterName, Metric};
-use crate::profile::{Item, Profile};
+use crate::profile::Profile;
 
 /// The share above which a loss gets a line under every view.
 pub const WORTH_TELLING: f64 = 0.01;
@@ -157,14 +157,11 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
 /// The notice on blame in a whole experiment: waits without a known cause, if their share is above
 /// [`WORTH_TELLING`].
 pub fn ownerless(profile: &Profile, blames: &Packed<Blame>) -> Option<Notice> {
-    let mutexes = [
-        Metric::Lock,
-        Metric::Critical,
-        Metric::Ordered,
-        Metric::Atomic,
-    ];
-    let waited = |item: &Item| mutexes.map(|metric| metric.value(item)).iter().sum::<f64>();
-    let total: f64 = profile.items.iter().map(waited).sum();
+    let waits = profile
+        .items
+        .iter()
+        .filter(|item| item.state.is_exclusion());
+    let total: f64 = waits.map(|item| item.seconds).sum();
     let blamed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
     let notice = Notice::Ownerless {
         seconds: (total - blamed).max(0.0),
@@ -270,7 +267,7 @@ mod tests {
     use experiment::losses::Stretch;
 
     use super::*;
-    use crate::profile::RefinedState;
+    use crate::states::RefinedState;
     use crate::views::test_profile::TestProfile;
 
     #[test]

@@ -6,7 +6,8 @@ use super::names::Names;
 use super::tree::add_item;
 use super::{List, Request, Seconds};
 use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
-use crate::profile::{Profile, RefinedState};
+use crate::profile::Profile;
+use crate::states::RefinedState;
 
 /// Whether the program used OpenMP: a runtime registered a thread, or a stack lies in a runtime.
 pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {
@@ -33,7 +34,7 @@ pub const fn depth(metric: Metric) -> usize {
 /// runtime, no wait. Counters come last, in their own order.
 const fn whole(metric: Metric) -> Metric {
     match metric {
-        Metric::Overhead | Metric::Reduction => Metric::OmpWork,
+        Metric::State(state) if state.can_work() => Metric::OmpWork,
         Metric::Counter(_) => Metric::Blame,
         metric => metric,
     }
@@ -262,14 +263,23 @@ mod tests {
         test.add(&["main"], RefinedState::Lock, 2.0);
         let available = Available::new(&Sampling::default(), &[], true);
         let made = overview(&test.profile, &test.names(), &available, 1);
-        let seconds = [Metric::Overhead, Metric::OmpWait, Metric::Lock].map(|it| made.time(it));
+        let seconds = [
+            Metric::State(RefinedState::Overhead),
+            Metric::OmpWait,
+            Metric::State(RefinedState::Lock),
+        ]
+        .map(|it| made.time(it));
         assert_eq!(seconds, [1.0, 2.0, 2.0]);
         let order: Vec<Metric> = made.times.iter().map(|(metric, _)| *metric).collect();
         let at = |wanted| order.iter().position(|metric| *metric == wanted).unwrap();
         assert_eq!(
             order[at(Metric::OmpWork)..][..3],
-            [Metric::OmpWork, Metric::Overhead, Metric::Reduction]
+            [
+                Metric::OmpWork,
+                Metric::State(RefinedState::Overhead),
+                Metric::State(RefinedState::Reduction)
+            ]
         );
-        assert!(at(Metric::OmpWait) < at(Metric::Lock));
+        assert!(at(Metric::OmpWait) < at(Metric::State(RefinedState::Lock)));
     }
 }

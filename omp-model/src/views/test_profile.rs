@@ -10,9 +10,8 @@ use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread,
 use rustc_hash::FxHashMap;
 
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
-use crate::profile::{
-    Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
-};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, ViewMode};
+use crate::states::{Pseudo, RefinedState};
 use crate::views::Request;
 use crate::views::names::{NameStyle, Names};
 
@@ -92,8 +91,10 @@ impl TestProfile {
 
     pub(in crate::views) fn callee(&mut self, name: &str) -> Callee {
         match name {
-            "<OMP idle>" => Callee::Pseudo(Pseudo::Idle),
-            "<OMP implicit barrier>" => Callee::Pseudo(Pseudo::ImplicitBarrier),
+            "<OMP idle>" => Callee::Pseudo(Pseudo::State(RefinedState::Idle)),
+            "<OMP implicit barrier>" => {
+                Callee::Pseudo(Pseudo::State(RefinedState::ImplicitBarrier))
+            }
             name => Callee::Function(self.function(name)),
         }
     }

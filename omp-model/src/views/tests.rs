@@ -12,7 +12,8 @@ use super::test_profile::{TestProfile, by, by_total};
 use super::threads::threads;
 use super::*;
 use crate::metrics::Metric;
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, RefinedState};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId};
+use crate::states::RefinedState;
 
 fn close(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9

@@ -145,7 +145,7 @@ mod tests {
     use experiment::tables::Module;
 
     use super::*;
-    use crate::profile::RefinedState;
+    use crate::states::RefinedState;
     use crate::views::calltree::calltree;
     use crate::views::test_profile::{TestProfile, by_total};
 

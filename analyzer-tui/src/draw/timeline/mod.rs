@@ -96,7 +96,7 @@ fn thread(
     put(cells, room, &format!("{label:<width$}"), style);
     let slots = app.slots(thread);
     for activity in slots.iter().filter_map(|slot| slot.main()) {
-        used[activity as usize] = true;
+        used[activity.number()] = true;
     }
     rows::states(&slots, theme, from(line, parts.label), cells);
     let below = Rect {
@@ -241,7 +241,7 @@ fn legend(
         x += length;
     };
     for activity in Activity::ALL {
-        if used[activity as usize] {
+        if used[activity.number()] {
             let letter = activity.letter();
             word(
                 &format!(" {letter}"),

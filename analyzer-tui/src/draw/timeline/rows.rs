@@ -1,6 +1,7 @@
 //! Draws the cells of a thread's row.
 
 use experiment::state::Scheduling;
+use omp_model::states::RefinedState;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -24,7 +25,12 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, area: Rect, cells: &mut Buff
         if slot.precision == Precision::Shared {
             style = style.add_modifier(Modifier::DIM);
         }
-        let quiet = matches!(activity, Activity::Serial | Activity::Work | Activity::Idle);
+        let quiet = matches!(
+            activity,
+            Activity::State(RefinedState::Serial)
+                | Activity::State(RefinedState::Work)
+                | Activity::State(RefinedState::Idle)
+        );
         let letter = match theme.colours {
             Colours::None => activity.letter(),
             _ if quiet => ' ',

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::{Interval, Sample};
-use omp_model::profile::{PathId, RefinedState};
+use omp_model::profile::PathId;
+use omp_model::states::RefinedState;
 use report::timeline::{Band, Slot, Window};
 use rustc_hash::FxHashMap;
 

@@ -251,7 +251,7 @@ fn intervals(timeline: &Timeline) -> (Json, u64) {
             let row = [
                 start.0.saturating_sub(end),
                 length.0,
-                timeline.activity(row.thread_state) as u64,
+                timeline.activity(row.thread_state).number() as u64,
                 row.scheduling as u64,
                 row.within.region,
             ];

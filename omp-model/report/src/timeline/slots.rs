@@ -68,7 +68,7 @@ impl Slot {
     }
 
     fn add(&mut self, activity: Activity, scheduling: Scheduling, time: f64) {
-        self.times[activity as usize] += time;
+        self.times[activity.number()] += time;
         self.scheduling[scheduling as usize] += time;
     }
 
@@ -233,7 +233,7 @@ impl<'a> Sweep<'a> {
         let seen = samples.clone().filter(unlisted).count();
         let share = left / seen as f64;
         for at in samples.filter(unlisted) {
-            slot.times[row.activities[at] as usize] += share;
+            slot.times[row.activities[at].number()] += share;
         }
         let rest = self.rest(number);
         if seen == 0 {
@@ -399,7 +399,7 @@ impl Row<'_> {
     fn rest(&self, slice: u64) -> Rest {
         let mut rest = Rest::default();
         for spell in self.spells_of(slice) {
-            rest.times[spell.activity as usize] += spell.time;
+            rest.times[spell.activity.number()] += spell.time;
             rest.scheduling[spell.scheduling as usize] += spell.time;
         }
         let range = slice * SLICE.0..(slice + 1) * SLICE.0;
@@ -407,7 +407,7 @@ impl Row<'_> {
             let time = row.overlap(&range) as f64;
             let main = main_activity(self.spells_of(slice), row.thread_state, row.scheduling);
             let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
-            rest.times[activity as usize] -= time;
+            rest.times[activity.number()] -= time;
             rest.scheduling[row.scheduling as usize] -= time;
         }
         for left in rest.times.iter_mut().chain(&mut rest.scheduling) {

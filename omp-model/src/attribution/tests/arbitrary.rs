@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use experiment::Packed;
 use fastrand::Rng;
 
 use super::*;
 use crate::views::notices::inferred_seconds;
-use experiment::Packed;
 
 fn pick<T: Copy>(random: &mut Rng, values: &[T]) -> T {
     values[random.usize(..values.len())]
@@ -318,13 +318,13 @@ fn each_second_of_work_is_blamed_for_the_waiting_by_the_second_of_work_in_its_sl
         let test = sampled(seed);
         let profile = test.profile(ViewMode::User);
         let waits = [
-            Metric::ImplicitBarrier,
-            Metric::ExplicitBarrier,
-            Metric::Idle,
-            Metric::Lock,
-            Metric::Critical,
-            Metric::Ordered,
-            Metric::Atomic,
+            Metric::State(RefinedState::ImplicitBarrier),
+            Metric::State(RefinedState::ExplicitBarrier),
+            Metric::State(RefinedState::Idle),
+            Metric::State(RefinedState::Lock),
+            Metric::State(RefinedState::Critical),
+            Metric::State(RefinedState::Ordered),
+            Metric::State(RefinedState::Atomic),
         ];
         for slice in 0..3 {
             let items = profile.items.iter().filter(|item| item.slice == slice);

@@ -16,8 +16,9 @@ use experiment::tables::{Interner, Process, Thread, ThreadKind};
 use experiment::{Samples, Sums};
 
 use super::*;
-use crate::profile::{Callee, Item, Path, PathId, Pseudo};
+use crate::profile::{Callee, Item, Path, PathId};
 use crate::rewrite::test_program::TestProgram;
+use crate::states::Pseudo;
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";

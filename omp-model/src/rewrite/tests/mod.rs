@@ -8,15 +8,14 @@ mod states;
 mod stripped;
 mod waits;
 
+use ThreadKind::{Initial, Worker};
 use experiment::ids::ContextId;
 use experiment::state::State;
 use experiment::tables::ThreadKind;
 
 use super::test_program::TestProgram;
 use super::{Rewriter, SampledStack};
-use crate::profile::RefinedState;
-
-use ThreadKind::{Initial, Worker};
+use crate::states::RefinedState;
 
 /// The initial thread outside of all constructs, and its callers.
 const MAIN: &str = "main+90 __libc_start_main _start";

@@ -11,7 +11,10 @@ mod tests;
 
 use std::borrow::Cow;
 
+use experiment::ids::FrameId;
 use experiment::linkage::without_clone;
+use experiment::symbols::Construct;
+use experiment::tables::{Interner, Module};
 use rustc_hash::FxHashMap;
 
 use super::annotated::Pc;
@@ -24,11 +27,9 @@ use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
 use crate::metrics::Metric;
-use crate::profile::{Callee, Path, Profile, Pseudo};
+use crate::profile::{Callee, Path, Profile};
+use crate::states::Pseudo;
 use constructs::Lines;
-use experiment::ids::FrameId;
-use experiment::symbols::Construct;
-use experiment::tables::{Interner, Module};
 
 /// A name shared by several experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,6 +4,7 @@ use super::Shared;
 use super::groups::Groups;
 use super::join::{Joined, Rank, Ranking, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
+use crate::states::RefinedState;
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
 use crate::views::overview::{Overview, Rate, depth};
@@ -90,7 +91,8 @@ impl Side<'_> {
 
     /// CPU seconds of work, without the runtime's.
     fn work(&self) -> f64 {
-        self.overview.time(Metric::OmpWork) - self.overview.time(Metric::Overhead)
+        self.overview.time(Metric::OmpWork)
+            - self.overview.time(Metric::State(RefinedState::Overhead))
     }
 }
 

@@ -14,7 +14,8 @@ use rustc_hash::FxHashMap;
 
 use super::Shared;
 use crate::metrics::Metric;
-use crate::profile::{Item, Profile, RefinedState};
+use crate::profile::{Item, Profile};
+use crate::states::RefinedState;
 use crate::views::functions::Sums;
 use crate::views::openmp::regions::RegionRow;
 use crate::views::{Seconds, TOTAL};
@@ -140,7 +141,10 @@ pub fn regions(
         }
         for region in regions {
             let name = region_name(shared, number, region);
-            let (work, overhead) = (region.time(Metric::OmpWork), region.time(Metric::Overhead));
+            let (work, overhead) = (
+                region.time(Metric::OmpWork),
+                region.time(Metric::State(RefinedState::Overhead)),
+            );
             rows.add(number, CostPart::Wait, &name, region.time(Metric::OmpWait));
             rows.add(number, CostPart::Overhead, &name, overhead);
             rows.add(number, CostPart::Work, &name, work - overhead);
@@ -178,7 +182,7 @@ fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(CostPart, Item
     }
     let part = if Metric::OmpWait.counts(item) {
         CostPart::Wait
-    } else if Metric::Overhead.counts(item) {
+    } else if Metric::State(RefinedState::Overhead).counts(item) {
         CostPart::Overhead
     } else {
         CostPart::Work

@@ -8,7 +8,7 @@ use super::overview::{Side, extra_work};
 use super::scaling::{self, CostPart};
 use super::*;
 use crate::metrics::{Available, Flavour, Quantity, SortKey};
-use crate::profile::RefinedState;
+use crate::states::RefinedState;
 use crate::views::overview::{self as view, Overview};
 use crate::views::test_profile::TestProfile;
 use crate::views::{ListRow, TOTAL};
@@ -195,7 +195,10 @@ fn extra_work_is_told_of_one_command_on_more_threads() {
     let available = Available::new(&Sampling::default(), &[], true);
     let overview = |workers, work| Overview {
         threads: vec![(ThreadKind::Initial, 1), (ThreadKind::Worker, workers)],
-        times: vec![(Metric::OmpWork, work + 1.0), (Metric::Overhead, 1.0)],
+        times: vec![
+            (Metric::OmpWork, work + 1.0),
+            (Metric::State(RefinedState::Overhead), 1.0),
+        ],
         ..view::overview(&test.profile, &test.names(), &available, 1)
     };
     let told = |sides: &[(&str, usize, f64)]| {

@@ -15,7 +15,8 @@ use super::locations::ConstructLocation;
 use super::own_code::{OwnCode, OwnPlace, heaviest};
 use super::regions::RegionRow;
 use super::{Measured, diagnosis};
-use crate::profile::{Item, PathId, Profile, RefinedState};
+use crate::profile::{Item, PathId, Profile};
+use crate::states::RefinedState;
 use crate::views::names::Names;
 
 /// Why time is lost.

@@ -9,6 +9,7 @@ use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
 use super::regions::{RegionRow, Spread};
 use crate::metrics::Metric;
+use crate::states::RefinedState;
 use crate::views::names::Names;
 
 /// What to try when threads are ready to run but get no CPU.
@@ -166,21 +167,21 @@ pub(super) fn explain(
         Cause::Imbalance => return imbalance(names, row, whole),
         Cause::Lock => mutexes(row),
         Cause::Ordered => (
-            waited(row, row.time(Metric::Ordered)),
+            waited(row, row.time(Metric::State(RefinedState::Ordered))),
             "move work out of the ordered section, or use schedule(static,1) so that turns come \
              evenly",
         ),
         Cause::Atomic => (
-            waited(row, row.time(Metric::Atomic)),
+            waited(row, row.time(Metric::State(RefinedState::Atomic))),
             "sum up in a private variable, or use a reduction",
         ),
         Cause::Reduction => (
-            waited(row, row.time(Metric::Reduction)),
+            waited(row, row.time(Metric::State(RefinedState::Reduction))),
             "reduce less often, or into smaller objects",
         ),
         Cause::Scheduling => return scheduling(row, whole),
         Cause::Tasks => (
-            waited(row, row.time(Metric::Task)),
+            waited(row, row.time(Metric::State(RefinedState::Task))),
             "make more tasks than threads, or smaller ones, and let their creator work too; \
              OMP_task shows their times",
         ),
@@ -230,7 +231,8 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
 
 /// The finding for waits for locks and critical sections, and for the time to take and release them.
 fn mutexes(row: &RegionRow) -> (String, &'static str) {
-    let waits = row.time(Metric::Lock) + row.time(Metric::Critical);
+    let waits = row.time(Metric::State(RefinedState::Lock))
+        + row.time(Metric::State(RefinedState::Critical));
     let calls = row.mutex_overhead;
     let mut finding = waited(row, waits);
     if calls > 0.1 * (waits + calls) {
@@ -249,7 +251,7 @@ fn mutexes(row: &RegionRow) -> (String, &'static str) {
 /// The finding for other time in the runtime, and for threads that have not joined their team yet.
 fn scheduling(row: &RegionRow, whole: Whole) -> (String, String) {
     let lost = row.lost[Cause::Scheduling as usize];
-    let inside = row.time(Metric::Overhead) - row.mutex_overhead;
+    let inside = row.time(Metric::State(RefinedState::Overhead)) - row.mutex_overhead;
     let kernel = row.overhead_in_kernel;
     if row.instances <= 1 && inside <= 0.5 * lost {
         return (
@@ -461,7 +463,9 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
 
 /// How to wait less often. Only the barrier at the end of a worksharing construct can have a nowait.
 fn fewer_barriers(row: &RegionRow) -> &'static str {
-    if row.time(Metric::ImplicitBarrier) > row.time(Metric::ExplicitBarrier) {
+    if row.time(Metric::State(RefinedState::ImplicitBarrier))
+        > row.time(Metric::State(RefinedState::ExplicitBarrier))
+    {
         "let them wait less often: one loop of several, or nowait at the end of a loop whose results no thread \
          needs before the next barrier"
     } else {

@@ -9,7 +9,8 @@ use super::crowd::Cpus;
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
-use crate::profile::{Item, Profile, RefinedState};
+use crate::profile::{Item, Profile};
+use crate::states::RefinedState;
 
 /// A node of the hierarchy.
 #[derive(Clone, Debug, PartialEq)]
@@ -297,7 +298,10 @@ fn inside_regions(loss: f64, no_team: f64, room: f64, regions: &[RegionRow]) -> 
     let uneven: f64 = regions.iter().map(|row| row.uneven).sum();
     let overhead: f64 = regions
         .iter()
-        .map(|row| row.time(Metric::Overhead) + row.time(Metric::Reduction))
+        .map(|row| {
+            row.time(Metric::State(RefinedState::Overhead))
+                + row.time(Metric::State(RefinedState::Reduction))
+        })
         .sum();
     // The sum of nothing is -0.
     let (uneven, overhead) = (rest(uneven), rest(overhead));

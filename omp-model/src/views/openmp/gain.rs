@@ -1,91 +1,19 @@
 //! The wall time that a region could save, by cause.
 
-use experiment::state::Scheduling;
-
 use super::Measured;
 use crate::metrics::{Metric, counters_of};
-use crate::profile::{Item, RefinedState};
+use crate::profile::Item;
+use crate::states::RefinedState;
 
-/// Why threads of a region's team did no useful work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Cause {
-    /// In implicit and explicit barriers: other threads had not arrived yet.
-    Imbalance,
-    /// Waiting for locks and critical sections.
-    Lock,
-    /// Waiting for an ordered section's turn.
-    Ordered,
-    /// Inside the runtime without waiting, or on the way into the team.
-    Scheduling,
-    /// Combining reductions.
-    Reduction,
-    /// Waiting in atomics.
-    Atomic,
-    /// Waiting for tasks.
-    Tasks,
-    /// Switched out with work to do.
-    OffCpu,
-}
+pub use crate::states::Cause;
 
 impl Cause {
-    /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 8] = [
-        Cause::Imbalance,
-        Cause::Lock,
-        Cause::Ordered,
-        Cause::Scheduling,
-        Cause::Reduction,
-        Cause::Atomic,
-        Cause::Tasks,
-        Cause::OffCpu,
-    ];
-
-    /// The key in JSON.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Cause::Imbalance => "imbalance",
-            Cause::Lock => "lock",
-            Cause::Ordered => "ordered",
-            Cause::Scheduling => "scheduling",
-            Cause::Reduction => "reduction",
-            Cause::Atomic => "atomic",
-            Cause::Tasks => "tasks",
-            Cause::OffCpu => "offcpu",
-        }
-    }
-
-    /// The cause, in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Cause::Imbalance => "imbalance",
-            Cause::Lock => "locks and critical sections",
-            Cause::Ordered => "ordered sections",
-            Cause::Scheduling => "forking and scheduling",
-            Cause::Reduction => "reductions",
-            Cause::Atomic => "atomics",
-            Cause::Tasks => "waiting for tasks",
-            Cause::OffCpu => "threads off the CPU",
-        }
-    }
-
     /// The cause that an item's time in a region is charged to; `None` for useful work.
     pub const fn of(item: &Item) -> Option<Cause> {
-        let running = matches!(item.scheduling, Scheduling::Running);
-        match item.state {
-            RefinedState::Serial | RefinedState::Work if running => None,
-            RefinedState::Overhead if running => Some(Cause::Scheduling),
-            RefinedState::Reduction if running => Some(Cause::Reduction),
-            RefinedState::Serial
-            | RefinedState::Work
-            | RefinedState::Overhead
-            | RefinedState::Reduction => Some(Cause::OffCpu),
-            RefinedState::ImplicitBarrier | RefinedState::ExplicitBarrier => Some(Cause::Imbalance),
-            RefinedState::Idle => Some(Cause::Scheduling),
-            RefinedState::Lock | RefinedState::Critical => Some(Cause::Lock),
-            RefinedState::Ordered => Some(Cause::Ordered),
-            RefinedState::Atomic => Some(Cause::Atomic),
-            RefinedState::Task => Some(Cause::Tasks),
+        if item.state.can_work() && !item.is_on_cpu() {
+            Some(Cause::OffCpu)
+        } else {
+            item.state.row().cause
         }
     }
 }
@@ -103,15 +31,15 @@ pub const REGION_METRICS: [Metric; 13] = [
     Metric::OmpWork,
     Metric::OmpWait,
     Metric::OffCpuWork,
-    Metric::Overhead,
-    Metric::Reduction,
-    Metric::ImplicitBarrier,
-    Metric::ExplicitBarrier,
-    Metric::Lock,
-    Metric::Critical,
-    Metric::Ordered,
-    Metric::Atomic,
-    Metric::Task,
+    Metric::State(RefinedState::Overhead),
+    Metric::State(RefinedState::Reduction),
+    Metric::State(RefinedState::ImplicitBarrier),
+    Metric::State(RefinedState::ExplicitBarrier),
+    Metric::State(RefinedState::Lock),
+    Metric::State(RefinedState::Critical),
+    Metric::State(RefinedState::Ordered),
+    Metric::State(RefinedState::Atomic),
+    Metric::State(RefinedState::Task),
 ];
 
 /// Seconds by cause.

@@ -15,6 +15,7 @@ use super::locations::ConstructLocation;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::profile::Profile;
+use crate::states::RefinedState;
 use crate::views::names::{Names, in_form};
 
 /// A construct that divides work among threads.
@@ -406,7 +407,9 @@ fn share_waits(rows: &mut [LoopRow], waits: &[Wait], regions: &[RegionRow]) {
         let contexts: BTreeSet<ContextId> = own().flat_map(|it| &it.contexts).copied().collect();
         let is_here = |row: &&RegionRow| place(&row.location) == here;
         let joins = regions.iter().filter(is_here);
-        let joins: f64 = joins.map(|row| row.time(Metric::ImplicitBarrier)).sum();
+        let joins: f64 = joins
+            .map(|row| row.time(Metric::State(RefinedState::ImplicitBarrier)))
+            .sum();
         let holds = |row: &RegionRow| row.contexts.iter().any(|it| contexts.contains(it));
         let around = regions.iter().filter(|row| is_here(row) || holds(row));
         let late: f64 = around

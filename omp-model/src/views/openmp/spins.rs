@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::advice::LEAST;
 use super::locations::ConstructLocation;
-use crate::profile::{Callee, PathId, Profile, Pseudo};
+use crate::profile::{Callee, PathId, Profile};
+use crate::states::Pseudo;
 use crate::views::names::Names;
 
 /// Time that a run spent in `<OMP flush spin>`.

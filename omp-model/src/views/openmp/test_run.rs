@@ -18,7 +18,8 @@ use experiment::tables::{
 use experiment::{Samples, Sums};
 
 use crate::attribution::{Attribution, Slices, Source};
-use crate::profile::{Item, Profile, RefinedState, ViewMode};
+use crate::profile::{Item, Profile, ViewMode};
+use crate::states::RefinedState;
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
 use crate::views::openmp::crowd::Cpus;

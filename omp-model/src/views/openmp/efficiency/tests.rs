@@ -80,7 +80,10 @@ fn a_serialised_critical_section_waits_t_minus_one_of_t() {
     let [row] = &rows(&test)[..] else {
         panic!("one region");
     };
-    close(row.time(Metric::Critical) / row.exclusive[0], 3.0 / 4.0);
+    close(
+        row.time(Metric::State(RefinedState::Critical)) / row.exclusive[0],
+        3.0 / 4.0,
+    );
     close(row.own.total(), 0.75);
     close(row.own.part(Cause::Lock), 0.75);
     assert_eq!(row.load_balance(), 1.0);

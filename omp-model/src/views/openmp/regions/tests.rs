@@ -7,6 +7,7 @@ use experiment::symbols::{FrameSymbol, Function, FunctionId};
 use experiment::tables::ContextKind;
 
 use crate::metrics::Metric;
+use crate::states::RefinedState;
 use crate::views::openmp::advice::{Reason, losses};
 use crate::views::openmp::crowd::Crowd;
 use crate::views::openmp::gain::Cause;
@@ -25,7 +26,7 @@ fn one_thread_of_four_with_four_times_the_work() {
     close(row.own.total(), 0.4 - 0.7 / 4.0);
     close(row.own.part(Cause::Imbalance), 0.9 / 4.0);
     close(row.time(Metric::OmpWork), 0.7);
-    close(row.time(Metric::ImplicitBarrier), 0.9);
+    close(row.time(Metric::State(RefinedState::ImplicitBarrier)), 0.9);
     assert_eq!(row.work[0].0, ThreadId(0));
     close(row.work[0].1, 0.4);
 }

@@ -13,7 +13,7 @@ use super::super::first::First;
 use super::super::gain::Cause;
 use super::super::regions::regions;
 use super::super::test_run::{ROOT, TestRun, close, put_into_kernel};
-use crate::profile::RefinedState;
+use crate::states::RefinedState;
 
 const FAULT: [&str; 2] = ["asm_exc_page_fault", "clear_page"];
 const BRK: [&str; 3] = ["do_syscall_64", "__do_sys_brk", "unmap_region"];

@@ -11,7 +11,8 @@ use super::super::regions::{RegionRow, regions};
 use super::super::test_run::{MS, TestRun};
 use super::program::program;
 use crate::metrics::Metric;
-use crate::profile::{Profile, RefinedState, ViewMode};
+use crate::profile::{Profile, ViewMode};
+use crate::states::RefinedState;
 
 /// A program, and what the reports say of it.
 struct Told {
@@ -172,7 +173,10 @@ fn threads_in_no_team_are_idle() {
         let late: f64 = told
             .rows
             .iter()
-            .map(|row| row.lost[Cause::Scheduling as usize] - row.time(Metric::Overhead))
+            .map(|row| {
+                row.lost[Cause::Scheduling as usize]
+                    - row.time(Metric::State(RefinedState::Overhead))
+            })
             .sum();
         let idle = run.spent.no_team + run.spent.serial + off * (threads - 1.0) / threads + late;
         // The initial thread may end before the others, or begin after them.
@@ -221,18 +225,19 @@ fn the_parts_of_a_region_add_up() {
                 total,
             );
             let waits = [
-                Metric::ImplicitBarrier,
-                Metric::ExplicitBarrier,
-                Metric::Lock,
-                Metric::Critical,
-                Metric::Ordered,
-                Metric::Atomic,
-                Metric::Task,
+                Metric::State(RefinedState::ImplicitBarrier),
+                Metric::State(RefinedState::ExplicitBarrier),
+                Metric::State(RefinedState::Lock),
+                Metric::State(RefinedState::Critical),
+                Metric::State(RefinedState::Ordered),
+                Metric::State(RefinedState::Atomic),
+                Metric::State(RefinedState::Task),
                 Metric::OffCpuWork,
             ];
             let waits = waits.map(time).iter().sum();
             told.close("waits", waits, time(Metric::OmpWait));
-            let runtime = time(Metric::Overhead) + time(Metric::Reduction);
+            let runtime = time(Metric::State(RefinedState::Overhead))
+                + time(Metric::State(RefinedState::Reduction));
             told.part("runtime", runtime, time(Metric::OmpWork));
         }
     }

@@ -11,7 +11,8 @@ use super::super::regions::regions;
 use super::super::test_run::{MS, TestRun};
 use crate::filter;
 use crate::metrics::Metric;
-use crate::profile::{Profile, RefinedState};
+use crate::profile::Profile;
+use crate::states::RefinedState;
 use crate::views::indexes;
 
 const INSIDE: [State; 9] = [
@@ -187,15 +188,15 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
                 metrics.iter().map(of).sum()
             };
             let waits = sum(&[
-                Metric::Idle,
-                Metric::ImplicitBarrier,
-                Metric::ExplicitBarrier,
+                Metric::State(RefinedState::Idle),
+                Metric::State(RefinedState::ImplicitBarrier),
+                Metric::State(RefinedState::ExplicitBarrier),
             ]);
             let contends = sum(&[
-                Metric::Lock,
-                Metric::Critical,
-                Metric::Ordered,
-                Metric::Atomic,
+                Metric::State(RefinedState::Lock),
+                Metric::State(RefinedState::Critical),
+                Metric::State(RefinedState::Ordered),
+                Metric::State(RefinedState::Atomic),
             ]);
             let blames = test.blames.iter().filter(|blame| blame.slice == slice);
             let blamed: f64 = blames.map(|blame| blame.time.0 as f64 / 1e9).sum();
