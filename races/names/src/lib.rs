@@ -510,7 +510,7 @@ fn workshare(kind: ConstructKind) -> Option<Workshare> {
 /// The name of a construct in the language of its source.
 fn construct(kind: ConstructKind, file: &str) -> &'static str {
     match kind {
-        ConstructKind::Loop if source::is_fortran(file) => "do",
+        ConstructKind::Loop if symbolize::is_fortran(file) => "do",
         ConstructKind::Parallel => "parallel",
         ConstructKind::Teams => "teams",
         ConstructKind::Task => "task",

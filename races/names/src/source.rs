@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use symbolize::Text;
+use symbolize::{Text, is_fortran};
 
 /// Source files that were read.
 #[derive(Debug, Default)]
@@ -52,11 +52,8 @@ impl Sources {
 
     /// The line below a directive, with those to which that is continued.
     pub(crate) fn below(&mut self, file: &str, directive: u32) -> Option<u32> {
-        let mut last = directive;
-        while self.raw(file, last)?.trim_end().ends_with(['\\', '&']) {
-            last += 1;
-        }
-        Some(last + 1)
+        let known = self.read(file)?.directive(directive);
+        Some(known.map_or(directive, |(lines, _)| *lines.end()) + 1)
     }
 
     /// The lines within some of a file whose code has a name.
@@ -97,26 +94,17 @@ impl Sources {
 
     /// Whether a directive begins at a line.
     pub(crate) fn is_directive(&mut self, file: &str, line: u32) -> bool {
-        self.raw(file, line).is_some_and(is_directive)
+        let directive = self.read(file).and_then(|text| text.directive(line));
+        directive.is_some_and(|(lines, _)| *lines.start() == line)
     }
 
     /// The directive at a line, with those to which it is continued, in lower case. Compilers give
     /// some constructs the line behind it.
     pub(crate) fn directive(&mut self, file: &str, line: u32) -> Option<String> {
-        /// Lines of the longest directive.
-        const MOST: u32 = 16;
-        let first = [line, line.checked_sub(1)?]
-            .into_iter()
-            .find(|line| self.is_directive(file, *line))?;
-        let mut all = String::new();
-        for line in first..first + MOST {
-            let text = self.raw(file, line)?.trim_end().to_lowercase();
-            match text.strip_suffix(['\\', '&']) {
-                Some(text) => all += text,
-                None => return Some(all + &text),
-            }
-        }
-        None
+        let text = self.read(file)?;
+        let here = text.directive(line);
+        let (_, directive) = here.or_else(|| text.directive(line.checked_sub(1)?))?;
+        Some(directive)
     }
 
     /// The first line with a directive from a line on, if it is near.
@@ -148,10 +136,11 @@ impl Sources {
         if !is_fortran(file) || self.raw(file, line).is_none() {
             return false;
         }
+        let text = self.text(file);
         let has_barrier = |line: u32| {
-            let text = self.raw(file, line).filter(|text| is_directive(text));
-            let text = text.unwrap_or_default().to_lowercase();
-            let words = words(&text);
+            let directive = text.as_ref().and_then(|text| text.directive(line));
+            let directive = directive.map_or_else(String::new, |(_, directive)| directive);
+            let words = words(&directive);
             ["barrier", "end"]
                 .iter()
                 .any(|name| words.contains(&Word::Name(name)))
@@ -180,18 +169,6 @@ impl Sources {
         };
         self.files.entry_ref(file).or_insert_with(read).as_ref()
     }
-}
-
-fn is_directive(text: &str) -> bool {
-    let text = text.trim_start().to_lowercase();
-    text.starts_with("#pragma") || text.starts_with("!$omp") || text.starts_with("c$omp")
-}
-
-/// Whether a file holds Fortran, by its name.
-pub(crate) fn is_fortran(file: &str) -> bool {
-    let extension = Path::new(file).extension().unwrap_or_default();
-    let extension = extension.to_string_lossy().to_lowercase();
-    ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "f18"].contains(&extension.as_str())
 }
 
 /// Texts and comments of C become blanks, so that places stay. No text goes on on the next line.

@@ -48,6 +48,13 @@ impl Text {
         self.lines.get(at).map(String::as_str)
     }
 
+    /// The OpenMP directive that has a part in a line, from 1: its lines, and its text in lower case. C and C++
+    /// continue a line by a backslash, Fortran by an ampersand, or in fixed form by a mark in the sixth column.
+    #[must_use]
+    pub fn directive(&self, line: u32) -> Option<(RangeInclusive<u32>, String)> {
+        whole_line(&self.lines, line).filter(|(_, whole)| directive(whole).is_some())
+    }
+
     fn worksharing(&self) -> &Worksharing {
         self.worksharing
             .get_or_init(|| Worksharing::of(&self.lines))
@@ -98,19 +105,19 @@ pub(crate) enum Directive {
 /// The directive on a line, from 1, or on one that it continues or that continues it. C and C++
 /// continue a line by a backslash, Fortran by an ampersand.
 pub(crate) fn directive_at(text: &Text, line: u32) -> Option<Directive> {
-    let lines = &text.lines;
-    let continues = |line: &str| {
-        let line = line.trim();
-        line.ends_with('\\') || without_comment(line).ends_with('&')
-    };
-    let at = (line as usize)
-        .checked_sub(1)
-        .filter(|&at| at < lines.len())?;
-    let first = (0..at).rev().find(|&before| !continues(&lines[before]));
-    let first = first.map_or(0, |before| before + 1);
-    let last = (at..lines.len()).find(|&at| !continues(&lines[at]));
-    let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
-    directive(&whole.to_ascii_lowercase())
+    let (_, whole) = whole_line(&text.lines, line)?;
+    directive(&whole)
+}
+
+/// The lines, counted from 1, that a line is a part of, continued or not, and their text in lower case; `None`
+/// beyond the end.
+fn whole_line(lines: &[String], line: u32) -> Option<(RangeInclusive<u32>, String)> {
+    let at = (line as usize).checked_sub(1)?;
+    lines.get(at)?;
+    let own = lines_of_directive(lines, at);
+    let (first, last) = (*own.start(), *own.end());
+    let whole = lines[own].join(" ").to_ascii_lowercase();
+    Some((first as u32 + 1..=last as u32 + 1, whole))
 }
 
 /// Whether a line of C or C++ is of the loop below a directive, or of the statement in it, and holds no
@@ -299,8 +306,8 @@ fn statement_above(lines: &[String], line: u32) -> Option<u32> {
 /// The lines, counted from 0, of the directive that has a part in one, if one has.
 fn lines_of_directive(lines: &[String], at: usize) -> RangeInclusive<usize> {
     let runs_on = |at: usize| {
-        let line = lines[at].trim_end();
-        line.ends_with('\\') || is_directive(line) && without_comment(line).ends_with('&')
+        let below = lines.get(at + 1).map_or("", String::as_str);
+        lines[at].trim_end().ends_with('\\') || continues(&lines[at], below)
     };
     let first = (0..at).rev().find(|&before| !runs_on(before));
     let first = first.map_or(0, |before| before + 1);
@@ -391,9 +398,13 @@ fn is_comment(line: &str) -> bool {
 }
 
 /// Whether a source file is Fortran's, by its name.
-pub(crate) fn is_fortran(path: &str) -> bool {
+#[must_use]
+pub fn is_fortran(path: &str) -> bool {
+    const EXTENSIONS: [&str; 9] = ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "f18"];
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
-    extension.starts_with(['f', 'F'])
+    EXTENSIONS
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// The sentinels of free and of fixed form.
@@ -682,5 +693,9 @@ mod tests {
         let fortran = "call w(1)\n!$omp &\n!$omp& barrier\ncall w(2)\n";
         assert_eq!(directive_at(&text(fortran), 3), Some(Directive::Barrier));
         assert_eq!(directive_at(&text(fortran), 4), None);
+        let fixed = "      x = 1\nc$omp parallel do\nc$omp+ private(i)\n      do i = 1, 9\n";
+        let found = text(fixed).directive(3).map(|(lines, _)| lines);
+        assert_eq!(found, Some(2..=3));
+        assert_eq!(text(fixed).directive(4), None);
     }
 }

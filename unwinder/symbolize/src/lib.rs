@@ -44,7 +44,7 @@ mod unnamed;
 pub use code::{Side, beside, called};
 pub use debugfile::SymbolsMiss;
 pub use debuginfo::{FullDebugInfo, Location, Reader};
-pub use directives::Text;
+pub use directives::{Text, is_fortran};
 pub use jumps::find_jumps;
 pub use kallsyms::KernelFunction;
 pub use linked::Linked;
