@@ -67,85 +67,43 @@ impl View {
 
     /// Its key: a digit, or a letter that no view has for anything else.
     pub const fn key(self) -> char {
-        match self {
-            View::Overview => '1',
-            View::Functions => '2',
-            View::Callers => '3',
-            View::Tree => '4',
-            View::Flame => '5',
-            View::Source => '6',
-            View::Disassembly => 'd',
-            View::Regions => '7',
-            View::Loops => 'w',
-            View::Locks => 'u',
-            View::Races => 'R',
-            View::Threads => '8',
-            View::Timeline => '9',
-            View::Experiment => '0',
-            View::Report => 'r',
-        }
+        self.row().key
     }
 
     /// Its name.
     pub const fn title(self) -> &'static str {
-        match self {
-            View::Overview => "Overview",
-            View::Functions => "Functions",
-            View::Callers => "Callers-Callees",
-            View::Tree => "Call Tree",
-            View::Flame => "Flame Graph",
-            View::Source => "Source",
-            View::Disassembly => "Disassembly",
-            View::Regions => "Regions",
-            View::Loops => "Loops",
-            View::Locks => "Locks",
-            View::Races => "Races",
-            View::Threads => "Threads",
-            View::Timeline => "Timeline",
-            View::Experiment => "Experiment",
-            View::Report => "Reports",
-        }
+        self.row().title
     }
 
     /// Its name where there is little room.
     pub const fn short(self) -> &'static str {
-        match self {
-            View::Overview => "Over",
-            View::Functions => "Func",
-            View::Callers => "Call",
-            View::Tree => "Tree",
-            View::Flame => "Flame",
-            View::Source => "Src",
-            View::Disassembly => "Asm",
-            View::Regions => "Reg",
-            View::Loops => "Loop",
-            View::Locks => "Lock",
-            View::Races => "Race",
-            View::Threads => "Thr",
-            View::Timeline => "Time",
-            View::Experiment => "Exp",
-            View::Report => "Rep",
-        }
+        self.row().short
     }
 
     /// Its name in files; that of `er_print`'s command where there is one.
     pub const fn file_name(self) -> &'static str {
+        self.row().file_name
+    }
+
+    /// What it is called. Not formatted, to be read as a table.
+    #[rustfmt::skip]
+    const fn row(self) -> Row {
         match self {
-            View::Overview => "overview",
-            View::Functions => "functions",
-            View::Callers => "callers-callees",
-            View::Tree => "calltree",
-            View::Flame => "flamegraph",
-            View::Source => "source",
-            View::Disassembly => "disasm",
-            View::Regions => "regions",
-            View::Loops => "loops",
-            View::Locks => "locks",
-            View::Races => "races",
-            View::Threads => "threads",
-            View::Timeline => "timeline",
-            View::Experiment => "header",
-            View::Report => "report",
+            View::Overview => row('1', "Overview", "Over", "overview"),
+            View::Functions => row('2', "Functions", "Func", "functions"),
+            View::Callers => row('3', "Callers-Callees", "Call", "callers-callees"),
+            View::Tree => row('4', "Call Tree", "Tree", "calltree"),
+            View::Flame => row('5', "Flame Graph", "Flame", "flamegraph"),
+            View::Source => row('6', "Source", "Src", "source"),
+            View::Disassembly => row('d', "Disassembly", "Asm", "disasm"),
+            View::Regions => row('7', "Regions", "Reg", "regions"),
+            View::Loops => row('w', "Loops", "Loop", "loops"),
+            View::Locks => row('u', "Locks", "Lock", "locks"),
+            View::Races => row('R', "Races", "Race", "races"),
+            View::Threads => row('8', "Threads", "Thr", "threads"),
+            View::Timeline => row('9', "Timeline", "Time", "timeline"),
+            View::Experiment => row('0', "Experiment", "Exp", "header"),
+            View::Report => row('r', "Reports", "Rep", "report"),
         }
     }
 
@@ -193,6 +151,28 @@ impl View {
             View::Flame | View::Timeline => &[Form::Svg, Form::Text, Form::Json, Form::Page],
             _ => &[Form::Text, Form::Json, Form::Page],
         }
+    }
+}
+
+/// What a view is called.
+struct Row {
+    key: char,
+    title: &'static str,
+    short: &'static str,
+    file_name: &'static str,
+}
+
+const fn row(
+    key: char,
+    title: &'static str,
+    short: &'static str,
+    file_name: &'static str,
+) -> Row {
+    Row {
+        key,
+        title,
+        short,
+        file_name,
     }
 }
 
