@@ -118,6 +118,16 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     request(&matches).map(|request| Invocation::Record(Box::new(request)))
 }
 
+const USAGE: &str = "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
+             collect [OPTIONS] -P PID";
+
+const AFTER_HELP: &str = "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
+             rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
+             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.\n\n\
+             OpenMP: libcollector.so, which is loaded into the program, lies beside collect or in \
+             ../lib/parallax from there; PARALLAX_LIBRARY=FILE names another.";
+
 /// The options. Parsing, `--help` and the manual page are made from this table.
 pub fn command() -> Command {
     let later = LATER.map(|(letter, what)| Arg::new(what).short(letter).num_args(0..=1).hide(true));
@@ -131,18 +141,8 @@ pub fn command() -> Command {
         .about("Records the run of a program as an experiment for er_print")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .override_usage(
-            "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
-             mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
-             collect [OPTIONS] -P PID",
-        )
-        .after_help(
-            "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
-             rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
-             `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.\n\n\
-             OpenMP: libcollector.so, which is loaded into the program, lies beside collect or in \
-             ../lib/parallax from there; PARALLAX_LIBRARY=FILE names another.",
-        )
+        .override_usage(USAGE)
+        .after_help(AFTER_HELP)
         .arg(
             path("output", 'o')
                 .value_name("DIR")
@@ -227,14 +227,17 @@ pub fn command() -> Command {
                 .help("Print this text"),
         )
         .args(later)
-        .arg(
-            Arg::new("command")
-                .num_args(0..)
-                .trailing_var_arg(true)
-                .allow_hyphen_values(true)
-                .value_parser(value_parser!(OsString))
-                .hide(true),
-        )
+        .arg(program())
+}
+
+/// The program and its arguments.
+fn program() -> Arg {
+    Arg::new("command")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true)
+        .value_parser(value_parser!(OsString))
+        .hide(true)
 }
 
 fn request(matches: &ArgMatches) -> Result<Request, String> {

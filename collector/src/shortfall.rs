@@ -100,6 +100,43 @@ impl Shortfall {
         }
     }
 
+    /// Notes on the samples that threads take of themselves where perf events are forbidden.
+    fn notes_on_own_samples(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let Some((taken, missed, refused)) = self.own_samples else {
+            return notes;
+        };
+        if taken + refused == 0 && self.has_clock && self.cpu_ns > LONG_NS {
+            let why = if self.is_cleared {
+                Cause::Cleared.to_string()
+            } else {
+                "libcollector.so was not loaded into it, as into one that is linked statically or is \
+                 set-user-id, or whose environment was cleared, or valgrind executes it"
+                    .into()
+            };
+            notes.push(format!(
+                "no thread of the program has sampled itself: {why}"
+            ));
+        }
+        if missed > taken / 10 {
+            notes.push(format!(
+                "one sample for {:.1} periods of CPU time: the kernel looks at timers less often \
+                 than they were asked to fire",
+                (taken + missed) as f64 / taken.max(1) as f64
+            ));
+        }
+        if refused > 0 {
+            notes.push(format!(
+                "{} could not be sampled: there are too many threads, the kernel permits no more \
+                 timers (ulimit -i), the process has set a filter of system calls or is traced, or the \
+                 thread's stack has no room for a signal (64 KiB, or an alternate stack of 4 KiB and the \
+                 kernel's frame)",
+                counted(refused, "thread", "threads")
+            ));
+        }
+        notes
+    }
+
     /// Notes on what the header's counts do not show, each with its remedy. Silent runtimes have
     /// notes of their own.
     pub fn notes(&self) -> Vec<String> {
@@ -146,36 +183,7 @@ impl Shortfall {
                 counted(self.throttled, "time", "times")
             ));
         }
-        if let Some((taken, missed, refused)) = self.own_samples {
-            if taken + refused == 0 && self.has_clock && self.cpu_ns > LONG_NS {
-                let why = if self.is_cleared {
-                    Cause::Cleared.to_string()
-                } else {
-                    "libcollector.so was not loaded into it, as into one that is linked statically or is \
-                     set-user-id, or whose environment was cleared, or valgrind executes it"
-                        .into()
-                };
-                notes.push(format!(
-                    "no thread of the program has sampled itself: {why}"
-                ));
-            }
-            if missed > taken / 10 {
-                notes.push(format!(
-                    "one sample for {:.1} periods of CPU time: the kernel looks at timers less often \
-                     than they were asked to fire",
-                    (taken + missed) as f64 / taken.max(1) as f64
-                ));
-            }
-            if refused > 0 {
-                notes.push(format!(
-                    "{} could not be sampled: there are too many threads, the kernel permits no more \
-                     timers (ulimit -i), the process has set a filter of system calls or is traced, or the \
-                     thread's stack has no room for a signal (64 KiB, or an alternate stack of 4 KiB and the \
-                     kernel's frame)",
-                    counted(refused, "thread", "threads")
-                ));
-            }
-        }
+        notes.extend(self.notes_on_own_samples());
         if let Some(seconds) = self.missing_cpu_seconds() {
             notes.push(format!(
                 "{seconds:.3} s of CPU time are missing: of processes without libcollector.so (linked \

@@ -283,16 +283,33 @@ fn write_tables(
     context: &mut Context<'_>,
     tables: &mut Tables,
 ) -> io::Result<()> {
-    let names = context.subject.names;
-    let null = |text: &mut Vec<u8>, _: &_| optional(text, None);
-    let zero = |text: &mut Vec<u8>, _: &_| number(text, 0);
-
     let stacks = std::mem::take(&mut tables.stacks);
     write!(out, "\"stackTable\":{{\"length\":{},", stacks.len())?;
     column(out, "prefix", &stacks, |text, row| optional(text, row.0))?;
     write!(out, ",")?;
     column(out, "frame", &stacks, |text, row| number(text, row.1))?;
 
+    write_frames(out, context, tables)?;
+    let resources = write_functions(out, context, tables)?;
+    write_resources(out, context, tables, &resources)?;
+    write!(
+        out,
+        "}},\"nativeSymbols\":{{\"length\":0,\"address\":[],\"functionSize\":[],\"libIndex\":[],\
+         \"name\":[]}},"
+    )?;
+    column(out, "stringArray", &tables.strings, |text, row| {
+        text.extend_from_slice(json!(row).to_string().as_bytes());
+    })
+}
+
+fn write_frames(
+    out: &mut impl Write,
+    context: &mut Context<'_>,
+    tables: &mut Tables,
+) -> io::Result<()> {
+    let names = context.subject.names;
+    let null = |text: &mut Vec<u8>, _: &_| optional(text, None);
+    let zero = |text: &mut Vec<u8>, _: &_| number(text, 0);
     let frames = std::mem::take(&mut tables.frames);
     write!(out, "}},\"frameTable\":{{\"length\":{},", frames.len())?;
     let code = |frame: &Frame| {
@@ -336,8 +353,15 @@ fn write_tables(
         optional(text, line.map(u64::from));
     })?;
     write!(out, ",")?;
-    column(out, "column", &frames, |text, frame| null(text, frame))?;
+    column(out, "column", &frames, |text, frame| null(text, frame))
+}
 
+/// Returns the load objects that the functions are in.
+fn write_functions(
+    out: &mut impl Write,
+    context: &Context<'_>,
+    tables: &mut Tables,
+) -> io::Result<Vec<ModuleId>> {
     let rows: Vec<FunctionNumber> = std::mem::take(&mut tables.functions);
     let mut resources: Vec<ModuleId> = Vec::new();
     let mut known_resources = FxHashMap::default();
@@ -373,7 +397,16 @@ fn write_tables(
     })?;
     write!(out, ",")?;
     column(out, "columnNumber", &rows, |text, _| optional(text, None))?;
+    Ok(resources)
+}
 
+fn write_resources(
+    out: &mut impl Write,
+    context: &Context<'_>,
+    tables: &mut Tables,
+    resources: &[ModuleId],
+) -> io::Result<()> {
+    let names = context.subject.names;
     const LIBRARY: u64 = 1;
     write!(
         out,
@@ -390,14 +423,5 @@ fn write_tables(
     write!(out, ",")?;
     column(out, "host", &resources, |text, _| optional(text, None))?;
     write!(out, ",")?;
-    column(out, "type", &resources, |text, _| number(text, LIBRARY))?;
-
-    write!(
-        out,
-        "}},\"nativeSymbols\":{{\"length\":0,\"address\":[],\"functionSize\":[],\"libIndex\":[],\
-         \"name\":[]}},"
-    )?;
-    column(out, "stringArray", &tables.strings, |text, row| {
-        text.extend_from_slice(json!(row).to_string().as_bytes());
-    })
+    column(out, "type", &resources, |text, _| number(text, LIBRARY))
 }

@@ -540,17 +540,18 @@ impl Contents {
         }
         let read = &mut self.experiment;
         let [intervals, regions, tasks] = &mut self.shortest;
+        macro_rules! table {
+            ($table:ident) => {{
+                expect_first(first, known.$table)?;
+                stored::decode(decoder, first, known, |row| add(&mut read.tables.$table, row))
+            }};
+        }
         match kind {
             Kind::Modules => {
                 expect_first(first, known.modules)?;
                 text_rows::decode_modules(decoder, |row| add(&mut read.tables.modules, row))
             }
-            Kind::Frames => {
-                expect_first(first, known.frames)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.frames, row)
-                })
-            }
+            Kind::Frames => table!(frames),
             Kind::Stacks => {
                 expect_first(first, known.stacks)?;
                 stored::decode(decoder, first, known, |row| {
@@ -564,40 +565,15 @@ impl Contents {
                     Ok(())
                 })
             }
-            Kind::Contexts => {
-                expect_first(first, known.contexts)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.contexts, row)
-                })
-            }
-            Kind::ThreadStates => {
-                expect_first(first, known.thread_states)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.thread_states, row)
-                })
-            }
-            Kind::Loops => {
-                expect_first(first, known.loops)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.loops, row)
-                })
-            }
-            Kind::Locks => {
-                expect_first(first, known.locks)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.locks, row)
-                })
-            }
+            Kind::Contexts => table!(contexts),
+            Kind::ThreadStates => table!(thread_states),
+            Kind::Loops => table!(loops),
+            Kind::Locks => table!(locks),
             Kind::Names => {
                 expect_first(first, known.names)?;
                 text_rows::decode_names(decoder, |row| add(&mut read.tables.names, row))
             }
-            Kind::Phases => {
-                expect_first(first, known.phases)?;
-                stored::decode(decoder, first, known, |row| {
-                    add(&mut read.tables.phases, row)
-                })
-            }
+            Kind::Phases => table!(phases),
             Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
                 put(&mut read.tables.processes, id, row)
             }),

@@ -191,6 +191,36 @@ impl Threads {
     }
 }
 
+/// The columns that only the text shows. `is_nested`: there are regions within others.
+fn shown<'a>(is_nested: bool) -> [RegionField<'a>; 5] {
+    let nested = move |value: Value| if is_nested { value } else { Value::Absent };
+    [
+        RegionField::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
+        RegionField::new("i.gain", "Inclusive Potential Gain", move |row| {
+            nested(Value::Number(row.whole.total()))
+        })
+        .heading(["Incl.", "gain"])
+        .seconds(),
+        RegionField::new("i.elapsed", "Inclusive Elapsed Time", move |row| {
+            nested(Value::Number(row.whole.elapsed))
+        })
+        .heading(["Incl.", "elapsed"])
+        .seconds(),
+        RegionField::new("level", "Level", move |row| {
+            nested(match row.nesting {
+                0 => Value::Omitted,
+                level => Value::Count(u64::from(level)),
+            })
+        })
+        .heading(["Level", ""]),
+        RegionField::new("own_work", "OMP Work Time", |row| {
+            Value::Number(row.time(Metric::OmpWork))
+        })
+        .heading(["Work", "sec."])
+        .seconds(),
+    ]
+}
+
 /// The columns of a region, in the order of JSON.
 fn fields<'a>(query: &Query<'a>, list: &List<RegionRow>, teams: &Threads) -> Vec<RegionField<'a>> {
     let is_comparison = query.is_comparison();
@@ -202,7 +232,6 @@ fn fields<'a>(query: &Query<'a>, list: &List<RegionRow>, teams: &Threads) -> Vec
         if is_known { value } else { Value::Absent }
     };
     let is_nested = list.rows().any(|row| row.nesting > 1);
-    let nested = move |value: Value| if is_nested { value } else { Value::Absent };
     let threads = &query.all.names().tables.threads;
     let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
     let mut fields: Vec<RegionField<'a>> = location().into();
@@ -282,32 +311,7 @@ fn fields<'a>(query: &Query<'a>, list: &List<RegionRow>, teams: &Threads) -> Vec
         }),
     ]);
     fields.extend(times(query, &[Flavour::Exclusive, Flavour::Inclusive]));
-    let shown: [RegionField<'a>; 5] = [
-        RegionField::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
-        RegionField::new("i.gain", "Inclusive Potential Gain", move |row| {
-            nested(Value::Number(row.whole.total()))
-        })
-        .heading(["Incl.", "gain"])
-        .seconds(),
-        RegionField::new("i.elapsed", "Inclusive Elapsed Time", move |row| {
-            nested(Value::Number(row.whole.elapsed))
-        })
-        .heading(["Incl.", "elapsed"])
-        .seconds(),
-        RegionField::new("level", "Level", move |row| {
-            nested(match row.nesting {
-                0 => Value::Omitted,
-                level => Value::Count(u64::from(level)),
-            })
-        })
-        .heading(["Level", ""]),
-        RegionField::new("own_work", "OMP Work Time", |row| {
-            Value::Number(row.time(Metric::OmpWork))
-        })
-        .heading(["Work", "sec."])
-        .seconds(),
-    ];
-    fields.extend(shown.map(|field| field.json(InJson::Nowhere)));
+    fields.extend(shown(is_nested).map(|field| field.json(InJson::Nowhere)));
     fields.extend(work_of_threads(query, teams));
     fields
 }

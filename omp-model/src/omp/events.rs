@@ -136,13 +136,7 @@ impl Machine {
                 lock,
                 call,
                 waits,
-            } => {
-                if let Some(state) = self.waited_shortly(now, waiting_for(kind), call, waits) {
-                    let slot = self.lock(now, kind, lock);
-                    self.locks
-                        .held_shortly(&mut now.accounting_now(), thread, state, (slot, call));
-                }
-            }
+            } => self.mutex_was_short(now, (kind, lock), call, waits),
             What::ShortHold {
                 call,
                 acquiring,
@@ -169,6 +163,22 @@ impl Machine {
         }
         self.settle(now);
         now.set_state(now.thread, self.threads[now.thread.index()].top());
+    }
+
+    /// Waits for a mutex that were short, and so were its holds.
+    fn mutex_was_short(
+        &mut self,
+        now: &mut Step<'_>,
+        (kind, lock): (Mutex, Lock),
+        call: FrameId,
+        waits: Waits,
+    ) {
+        if let Some(state) = self.waited_shortly(now, waiting_for(kind), call, waits) {
+            let slot = self.lock(now, kind, lock);
+            let thread = now.thread;
+            self.locks
+                .held_shortly(&mut now.accounting_now(), thread, state, (slot, call));
+        }
     }
 
     fn lock(&mut self, now: &Step<'_>, kind: Mutex, lock: Lock) -> LockSlot {

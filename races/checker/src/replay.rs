@@ -424,21 +424,7 @@ impl Replay {
                 data,
                 body,
                 ..
-            } => {
-                self.note_call(slot, code, (data, body));
-                let kind = if flags & LEAGUE != 0 {
-                    ConstructKind::Teams
-                } else {
-                    ConstructKind::Parallel
-                };
-                let base = self.construct(slot, current, kind, (code, body), context);
-                let parent = self.strands.divide(current);
-                let mut team = Team::new(Some(parent), Some(base));
-                team.tells_ends = flags & INVOKER_RUNTIME != 0;
-                let around = self.teams.get(&around);
-                team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
-                self.teams.insert(region, team);
-            }
+            } => self.fork((slot, current, around), region, flags, (code, context), (data, body)),
             // The fork was in a signal handler, and not recorded.
             Event::Join { region: ROOT } => {}
             Event::Join { region } => self.join(slot, current, region),
@@ -448,17 +434,7 @@ impl Replay {
                 size,
                 frame,
             } => self.begin_implicit(slot, number, region, (index, size), frame),
-            Event::ImplicitEnd { region } => {
-                let thread = self.threads.get_mut(&slot);
-                if let Some(thread) = thread
-                    && thread
-                        .tasks
-                        .last()
-                        .is_some_and(|task| task.region == region)
-                {
-                    thread.tasks.pop();
-                }
-            }
+            Event::ImplicitEnd { region } => self.end_implicit(slot, region),
             Event::Arrive { .. } => self.end_work_strand(slot, number),
             Event::Leave { .. } => self.leave_barrier(slot),
             Event::Create {
@@ -482,31 +458,14 @@ impl Replay {
                 status,
                 frame,
             } => self.switch(slot, number, (from, to), status, frame),
-            Event::Taskwait { .. } => {
-                self.strands.divide(current);
-                let children = self.top_mut(slot).map(|task| task.siblings.take_children());
-                for child in children.unwrap_or_default() {
-                    self.join_task(child, current);
-                }
-            }
+            Event::Taskwait { .. } => self.wait_for_children(slot, current),
             Event::GroupBegin { .. } => {
                 let group = self.tasks.begin_group();
                 if let Some(task) = self.top_mut(slot) {
                     task.siblings.groups.push(group);
                 }
             }
-            Event::GroupEnd { .. } => {
-                self.strands.divide(current);
-                let group = self
-                    .top_mut(slot)
-                    .and_then(|task| task.siblings.groups.pop());
-                for member in group
-                    .map(|group| self.tasks.end_group(group))
-                    .unwrap_or_default()
-                {
-                    self.join_task(member, current);
-                }
-            }
+            Event::GroupEnd { .. } => self.end_group(slot, current),
             // They share no work among the team, and may stand in what does.
             Event::Work {
                 kind: WORK_MASKED | TASKLOOP,
@@ -528,6 +487,13 @@ impl Replay {
                 }
             }
             Event::Chunk { first, count } => self.chunk(slot, number, first, count),
+            event => self.order_event(slot, (current, main), event),
+        }
+    }
+
+    /// Events that order what the thread does with others, and all that say nothing here.
+    fn order_event(&mut self, slot: u32, (current, main): (StrandId, StrandId), event: Event) {
+        match event {
             Event::Acquired { kind, lock, .. } => self.acquired(slot, current, kind, lock),
             Event::Released { kind, lock, .. } => self.released(slot, current, kind, lock),
             Event::CreatesThread {
@@ -545,17 +511,55 @@ impl Replay {
                 }
                 self.depends_on_thread([current, main]);
             }
-            Event::Want { .. }
-            | Event::LockInit { .. }
-            | Event::LockDestroy { .. }
-            | Event::OrderedClause { .. }
-            | Event::SetsThreads { .. }
-            | Event::AsksThreads {}
-            | Event::ThreadBegin { .. }
-            | Event::ThreadEnd {}
-            | Event::Frame { .. }
-            | Event::Alloc { .. }
-            | Event::Free { .. } => {}
+            _ => {}
+        }
+    }
+
+    fn fork(
+        &mut self,
+        (slot, current, around): (u32, StrandId, u64),
+        region: u64,
+        flags: u32,
+        (code, context): (u64, u32),
+        (data, body): (u64, u64),
+    ) {
+        self.note_call(slot, code, (data, body));
+        let kind = if flags & LEAGUE != 0 {
+            ConstructKind::Teams
+        } else {
+            ConstructKind::Parallel
+        };
+        let base = self.construct(slot, current, kind, (code, body), context);
+        let parent = self.strands.divide(current);
+        let mut team = Team::new(Some(parent), Some(base));
+        team.tells_ends = flags & INVOKER_RUNTIME != 0;
+        let around = self.teams.get(&around);
+        team.is_concurrent = around.is_some_and(|team| team.is_concurrent);
+        self.teams.insert(region, team);
+    }
+
+    fn end_implicit(&mut self, slot: u32, region: u64) {
+        if let Some(thread) = self.threads.get_mut(&slot) {
+            thread.tasks.pop_if(|task| task.region == region);
+        }
+    }
+
+    fn wait_for_children(&mut self, slot: u32, current: StrandId) {
+        self.strands.divide(current);
+        let children = self.top_mut(slot).map(|task| task.siblings.take_children());
+        for child in children.unwrap_or_default() {
+            self.join_task(child, current);
+        }
+    }
+
+    fn end_group(&mut self, slot: u32, current: StrandId) {
+        self.strands.divide(current);
+        let group = self
+            .top_mut(slot)
+            .and_then(|task| task.siblings.groups.pop());
+        let members = group.map(|group| self.tasks.end_group(group));
+        for member in members.unwrap_or_default() {
+            self.join_task(member, current);
         }
     }
 }

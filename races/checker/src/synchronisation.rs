@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use ompt::numbers::mutex::{CRITICAL, LOCK, NEST_LOCK, ORDERED, TEST_LOCK, TEST_NEST_LOCK};
 use ompt::numbers::parallel::LEAGUE;
 use ompt::numbers::sync_region::{EXPLICIT, TEAMS};
+use ompt::numbers::task_status::{CANCEL, COMPLETE};
 use ompt::numbers::work::{LOOP, LOOP_OTHER, LOOP_STATIC, SECTIONS};
 use race_stream::record::{Event, MUTEX_DECLARED, MUTEX_POSIX, WORK_MASKED, is_shared};
 
@@ -289,22 +290,16 @@ impl Synchronisation {
                 self.sets_threads.insert(owner.task, (owner.region, call));
             }
             Event::AsksThreads {} => self.use_threads(owner.task),
-            Event::Switch { from, .. } if from != 0 && task.explicit == from => {
-                const COMPLETE: u8 = 1;
-                const CANCEL: u8 = 3;
-                if matches!(
-                    event,
-                    Event::Switch {
-                        status: COMPLETE | CANCEL,
-                        ..
-                    }
-                ) {
-                    let found = &mut self.found;
-                    self.holders.end(
-                        |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
-                        |lock| found.push(lock),
-                    );
-                }
+            Event::Switch {
+                from,
+                status: COMPLETE | CANCEL,
+                ..
+            } if from != 0 && task.explicit == from => {
+                let found = &mut self.found;
+                self.holders.end(
+                    |lock, its| its.task == owner.task && lock.0 != MUTEX_POSIX,
+                    |lock| found.push(lock),
+                );
             }
             Event::Want {
                 kind,
@@ -332,27 +327,7 @@ impl Synchronisation {
                 lock,
                 code,
                 context,
-            } => {
-                let lock = held(kind, lock).lock;
-                let released = self.holders.release(lock, owner);
-                if !matches!(lock.0, LOCK | MUTEX_DECLARED) {
-                    return;
-                }
-                let call = program.call(slot, code, context);
-                if lock.0 == LOCK && !self.require_initialised(lock, &call) {
-                    return;
-                }
-                let before = self.released.insert(lock.1, call.clone());
-                match released {
-                    Release::Owned => {}
-                    // One thread's tasks are not told apart with certainty.
-                    Release::Other(holder) if holder.owner.slot == slot => {}
-                    Release::Other(holder) => {
-                        self.misused(Kind::ReleasedByOther, lock, call, Some(holder.call));
-                    }
-                    Release::Free => self.misused(Kind::ReleasedFree, lock, call, before),
-                }
-            }
+            } => self.release(slot, owner, (kind, lock), program.call(slot, code, context)),
             // A library was unloaded.
             Event::LockInit { lock: 0, .. } => {
                 self.initialised.values_mut().for_each(|at| *at = None);
@@ -364,34 +339,61 @@ impl Synchronisation {
                 context,
             } => {
                 let call = program.call(slot, code, context);
-                let certain = program.is_lasting(lock).then(|| call.clone());
-                let before = self.initialised.insert(lock, certain);
-                if let Some(before) = before.flatten() {
-                    let lock = held(kind, lock).lock;
-                    self.misused(Kind::InitialisedTwice, lock, call, Some(before));
-                }
-                self.released.remove(&lock);
-                self.forget(lock..lock + 1);
+                self.initialise((kind, lock), program.is_lasting(lock), call);
             }
             Event::LockDestroy {
                 kind,
                 lock,
                 code,
                 context,
-            } => {
-                let lock = held(kind, lock).lock;
-                let call = program.call(slot, code, context);
-                self.require_initialised(lock, &call);
-                self.initialised.remove(&lock.1);
-                self.destroyed.insert(lock.1, call.clone());
-                if let [holder, ..] = self.holders.of(lock) {
-                    let other = Some(holder.call.clone());
-                    self.misused(Kind::DestroyedHeld, lock, call, other);
-                }
-                self.forget(lock.1..lock.1 + 1);
-            }
+            } => self.destroy((kind, lock), program.call(slot, code, context)),
             _ => {}
         }
+    }
+
+    fn release(&mut self, slot: u32, owner: Owner, (kind, lock): (u8, u64), call: Call) {
+        let lock = held(kind, lock).lock;
+        let released = self.holders.release(lock, owner);
+        if !matches!(lock.0, LOCK | MUTEX_DECLARED) {
+            return;
+        }
+        if lock.0 == LOCK && !self.require_initialised(lock, &call) {
+            return;
+        }
+        let before = self.released.insert(lock.1, call.clone());
+        match released {
+            Release::Owned => {}
+            // One thread's tasks are not told apart with certainty.
+            Release::Other(holder) if holder.owner.slot == slot => {}
+            Release::Other(holder) => {
+                self.misused(Kind::ReleasedByOther, lock, call, Some(holder.call));
+            }
+            Release::Free => self.misused(Kind::ReleasedFree, lock, call, before),
+        }
+    }
+
+    /// `is_lasting`: the lock is at its address for good.
+    fn initialise(&mut self, (kind, lock): (u8, u64), is_lasting: bool, call: Call) {
+        let certain = is_lasting.then(|| call.clone());
+        let before = self.initialised.insert(lock, certain);
+        if let Some(before) = before.flatten() {
+            let lock = held(kind, lock).lock;
+            self.misused(Kind::InitialisedTwice, lock, call, Some(before));
+        }
+        self.released.remove(&lock);
+        self.forget(lock..lock + 1);
+    }
+
+    fn destroy(&mut self, (kind, lock): (u8, u64), call: Call) {
+        let lock = held(kind, lock).lock;
+        self.require_initialised(lock, &call);
+        self.initialised.remove(&lock.1);
+        self.destroyed.insert(lock.1, call.clone());
+        if let [holder, ..] = self.holders.of(lock) {
+            let other = Some(holder.call.clone());
+            self.misused(Kind::DestroyedHeld, lock, call, other);
+        }
+        self.forget(lock.1..lock.1 + 1);
     }
 
     /// A lock of OpenMP is used. `false` if it is not initialised, which is told of once.

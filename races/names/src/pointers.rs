@@ -51,6 +51,90 @@ pub(crate) enum Memory {
 /// Classes among which a member is looked for.
 const MOST_CLASSES: usize = 32;
 
+/// Where in a statement a name stands.
+struct Start<'a> {
+    words: &'a [Word<'a>],
+    at: usize,
+    assignment: Option<Assignment>,
+    /// `*` stands before it.
+    is_dereferenced: bool,
+    /// It is a member of the method's object.
+    is_member: bool,
+}
+
+impl Start<'_> {
+    /// What stands in the words from `first` to `end`, where an assignment may follow.
+    fn reach(
+        &self,
+        through: &Through,
+        fields: &[String],
+        value: Key,
+        (first, end): (usize, usize),
+    ) -> Reached {
+        let words = self.words;
+        let text = text_of(words.get(first..end).unwrap_or_default());
+        let is_target = (first < self.at || !self.is_dereferenced)
+            && self
+                .assignment
+                .is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
+        let is_step = |at: usize| {
+            let two = words.get(at..at + 2);
+            two == Some(&[Word::Mark('+'); 2]) || two == Some(&[Word::Mark('-'); 2])
+        };
+        let is_stepped = is_step(end) || first >= 2 && is_step(first - 2);
+        Reached {
+            name: through.name.clone(),
+            text: if self.is_member {
+                format!("this->{text}")
+            } else {
+                text
+            },
+            is_variable: through.is_variable,
+            element: through.element,
+            fields: fields.to_vec(),
+            value,
+            is_container: through.is_container,
+            assigned: self
+                .assignment
+                .filter(|_| is_target)
+                .map(|it| it.operator.is_some())
+                .or(is_stepped.then_some(true)),
+            has_assignment: self.assignment.is_some(),
+        }
+    }
+}
+
+/// How far the way from a name has been followed.
+struct Way {
+    /// The type of what stands before `place`.
+    of: Key,
+    place: usize,
+    /// From the last pointer on.
+    fields: Vec<String>,
+    /// What the last pointer leads to.
+    through: Through,
+    /// The name of what has been reached so far, if it is one.
+    own_name: Option<String>,
+}
+
+impl Way {
+    /// What has been reached so far; its words begin at `first`.
+    fn reached(&self, start: &Start<'_>, value: Key, first: usize) -> Reached {
+        start.reach(&self.through, &self.fields, value, (first, self.place))
+    }
+
+    /// Follows a pointer to what it points to.
+    fn follow(&mut self, element: Key) {
+        self.through = Through::pointer(self.own_name.take(), element);
+        self.fields.clear();
+        self.of = element;
+    }
+}
+
+fn is_arrow(words: &[Word<'_>], at: usize) -> bool {
+    words.get(at) == Some(&Word::Mark('-')) && words.get(at + 1) == Some(&Word::Mark('>'))
+}
+
 /// What leads to the memory that is accessed.
 #[derive(Clone, Debug)]
 struct Through {
@@ -278,25 +362,20 @@ impl Scope<'_> {
                 Some(Word::Name(_) | Word::Number(_) | Word::Mark(')' | ']'))
             );
         let next = words.get(at + 1);
-        let is_arrow = |at: usize| {
-            words.get(at) == Some(&Word::Mark('-')) && words.get(at + 1) == Some(&Word::Mark('>'))
-        };
         let Some((of, object)) = self.type_of(name) else {
             // A macro, or something else that is not known: what it reaches is not known either.
             let reaches = match self.language {
                 Language::C => {
-                    is_dereferenced || next == Some(&Word::Mark('[')) || is_arrow(at + 1)
+                    is_dereferenced || next == Some(&Word::Mark('[')) || is_arrow(words, at + 1)
                 }
                 Language::Fortran => false,
             };
             return (!reaches).then_some(());
         };
         let declared = of;
-        let mut of = debug.behind_reference(of);
-        let mut place = at + 1;
+        let of = debug.behind_reference(of);
         let mut fields: Vec<String> = Vec::new();
-        // What the last pointer leads to.
-        let mut through = match object {
+        let through = match object {
             _ if of != declared => Through::pointer(None, of),
             Some(object) => {
                 fields.push(name.to_owned());
@@ -307,137 +386,136 @@ impl Scope<'_> {
                 ..Through::pointer(None, of)
             },
         };
-        let is_member = of == declared && object.is_some_and(|object| self.is_named(object));
-        let mut own_name = Some(name.to_owned());
-        // What stands in `words` from `first` to `end`, where an assignment may follow.
-        let reach = |through: &Through, fields: &[String], value, (first, end): (usize, usize)| {
-            let text = text_of(words.get(first..end).unwrap_or_default());
-            let is_target = (first < at || !is_dereferenced)
-                && assignment.is_some_and(|it| end + usize::from(it.operator.is_some()) == it.at);
-            let is_step = |at: usize| {
-                let two = words.get(at..at + 2);
-                two == Some(&[Word::Mark('+'); 2]) || two == Some(&[Word::Mark('-'); 2])
-            };
-            let is_stepped = is_step(end) || first >= 2 && is_step(first - 2);
-            Reached {
-                name: through.name.clone(),
-                text: if is_member {
-                    format!("this->{text}")
-                } else {
-                    text
-                },
-                is_variable: through.is_variable,
-                element: through.element,
-                fields: fields.to_vec(),
-                value,
-                is_container: through.is_container,
-                assigned: assignment
-                    .filter(|_| is_target)
-                    .map(|it| it.operator.is_some())
-                    .or(is_stepped.then_some(true)),
-                has_assignment: assignment.is_some(),
-            }
+        let start = Start {
+            words,
+            at,
+            assignment,
+            is_dereferenced,
+            is_member: of == declared && object.is_some_and(|object| self.is_named(object)),
         };
-        if self.language == Language::Fortran {
-            let mut through = None;
-            loop {
-                let target = debug.pointee(of);
-                let (bare, tag) = debug.bare(target.unwrap_or(of))?;
-                let is_array = tag == DW_TAG_array_type;
-                let element = if is_array { debug.type_of(bare)? } else { bare };
-                // An argument is elsewhere, too.
-                let is_variable = is_array && place == at + 1;
-                if target.is_some() || debug.is_descriptor(bare) || is_variable {
-                    through = Some(Through::pointer(own_name.take(), element));
-                    fields.clear();
-                }
-                if is_array && words.get(place) == Some(&Word::Mark('(')) {
-                    place = after_brackets(words, place)?;
-                    own_name = None;
-                }
-                of = element;
-                if words.get(place) != Some(&Word::Mark('%')) {
-                    break;
-                }
-                let Some(Word::Name(component)) = words.get(place + 1) else {
-                    return None;
-                };
-                own_name = own_name.map(|name| format!("{name}%{component}"));
-                (of, place) =
-                    self.member(element, words.get(place + 1)?, place + 2, &mut fields)?;
-            }
-            let reach = |it: Through| reach(&it, &fields, of, (at, place));
-            found.extend(through.map(reach));
-            return Some(());
+        let way = Way {
+            of,
+            place: at + 1,
+            fields,
+            through,
+            own_name: Some(name.to_owned()),
+        };
+        match self.language {
+            Language::C => self.way_of_c(&start, way, found),
+            Language::Fortran => self.way_of_fortran(&start, way, found),
         }
-        let mut begin = at;
+    }
+
+    /// Adds what is reached from a name of Fortran: the last pointer, descriptor or array on the way.
+    fn way_of_fortran(
+        &self,
+        start: &Start<'_>,
+        mut way: Way,
+        found: &mut Vec<Reached>,
+    ) -> Option<()> {
+        let debug = &self.variables.debug;
+        let Start { words, at, .. } = *start;
+        let mut through = None;
         loop {
-            let (bare, tag) = debug.bare(of)?;
-            if words.get(place) == Some(&Word::Mark('[')) {
-                let end = after_brackets(words, place)?;
+            let target = debug.pointee(way.of);
+            let (bare, tag) = debug.bare(target.unwrap_or(way.of))?;
+            let is_array = tag == DW_TAG_array_type;
+            let element = if is_array { debug.type_of(bare)? } else { bare };
+            // An argument is elsewhere, too.
+            let is_variable = is_array && way.place == at + 1;
+            if target.is_some() || debug.is_descriptor(bare) || is_variable {
+                through = Some(Through::pointer(way.own_name.take(), element));
+                way.fields.clear();
+            }
+            if is_array && words.get(way.place) == Some(&Word::Mark('(')) {
+                way.place = after_brackets(words, way.place)?;
+                way.own_name = None;
+            }
+            way.of = element;
+            if words.get(way.place) != Some(&Word::Mark('%')) {
+                break;
+            }
+            let next = words.get(way.place + 1)?;
+            let Word::Name(component) = next else {
+                return None;
+            };
+            way.own_name = way.own_name.map(|name| format!("{name}%{component}"));
+            (way.of, way.place) = self.member(element, next, way.place + 2, &mut way.fields)?;
+        }
+        let Way {
+            of, place, fields, ..
+        } = way;
+        found.extend(through.map(|through| start.reach(&through, &fields, of, (at, place))));
+        Some(())
+    }
+
+    /// Adds what is reached from a name of C: each pointer, reference and vector on the way.
+    fn way_of_c(&self, start: &Start<'_>, mut way: Way, found: &mut Vec<Reached>) -> Option<()> {
+        let debug = &self.variables.debug;
+        let Start { words, at, .. } = *start;
+        loop {
+            let (bare, tag) = debug.bare(way.of)?;
+            if words.get(way.place) == Some(&Word::Mark('[')) {
+                let end = after_brackets(words, way.place)?;
                 let container = self.element_of_container(bare);
                 if tag == DW_TAG_array_type {
                     // Several dimensions are one type.
-                    of = self.row(bare, words, place)?;
+                    way.of = self.row(bare, words, way.place)?;
                     let mut last = end;
-                    while words.get(last) == Some(&Word::Mark('[')) && of == debug.type_of(bare)? {
+                    while words.get(last) == Some(&Word::Mark('['))
+                        && way.of == debug.type_of(bare)?
+                    {
                         last = after_brackets(words, last)?;
                     }
-                    own_name = None;
-                    place = last;
+                    way.own_name = None;
+                    way.place = last;
                     continue;
                 }
                 if container.is_none() && tag != DW_TAG_pointer_type {
                     return None;
                 }
                 // The pointer's or vector's own memory, then that to which it points.
-                found.push(reach(&through, &fields, bare, (begin, place)));
+                found.push(way.reached(start, bare, at));
                 let element = match container {
                     Some(element) => element,
                     None => debug.type_of(bare)?,
                 };
-                through = Through {
-                    is_container: container.is_some(),
-                    ..Through::pointer(own_name.take(), element)
-                };
-                fields.clear();
-                of = element;
-                place = end;
-            } else if is_arrow(place) {
+                way.follow(element);
+                way.through.is_container = container.is_some();
+                way.place = end;
+            } else if is_arrow(words, way.place) {
                 if tag != DW_TAG_pointer_type {
                     return None;
                 }
-                found.push(reach(&through, &fields, bare, (begin, place)));
-                let element = debug.type_of(bare)?;
-                through = Through::pointer(own_name.take(), element);
-                fields.clear();
-                (of, place) =
-                    self.member(element, words.get(place + 2)?, place + 3, &mut fields)?;
-            } else if words.get(place) == Some(&Word::Mark('.')) {
-                (of, place) = self.member(bare, words.get(place + 1)?, place + 2, &mut fields)?;
-                own_name = None;
+                found.push(way.reached(start, bare, at));
+                way.follow(debug.type_of(bare)?);
+                let next = words.get(way.place + 2)?;
+                (way.of, way.place) =
+                    self.member(way.of, next, way.place + 3, &mut way.fields)?;
+            } else if words.get(way.place) == Some(&Word::Mark('.')) {
+                let next = words.get(way.place + 1)?;
+                (way.of, way.place) = self.member(bare, next, way.place + 2, &mut way.fields)?;
+                way.own_name = None;
             } else {
                 break;
             }
-            of = debug.behind_reference(of);
+            way.of = debug.behind_reference(way.of);
         }
-        if is_dereferenced {
-            let (bare, tag) = debug.bare(of)?;
+        let mut begin = at;
+        if start.is_dereferenced {
+            let (bare, tag) = debug.bare(way.of)?;
             if tag != DW_TAG_pointer_type {
                 return None;
             }
-            found.push(reach(&through, &fields, bare, (begin, place)));
-            let element = debug.type_of(bare)?;
-            through = Through::pointer(own_name.take(), element);
-            fields.clear();
-            of = element;
+            found.push(way.reached(start, bare, at));
+            way.follow(debug.type_of(bare)?);
             begin = at - 1;
         }
         // A call of what a pointer points to, or of a member.
-        if words.get(place) == Some(&Word::Mark('(')) {
-            return through.is_variable.then_some(());
+        if words.get(way.place) == Some(&Word::Mark('(')) {
+            return way.through.is_variable.then_some(());
         }
-        found.push(reach(&through, &fields, of, (begin, place)));
+        found.push(way.reached(start, way.of, begin));
         Some(())
     }
 

@@ -283,92 +283,14 @@ impl Namer<'_> {
         let (there, owner) = other
             .as_ref()
             .map_or((String::new(), 0), |(stack, thread)| (at(stack), *thread));
-        let inside = |inside: Inside| match inside {
-            Inside::Critical => "a critical section",
-            Inside::Ordered => "an ordered region",
-            Inside::Single => "a single",
-            Inside::Task => "an explicit task",
-            Inside::Masked => "a master region",
-            Inside::Loop => "a loop",
-            Inside::Section => "a section",
-        };
-        let entered = if there.is_empty() {
-            String::new()
-        } else {
-            format!(" that was entered at {there}")
+        let words = Words {
+            thread,
+            owner,
+            lock: &lock,
+            here: &here,
+            there: &there,
         };
         let (kind, detail) = match misuse.kind {
-            Kind::ReleasedByOther => (
-                "lock released by another thread".to_owned(),
-                format!("thread {thread} unsets {lock}, which thread {owner} has set at {there}"),
-            ),
-            Kind::ReleasedFree => (
-                "lock released that is not set".to_owned(),
-                if there.is_empty() {
-                    format!("thread {thread} unsets {lock}, which nobody has set")
-                } else {
-                    format!("thread {thread} unsets {lock}, which was unset at {there}")
-                },
-            ),
-            Kind::NeverReleased => (
-                "lock never released".to_owned(),
-                format!(
-                    "thread {thread} sets {lock} at {here} in a task that ends without unsetting it"
-                ),
-            ),
-            Kind::TakenTwice => (
-                "lock taken twice".to_owned(),
-                format!("thread {thread} waits for {lock}, which its task holds since {there}"),
-            ),
-            Kind::DestroyedHeld => (
-                "lock destroyed while set".to_owned(),
-                format!("{lock} is destroyed, which thread {owner} has set at {there}"),
-            ),
-            Kind::NotInitialised => (
-                "lock not initialised".to_owned(),
-                if there.is_empty() {
-                    format!("thread {thread} uses {lock}, which no call has initialised")
-                } else {
-                    format!("thread {thread} uses {lock}, which was destroyed at {there}")
-                },
-            ),
-            Kind::InitialisedTwice => (
-                "lock initialised twice".to_owned(),
-                format!("{lock} is initialised, which was initialised at {there}"),
-            ),
-            Kind::BarrierInside(what) => (
-                format!("barrier inside {}", inside(what)),
-                format!(
-                    "thread {thread} comes to a barrier in {}{entered}",
-                    inside(what)
-                ),
-            ),
-            Kind::WorkInside(what) => (
-                format!("worksharing inside {}", inside(what)),
-                format!(
-                    "thread {thread} comes to a worksharing construct in {}{entered}",
-                    inside(what)
-                ),
-            ),
-            Kind::NothingOrdered => (
-                "ordered clause without an ordered region".to_owned(),
-                "no iteration of the loop came to an ordered region: nothing in it is ordered"
-                    .to_owned(),
-            ),
-            Kind::NestingRefused(threads) => (
-                "nested region refused".to_owned(),
-                format!(
-                    "thread {thread} asks for {threads} threads for a region within this one, and gets one: see \
-                     OMP_MAX_ACTIVE_LEVELS and OMP_THREAD_LIMIT"
-                ),
-            ),
-            Kind::ThreadsInside => (
-                "number of threads set inside a region".to_owned(),
-                format!(
-                    "thread {thread} sets the number of threads for regions within this one, and none follows"
-                ),
-            ),
-            Kind::LoopBegins | Kind::RegionBegins(_) => return None,
             Kind::DifferentBarriers | Kind::DifferentWork => {
                 // Compilers make several calls of one construct.
                 let (other, _) = other.as_ref()?;
@@ -377,17 +299,9 @@ impl Namer<'_> {
                 if misuse.kind == Kind::DifferentWork && (!is_known || one == two) {
                     return None;
                 }
-                let what = match misuse.kind {
-                    Kind::DifferentBarriers => "barriers",
-                    _ => "worksharing constructs",
-                };
-                (
-                    format!("threads at different {what}"),
-                    format!(
-                        "thread {thread} comes to the one at {here}, thread {owner} of its team to the one at {there}"
-                    ),
-                )
+                words.of_team(misuse.kind)?
             }
+            kind => words.of_lock(kind).or_else(|| words.of_team(kind))?,
         };
         Some(Misuse {
             kind,
@@ -437,5 +351,139 @@ fn sentence(edge: &Edge, waiter: &Waiter, happened: bool) -> String {
             "{thread}{held} waits at the {} at {wanted}, {whom}",
             edge.wants
         ),
+    }
+}
+
+/// What a misuse is told with: the threads, the lock, and the places of both calls.
+struct Words<'a> {
+    thread: u32,
+    owner: u32,
+    lock: &'a str,
+    here: &'a str,
+    there: &'a str,
+}
+
+impl Words<'_> {
+    /// A misuse of a lock, and its detail.
+    fn of_lock(&self, kind: Kind) -> Option<(String, String)> {
+        let Words {
+            thread,
+            owner,
+            lock,
+            here,
+            there,
+        } = self;
+        let (kind, detail) = match kind {
+            Kind::ReleasedByOther => (
+                "lock released by another thread",
+                format!("thread {thread} unsets {lock}, which thread {owner} has set at {there}"),
+            ),
+            Kind::ReleasedFree if there.is_empty() => (
+                "lock released that is not set",
+                format!("thread {thread} unsets {lock}, which nobody has set"),
+            ),
+            Kind::ReleasedFree => (
+                "lock released that is not set",
+                format!("thread {thread} unsets {lock}, which was unset at {there}"),
+            ),
+            Kind::NeverReleased => (
+                "lock never released",
+                format!(
+                    "thread {thread} sets {lock} at {here} in a task that ends without unsetting it"
+                ),
+            ),
+            Kind::TakenTwice => (
+                "lock taken twice",
+                format!("thread {thread} waits for {lock}, which its task holds since {there}"),
+            ),
+            Kind::DestroyedHeld => (
+                "lock destroyed while set",
+                format!("{lock} is destroyed, which thread {owner} has set at {there}"),
+            ),
+            Kind::NotInitialised if there.is_empty() => (
+                "lock not initialised",
+                format!("thread {thread} uses {lock}, which no call has initialised"),
+            ),
+            Kind::NotInitialised => (
+                "lock not initialised",
+                format!("thread {thread} uses {lock}, which was destroyed at {there}"),
+            ),
+            Kind::InitialisedTwice => (
+                "lock initialised twice",
+                format!("{lock} is initialised, which was initialised at {there}"),
+            ),
+            _ => return None,
+        };
+        Some((kind.to_owned(), detail))
+    }
+
+    /// What a thread must not do in its team, and its detail.
+    fn of_team(&self, kind: Kind) -> Option<(String, String)> {
+        let Words {
+            thread,
+            owner,
+            here,
+            there,
+            ..
+        } = self;
+        let entered = if there.is_empty() {
+            String::new()
+        } else {
+            format!(" that was entered at {there}")
+        };
+        let different = |what: &str| {
+            (
+                format!("threads at different {what}"),
+                format!(
+                    "thread {thread} comes to the one at {here}, thread {owner} of its team to the one at {there}"
+                ),
+            )
+        };
+        Some(match kind {
+            Kind::BarrierInside(what) => (
+                format!("barrier inside {}", inside(what)),
+                format!("thread {thread} comes to a barrier in {}{entered}", inside(what)),
+            ),
+            Kind::WorkInside(what) => (
+                format!("worksharing inside {}", inside(what)),
+                format!(
+                    "thread {thread} comes to a worksharing construct in {}{entered}",
+                    inside(what)
+                ),
+            ),
+            Kind::NothingOrdered => (
+                "ordered clause without an ordered region".to_owned(),
+                "no iteration of the loop came to an ordered region: nothing in it is ordered"
+                    .to_owned(),
+            ),
+            Kind::NestingRefused(threads) => (
+                "nested region refused".to_owned(),
+                format!(
+                    "thread {thread} asks for {threads} threads for a region within this one, and gets one: see \
+                     OMP_MAX_ACTIVE_LEVELS and OMP_THREAD_LIMIT"
+                ),
+            ),
+            Kind::ThreadsInside => (
+                "number of threads set inside a region".to_owned(),
+                format!(
+                    "thread {thread} sets the number of threads for regions within this one, and none follows"
+                ),
+            ),
+            Kind::DifferentBarriers => different("barriers"),
+            Kind::DifferentWork => different("worksharing constructs"),
+            _ => return None,
+        })
+    }
+}
+
+const fn inside(inside: Inside) -> &'static str {
+    match inside {
+        Inside::Critical => "a critical section",
+        Inside::Ordered => "an ordered region",
+        Inside::Single => "a single",
+        Inside::Task => "an explicit task",
+        Inside::Masked => "a master region",
+        Inside::Loop => "a loop",
+        Inside::Section => "a section",
     }
 }

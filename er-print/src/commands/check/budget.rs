@@ -43,6 +43,12 @@ fn of<T: Finding>(
     base: Option<&[&OpenExperiment]>,
 ) -> Result<(Outcome, Document), Stop> {
     let view = T::KIND.view();
+    if matches!(condition.subject, Subject::EachFunction | Subject::EachLine) {
+        return Err(Stop::Usage(format!(
+            "check counts {view} of the program, of a function, or new ones: write {view} == 0, \
+             {view}(main) == 0 or {view}(new) == 0"
+        )));
+    }
     let found = added_up::<T>(session, tested)?;
     // Where it is compared with nothing, a base need not have data.
     let needs_base = matches!(condition.limit, Limit::OfBase(_))
@@ -64,12 +70,6 @@ fn of<T: Finding>(
         Subject::Function(name) => finding.sites().iter().any(|site| site.function == *name),
         Subject::EachFunction | Subject::EachLine => false,
     };
-    if matches!(condition.subject, Subject::EachFunction | Subject::EachLine) {
-        return Err(Stop::Usage(format!(
-            "check counts {view} of the program, of a function, or new ones: write {view} == 0, \
-             {view}(main) == 0 or {view}(new) == 0"
-        )));
-    }
     let failing: Vec<_> = counted(&found)
         .filter(|row| matches(&row.finding, false))
         .collect();
@@ -101,18 +101,8 @@ fn of<T: Finding>(
         column.amount(limit),
     );
     let mut lines: Vec<String> = not_checked.iter().cloned().chain([verdict]).collect();
-    let line = |row: &&races::Row<T>| {
-        let places: Vec<String> = row.finding.sites().into_iter().map(races::place).collect();
-        format!(
-            "  {} {}: {}, {}",
-            T::KIND.word(),
-            row.id,
-            row.finding.name(),
-            places.join(", ")
-        )
-    };
     if !passed {
-        lines.extend(failing.iter().map(line));
+        lines.extend(failing.iter().map(|row| line(row)));
     }
     lines.extend(found.unused.iter().map(|text| format!("  Note: {text}")));
     let mut document = document(condition, passed, lines);
@@ -136,6 +126,18 @@ fn of<T: Finding>(
         (true, true) => Outcome::Passed,
     };
     Ok((outcome, document))
+}
+
+/// A finding that fails a condition.
+fn line<T: Finding>(row: &races::Row<T>) -> String {
+    let places: Vec<String> = row.finding.sites().into_iter().map(races::place).collect();
+    format!(
+        "  {} {}: {}, {}",
+        T::KIND.word(),
+        row.id,
+        row.finding.name(),
+        places.join(", ")
+    )
 }
 
 /// The findings of recordings of one side, added up.

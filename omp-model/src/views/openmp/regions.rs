@@ -249,6 +249,31 @@ struct ContextTotals {
 }
 
 impl ContextTotals {
+    /// Adds the time of a thread of the team: useful, or lost to a cause.
+    fn add_of_team(&mut self, item: &Item, mutexes: &mut MutexCalls<'_>) {
+        let work = self.work.entry(item.thread).or_default();
+        let Some(mut cause) = Cause::of(item) else {
+            self.useful += item.seconds;
+            *work += item.seconds;
+            if item.kernel {
+                *self.kernel.entry(item.thread).or_default() += item.seconds;
+            }
+            return;
+        };
+        if item.state == RefinedState::Overhead && item.is_on_cpu() {
+            if mutexes.is_inside(item.stack) {
+                self.mutex_overhead += item.seconds;
+                cause = Cause::Lock;
+            } else if item.kernel {
+                self.overhead_in_kernel += item.seconds;
+            }
+        }
+        self.lost[cause as usize] += item.seconds;
+        if item.scheduling.wants_cpu() {
+            self.ready[cause as usize] += item.seconds;
+        }
+    }
+
     fn accounted(&self) -> f64 {
         self.useful + self.lost.iter().sum::<f64>()
     }
@@ -480,38 +505,8 @@ fn accounts(
         add_to(item.context, &mut |account| {
             add_item(&mut account.seconds, item, metrics);
             // A helper of the runtime that executes a task of the region is not in its team.
-            if kind == Some(ThreadKind::Other) {
-                return;
-            }
-            let work = account.work.entry(item.thread).or_default();
-            let overhead = item.state == RefinedState::Overhead && item.is_on_cpu();
-            let cause = match Cause::of(item) {
-                Some(_) if overhead && mutexes.is_inside(item.stack) => {
-                    account.mutex_overhead += item.seconds;
-                    Some(Cause::Lock)
-                }
-                Some(cause) => {
-                    if overhead && item.kernel {
-                        account.overhead_in_kernel += item.seconds;
-                    }
-                    Some(cause)
-                }
-                None => None,
-            };
-            match cause {
-                Some(cause) => {
-                    account.lost[cause as usize] += item.seconds;
-                    if item.scheduling.wants_cpu() {
-                        account.ready[cause as usize] += item.seconds;
-                    }
-                }
-                None => {
-                    account.useful += item.seconds;
-                    *work += item.seconds;
-                    if item.kernel {
-                        *account.kernel.entry(item.thread).or_default() += item.seconds;
-                    }
-                }
+            if kind != Some(ThreadKind::Other) {
+                account.add_of_team(item, &mut mutexes);
             }
         });
     }
