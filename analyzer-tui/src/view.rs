@@ -162,12 +162,7 @@ struct Row {
     file_name: &'static str,
 }
 
-const fn row(
-    key: char,
-    title: &'static str,
-    short: &'static str,
-    file_name: &'static str,
-) -> Row {
+const fn row(key: char, title: &'static str, short: &'static str, file_name: &'static str) -> Row {
     Row {
         key,
         title,

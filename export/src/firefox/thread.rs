@@ -413,15 +413,15 @@ fn write_resources(
         "}},\"resourceTable\":{{\"length\":{},",
         resources.len()
     )?;
-    column(out, "lib", &resources, |text, row| {
+    column(out, "lib", resources, |text, row| {
         number(text, row.0.into())
     })?;
     write!(out, ",")?;
-    column(out, "name", &resources, |text, row| {
+    column(out, "name", resources, |text, row| {
         number(text, tables.string(names.object_name(*row)));
     })?;
     write!(out, ",")?;
-    column(out, "host", &resources, |text, _| optional(text, None))?;
+    column(out, "host", resources, |text, _| optional(text, None))?;
     write!(out, ",")?;
-    column(out, "type", &resources, |text, _| number(text, LIBRARY))
+    column(out, "type", resources, |text, _| number(text, LIBRARY))
 }

@@ -543,7 +543,9 @@ impl Contents {
         macro_rules! table {
             ($table:ident) => {{
                 expect_first(first, known.$table)?;
-                stored::decode(decoder, first, known, |row| add(&mut read.tables.$table, row))
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.$table, row)
+                })
             }};
         }
         match kind {

@@ -424,7 +424,13 @@ impl Replay {
                 data,
                 body,
                 ..
-            } => self.fork((slot, current, around), region, flags, (code, context), (data, body)),
+            } => self.fork(
+                (slot, current, around),
+                region,
+                flags,
+                (code, context),
+                (data, body),
+            ),
             // The fork was in a signal handler, and not recorded.
             Event::Join { region: ROOT } => {}
             Event::Join { region } => self.join(slot, current, region),

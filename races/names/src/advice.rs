@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use findings::{Access, Construct, Frame, Kind, Origin, Race};
 use hashbrown::HashMap;
+use symbolize::is_fortran;
 
 use crate::is_library_source;
 use crate::places::outlined;
-use crate::source::{Sources, Word, assignment, is_fortran, length_of, words};
+use crate::source::{Sources, Word, assignment, length_of, words};
 use crate::updates::Update;
 
 /// What advice is made of.

@@ -490,8 +490,7 @@ impl Scope<'_> {
                 found.push(way.reached(start, bare, at));
                 way.follow(debug.type_of(bare)?);
                 let next = words.get(way.place + 2)?;
-                (way.of, way.place) =
-                    self.member(way.of, next, way.place + 3, &mut way.fields)?;
+                (way.of, way.place) = self.member(way.of, next, way.place + 3, &mut way.fields)?;
             } else if words.get(way.place) == Some(&Word::Mark('.')) {
                 let next = words.get(way.place + 1)?;
                 (way.of, way.place) = self.member(bare, next, way.place + 2, &mut way.fields)?;

@@ -442,7 +442,10 @@ impl Words<'_> {
         Some(match kind {
             Kind::BarrierInside(what) => (
                 format!("barrier inside {}", inside(what)),
-                format!("thread {thread} comes to a barrier in {}{entered}", inside(what)),
+                format!(
+                    "thread {thread} comes to a barrier in {}{entered}",
+                    inside(what)
+                ),
             ),
             Kind::WorkInside(what) => (
                 format!("worksharing inside {}", inside(what)),

@@ -13,7 +13,7 @@ use super::locations::{Bodies, ConstructLocation, Directive};
 use super::mutex_calls::MutexCalls;
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
-use crate::profile::Profile;
+use crate::profile::{Item, Profile};
 use crate::states::RefinedState;
 use crate::views::Seconds;
 use crate::views::names::Names;
