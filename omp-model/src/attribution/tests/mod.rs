@@ -148,6 +148,7 @@ impl TestExperiment {
             let row = paths.get(at.0).expect("paths are whole");
             words.push(match row.frame.callee {
                 Callee::Function(f) => self.program.symbols.functions[f.0 as usize].name.clone(),
+                Callee::Pseudo(Pseudo::State(state)) => format!("<{state:?}>"),
                 Callee::Pseudo(pseudo) => format!("<{pseudo:?}>"),
                 _ => "?".to_owned(),
             });
