@@ -110,7 +110,8 @@ impl Sources {
     /// The first line with a directive from a line on, if it is near.
     pub(crate) fn directive_from(&mut self, file: &str, line: u32) -> Option<u32> {
         const MOST: u32 = 4;
-        (line..line.saturating_add(MOST)).find(|line| self.is_directive(file, *line))
+        let text = self.read(file)?;
+        (line..line.saturating_add(MOST)).find(|line| text.directive(*line).is_some())
     }
 
     /// The line of the statement below the `atomic` directive at a line; `None` if there may be two, or

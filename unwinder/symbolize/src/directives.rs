@@ -306,8 +306,11 @@ fn statement_above(lines: &[String], line: u32) -> Option<u32> {
 /// The lines, counted from 0, of the directive that has a part in one, if one has.
 fn lines_of_directive(lines: &[String], at: usize) -> RangeInclusive<usize> {
     let runs_on = |at: usize| {
-        let below = lines.get(at + 1).map_or("", String::as_str);
-        lines[at].trim_end().ends_with('\\') || continues(&lines[at], below)
+        let line = lines[at].trim_end();
+        let below = lines.get(at + 1).filter(|below| is_directive(below));
+        line.ends_with('\\')
+            || is_directive(line) && without_comment(line).ends_with('&')
+            || below.is_some_and(|below| continues(line, below))
     };
     let first = (0..at).rev().find(|&before| !runs_on(before));
     let first = first.map_or(0, |before| before + 1);
