@@ -124,6 +124,41 @@ macro_rules! restore {
     };
 }
 
+/// Calls `{to}` with a pointer to the [`Saved`] and the [`What`].
+#[macro_export]
+macro_rules! call_saved {
+    () => {
+        concat!(
+            $crate::spill!(),
+            "mov rdi, rsp\n",
+            "mov esi, {what}\n",
+            "call {to}\n",
+        )
+    };
+}
+
+/// Returns to the caller, after [`call_saved`](crate::call_saved).
+#[macro_export]
+macro_rules! return_saved {
+    () => {
+        "add rsp, 56\n.cfi_def_cfa_offset 8\nret\n"
+    };
+}
+
+/// Makes a frame that rbp points to.
+#[macro_export]
+macro_rules! enter_frame {
+    () => {
+        concat!(
+            "push rbp\n",
+            ".cfi_def_cfa_offset 16\n",
+            ".cfi_offset rbp, -16\n",
+            "mov rbp, rsp\n",
+            ".cfi_def_cfa_register rbp\n",
+        )
+    };
+}
+
 /// Exports a function made of these instructions.
 #[macro_export]
 macro_rules! naked {
@@ -158,13 +193,8 @@ macro_rules! saved {
     ($to:path { $($name:ident $kind:expr;)* }) => {$(
         $crate::naked! { $name:
             ".cfi_startproc",
-            $crate::spill!(),
-            "mov rdi, rsp",
-            "mov esi, {what}",
-            "call {to}",
-            "add rsp, 56",
-            ".cfi_def_cfa_offset 8",
-            "ret",
+            $crate::call_saved!(),
+            $crate::return_saved!(),
             ".cfi_endproc",
             what = const $crate::What::new(ompt::Function::$name, $kind).0,
             to = sym $to,
@@ -178,10 +208,7 @@ macro_rules! noted {
     ($to:path { $($name:ident $kind:expr;)* }) => {$(
         $crate::naked! { $name:
             ".cfi_startproc",
-            $crate::spill!(),
-            "mov rdi, rsp",
-            "mov esi, {what}",
-            "call {to}",
+            $crate::call_saved!(),
             $crate::restore!(),
             "jmp rax",
             ".cfi_endproc",
@@ -216,7 +243,7 @@ macro_rules! noting {
 
 /// `$addresses` has a word for each function of [`ompt::NAMES`], the address of the real one; 0: not looked
 /// up yet. The highest bit, which no address of a program has, is set where calls are recorded. `$resolve`
-/// looks the function up whose number is in r11, and leaves all arguments as they are: [`resolving`](crate::resolving).
+/// takes the number of a function in r11, looks it up, and keeps all arguments: [`resolving`](crate::resolving).
 #[macro_export]
 macro_rules! guarded {
     ($addresses:path, $resolve:path; $to:path { $($name:ident $kind:expr;)* }) => {$(
@@ -231,13 +258,8 @@ macro_rules! guarded {
             "call {resolve}",
             "jmp 2b",
             "4:",
-            $crate::spill!(),
-            "mov rdi, rsp",
-            "mov esi, {what}",
-            "call {to}",
-            "add rsp, 56",
-            ".cfi_def_cfa_offset 8",
-            "ret",
+            $crate::call_saved!(),
+            $crate::return_saved!(),
             ".cfi_endproc",
             addresses = sym $addresses,
             place = const 8 * ompt::Function::$name as usize,
@@ -278,36 +300,36 @@ macro_rules! resolving {
 /// How a call of any number of arguments goes on.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Next {
+pub struct Onward {
     /// The real function.
     pub real: usize,
-    /// Words of the stack that are arguments; [`Next::JUMP`]: the function gets the caller's frame itself, by
+    /// Words of the stack that are arguments; [`Onward::JUMP`]: the function gets the caller's frame itself, by
     /// a jump.
     pub words: usize,
 }
 
-impl Next {
+impl Onward {
     /// No number of words.
     pub const JUMP: usize = usize::MAX;
 
     /// Arguments in registers.
     const IN_REGISTERS: u32 = 6;
 
-    /// A call of the function with so many arguments.
+    /// `real` is called with that many arguments.
     #[must_use]
-    pub const fn call(real: usize, arguments: u32) -> Next {
-        Next {
+    pub const fn call(real: usize, arguments: u32) -> Onward {
+        Onward {
             real,
-            words: arguments.saturating_sub(Next::IN_REGISTERS) as usize,
+            words: arguments.saturating_sub(Onward::IN_REGISTERS) as usize,
         }
     }
 
-    /// A jump.
+    /// `real` is jumped to.
     #[must_use]
-    pub const fn jump(real: usize) -> Next {
-        Next {
+    pub const fn jump(real: usize) -> Onward {
+        Onward {
             real,
-            words: Next::JUMP,
+            words: Onward::JUMP,
         }
     }
 }
@@ -321,7 +343,7 @@ pub unsafe fn arguments(
     stack: *const u64,
     count: usize,
 ) -> impl Iterator<Item = u64> {
-    let in_registers = count.min(Next::IN_REGISTERS as usize);
+    let in_registers = count.min(Onward::IN_REGISTERS as usize);
     // SAFETY: the caller's promise.
     (0..count).map(move |at| unsafe {
         match at.checked_sub(in_registers) {
@@ -332,18 +354,14 @@ pub unsafe fn arguments(
 }
 
 /// Functions of any number of arguments: those beyond six registers are copied to the new frame. `$begin` gets
-/// the [`At`] and the [`What`], and returns a [`Next`]. `$end` gets where the arguments in registers are
+/// the [`At`] and the [`What`], and returns an [`Onward`]. `$end` gets where the arguments in registers are
 /// stored, and where the others are.
 #[macro_export]
 macro_rules! counted {
     ($begin:path, $end:path { $($name:ident $kind:expr;)* }) => {$(
         $crate::naked! { $name:
             ".cfi_startproc",
-            "push rbp",
-            ".cfi_def_cfa_offset 16",
-            ".cfi_offset rbp, -16",
-            "mov rbp, rsp",
-            ".cfi_def_cfa_register rbp",
+            $crate::enter_frame!(),
             "sub rsp, 48",
             "mov [rbp - 48], rdi",
             "mov [rbp - 40], rsi",
@@ -401,7 +419,7 @@ macro_rules! counted {
     )*};
 }
 
-/// Entry points that are functions in Rust, whose names would be in the way there.
+/// Exports a function of Rust under the name of the function whose place it takes.
 #[macro_export]
 macro_rules! jumping {
     ($($name:ident => $to:path;)*) => {$(

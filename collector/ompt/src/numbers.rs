@@ -88,7 +88,6 @@ pub mod task {
 /// `ompt_task_status_t`.
 pub mod task_status {
     pub const COMPLETE: u8 = 1;
-    pub const YIELD: u8 = 2;
     pub const CANCEL: u8 = 3;
     pub const DETACH: u8 = 4;
     pub const EARLY_FULFILL: u8 = 5;
@@ -112,7 +111,7 @@ pub mod dependence {
 
 /// `ompt_dispatch_t`.
 pub mod dispatch {
-    /// A section, whose instance is its code.
+    /// The thread begins a section; the instance is the address of its code.
     pub const SECTION: u8 = 2;
 }
 

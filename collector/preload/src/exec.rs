@@ -178,11 +178,7 @@ unsafe extern "C-unwind" fn with_room(
 ) {
     naked_asm!(
         ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
+        inside::enter_frame!(),
         "2:",
         "cmp rdi, 4096",
         "jb 3f",

@@ -1,13 +1,13 @@
 //! Doacross loops (`ordered(n)`): loops with dependences between iterations.
 
-use inside::{At, Next, What};
+use inside::{At, Onward, What};
 use ompt::numbers::mutex;
 
 use super::provider;
 use super::with;
 
 /// Before the runtime's function that may wait for an iteration.
-pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
+pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Onward {
     let provider = provider::of(what.function(), at.code());
     let real = provider.address(what.function());
     let dimensions = if provider.records() {
@@ -24,8 +24,8 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
         0
     };
     match dimensions {
-        0 => Next::jump(real),
-        dimensions => Next::call(real, dimensions),
+        0 => Onward::jump(real),
+        dimensions => Onward::call(real, dimensions),
     }
 }
 

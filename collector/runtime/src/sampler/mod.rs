@@ -20,10 +20,10 @@ use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, compiler_fence};
 
-use inside::loader::Scope;
 use inside::memory::{self, Zeroed};
+use inside::next::Next;
 use omp_ring::layout::MAX_SLOTS;
 use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, SampleWriter};
 
@@ -120,23 +120,22 @@ fn cpu_time(clock: libc::clockid_t) -> Option<u64> {
 type Exit = unsafe extern "C" fn(c_int) -> !;
 
 /// The C library's functions, looked up at load: a signal handler may call them.
-static EXITS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+static EXITS: [Next; 2] = [Next::new(c"_exit"), Next::new(c"_Exit")];
 
 /// Looks up those functions.
 fn resolve_exits() {
-    for (place, name) in EXITS.iter().zip([c"_exit", c"_Exit"]) {
-        place.store(Scope::next().find(name, None), Relaxed);
+    for next in &EXITS {
+        next.address();
     }
 }
 
-/// Ends the process by the function of the C library at `place`.
-fn exit(place: &AtomicUsize, status: c_int) -> ! {
+/// Ends the process by the function of the C library.
+fn exit(next: &Next, status: c_int) -> ! {
     // The child of `vfork` has the memory of its parent, which goes on.
     if !filters::are_set() && process::is_own_memory() {
         at_exit();
     }
-    let real = place.load(Relaxed);
-    if real != 0 {
+    if let Some(real) = next.found() {
         // SAFETY: the address of the C library's function of this name.
         unsafe { transmute::<usize, Exit>(real)(status) };
     }

@@ -26,21 +26,23 @@ pub fn construct_metrics(measured: &Measured<'_>) -> Vec<Metric> {
 }
 
 /// The times of a construct: work, overhead, every wait, and their sum.
-pub const REGION_METRICS: [Metric; 13] = [
-    Metric::Total,
-    Metric::OmpWork,
-    Metric::OmpWait,
-    Metric::OffCpuWork,
-    Metric::State(RefinedState::Overhead),
-    Metric::State(RefinedState::Reduction),
-    Metric::State(RefinedState::ImplicitBarrier),
-    Metric::State(RefinedState::ExplicitBarrier),
-    Metric::State(RefinedState::Lock),
-    Metric::State(RefinedState::Critical),
-    Metric::State(RefinedState::Ordered),
-    Metric::State(RefinedState::Atomic),
-    Metric::State(RefinedState::Task),
-];
+pub const REGION_METRICS: [Metric; 3 + RefinedState::SHOWN.len()] = {
+    let mut metrics = [Metric::Total; 3 + RefinedState::SHOWN.len()];
+    metrics[1] = Metric::OmpWork;
+    metrics[2] = Metric::OmpWait;
+    metrics[3] = Metric::OffCpuWork;
+    let (mut at, mut next) = (0, 4);
+    while at < RefinedState::SHOWN.len() {
+        let state = RefinedState::SHOWN[at];
+        // Idle threads are in no region.
+        if !matches!(state, RefinedState::Idle) {
+            metrics[next] = Metric::State(state);
+            next += 1;
+        }
+        at += 1;
+    }
+    metrics
+};
 
 /// Seconds by cause.
 pub type Parts = [f64; Cause::ALL.len()];

@@ -1,6 +1,6 @@
 //! Worksharing constructs: loops, sections, singles and scopes.
 
-use inside::{At, Next, Saved, What, arguments};
+use inside::{At, Onward, Saved, What, arguments};
 use ompt::kind::{ANY, BARE, DOACROSS, ORDERED, REDUCTIONS, UNSIGNED, WORK};
 use ompt::numbers::work;
 use race_stream::record::Event;
@@ -371,11 +371,11 @@ pub(super) unsafe extern "C-unwind" fn post(saved: &Saved, what: What) -> usize 
 }
 
 /// Before the function waits for an iteration.
-pub(super) unsafe extern "C-unwind" fn waits(_: At, what: What) -> Next {
+pub(super) unsafe extern "C-unwind" fn waits(_: At, what: What) -> Onward {
     let real = address(what.function());
     match tls::with(|thread| thread.place.work.dimensions) {
-        0 => Next::jump(real),
-        dimensions => Next::call(real, dimensions),
+        0 => Onward::jump(real),
+        dimensions => Onward::call(real, dimensions),
     }
 }
 
