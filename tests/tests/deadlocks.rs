@@ -364,6 +364,36 @@ fn a_deadlock_has_the_places_at_which_its_locks_were_taken() {
     }
 }
 
+/// Code that is not instrumented tells of no calls: the threads' stacks do.
+#[test]
+fn a_deadlock_has_whole_stacks_in_programs_that_were_not_recompiled() {
+    let cases: [(&str, &[&str]); 2] = [
+        (
+            "tasks",
+            &["take", "take_both", "create_task", "tasks", "main"],
+        ),
+        ("posix", &["enter", "enter_both", "body", "posix", "main"]),
+    ];
+    for family in FAMILIES {
+        let program = build(family, "deep_locks");
+        for (case, expected) in cases {
+            let (_, _, findings) = found(&program, case, 20);
+            let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
+            assert_eq!(edges.len(), 2, "{findings:#}");
+            for (edge, side) in edges
+                .iter()
+                .flat_map(|edge| [(edge, "held"), (edge, "wanted")])
+            {
+                let stack = edge[side].as_array().unwrap().iter();
+                let functions: Vec<&str> = stack
+                    .map(|frame| frame["function"].as_str().unwrap())
+                    .collect();
+                assert_eq!(functions, expected, "{family:?} {case} {side}");
+            }
+        }
+    }
+}
+
 /// The program of this file, built by this compiler with these options.
 fn built(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let program = format!("{name}-{compiler}-{}", options.concat()).replace('.', "-");

@@ -250,6 +250,7 @@ macro_rules! entry_points {
                 __kmpc_critical_with_hint 5;
                 __kmpc_end_critical 5;
             }
+            kmpc_barrier { __kmpc_barrier 0; }
             kmpc_fork {
                 __kmpc_fork_call 0;
                 __kmpc_fork_call_if 0;

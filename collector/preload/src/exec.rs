@@ -11,7 +11,6 @@
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inside::next::Next;
 
@@ -56,19 +55,6 @@ macro_rules! call {
     };
 }
 
-/// This process has made itself a filter of system calls since the library was loaded.
-///
-/// Such a filter may end the process at any call that the program does not make itself, even at one that
-/// asks whether there is a filter. A library that is not told of it looks all the same: a dynamic linker
-/// that is to start makes the look's calls, too. A filter from before permitted them as this program was
-/// loaded.
-static IS_FILTERED: AtomicBool = AtomicBool::new(false);
-
-/// The program makes itself a filter of system calls: no look is taken from now on.
-pub fn is_filtered() {
-    IS_FILTERED.store(true, Relaxed);
-}
-
 /// What a program gets that is to be started.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
@@ -87,7 +73,10 @@ unsafe fn change(
     is_spawned: bool,
     environment: Environment,
 ) -> Option<Change> {
-    let is_filtered = IS_FILTERED.load(Relaxed);
+    // A filter that the program has set may end the process at the look's calls, even at one that asks whether
+    // there is a filter. A library that is not told of it looks all the same: a dynamic linker that is to start
+    // makes these calls, too. A filter from before permitted them as this program was loaded.
+    let is_filtered = inside::filters::are_set();
     let loads = || {
         is_filtered
             || obstacle(program).is_none()

@@ -6,9 +6,8 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 
+use inside::filters;
 use inside::next::Next;
-
-use crate::exec;
 
 static PRCTL: Next = Next::new(c"prctl");
 static SYSCALL: Next = Next::new(c"syscall");
@@ -33,7 +32,7 @@ pub(crate) fn start() {
 /// A filter that is not there only asks whether there could be one.
 fn note<W: Watch>(is_strict: bool, filter: c_ulong) {
     if is_strict || filter != 0 {
-        exec::is_filtered();
+        filters::set();
         W::filter();
     }
 }

@@ -17,7 +17,7 @@ use crate::record::ContextPayload;
 /// The maximum number of stack words sent.
 pub const MAX_WORDS: usize = 4000;
 /// Pairs that precede the stack words.
-pub(crate) const HEAD_PAIRS: usize = 3;
+pub const HEAD_PAIRS: usize = 3;
 
 /// The registers from which a stack is unwound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Head {
 impl Head {
     /// The head as pairs of words.
     #[inline]
-    pub(crate) const fn pairs(&self) -> [[u64; 2]; HEAD_PAIRS] {
+    pub const fn pairs(&self) -> [[u64; 2]; HEAD_PAIRS] {
         let Registers { ip, sp, bp } = self.registers;
         [[self.code, self.body], [ip, sp], [bp, self.end]]
     }
@@ -75,6 +75,28 @@ pub struct Context {
 }
 
 impl Context {
+    /// From the pairs of the head and those of the words; `None` if there are fewer than the head's.
+    pub fn of_pairs(in_task: bool, pairs: &[[u64; 2]]) -> Option<Context> {
+        let (head, rest) = pairs.split_first_chunk::<HEAD_PAIRS>()?;
+        let [[code, body], [ip, sp], [bp, end]] = *head;
+        let words = rest
+            .iter()
+            .map(|[bytes, value]| (sp.wrapping_add(*bytes), *value));
+        let mut words: Vec<_> = words.collect();
+        // They are sent in order. Overwritten ones may be in any order.
+        words.sort_unstable_by_key(|(at, _)| *at);
+        Some(Context {
+            head: Head {
+                code,
+                body,
+                registers: Registers { ip, sp, bp },
+                end,
+                in_task,
+            },
+            words,
+        })
+    }
+
     /// The 8 bytes at a stack address; `None` outside the examined part.
     pub fn read(&self, address: u64) -> Option<u64> {
         let Head { registers, end, .. } = self.head;
@@ -114,24 +136,7 @@ impl PartialContext {
         if self.pairs.len() < pairs(self.payload.words as usize) {
             return None;
         }
-        let (head, rest) = self.pairs.split_first_chunk::<HEAD_PAIRS>()?;
-        let [[code, body], [ip, sp], [bp, end]] = *head;
-        let words = rest
-            .iter()
-            .map(|[bytes, value]| (sp.wrapping_add(*bytes), *value));
-        let mut words: Vec<_> = words.collect();
-        // They are sent in order. Overwritten ones may be in any order.
-        words.sort_unstable_by_key(|(at, _)| *at);
-        Some(Context {
-            head: Head {
-                code,
-                body,
-                registers: Registers { ip, sp, bp },
-                end,
-                in_task: self.payload.in_task,
-            },
-            words,
-        })
+        Context::of_pairs(self.payload.in_task, &self.pairs)
     }
 }
 

@@ -19,12 +19,10 @@
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
 //! | `control` | calls of the program and signals that pause the recording, name phases and samples |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
-//! | `context` | calling contexts, cached |
 //! | `loops` | worksharing loops: their counts |
 //! | `passed` | the bodies that calls into LLVM's runtime pass |
-//! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `sampler` | samples that threads take of themselves where perf events are forbidden |
-//! | `process`, `forks` | the arena, the runtimes, and both across fork |
+//! | `process` | the arena, the runtimes, and both across fork |
 //! | `filters`, `traced` | what is done before the program sets a filter of system calls, or asks for a tracer |
 //! | `tls` | the thread's state |
 
@@ -33,11 +31,8 @@
     allow(dead_code, reason = "tests of modules export no functions")
 )]
 
-mod code;
-mod context;
 mod control;
 mod filters;
-mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
 mod locks;
@@ -48,7 +43,6 @@ mod process;
 #[cfg(target_arch = "x86_64")]
 mod sampler;
 mod short;
-mod stack;
 mod thread;
 mod tls;
 #[cfg(target_arch = "x86_64")]

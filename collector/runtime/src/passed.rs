@@ -5,7 +5,7 @@
 //! and a taskloop's tasks are created by the runtime itself, on any thread. So the entry points are
 //! interposed. They leave here what they pass, for the callback that the same call leads to.
 
-use crate::context::Call;
+use inside::context::Call;
 
 /// A call that forks a region or creates a task.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use inside::objects;
+use inside::{objects, process_forks, valgrind};
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
 #[cfg(target_arch = "x86_64")]
 use crate::sampler;
-use crate::{forks, tls};
+use crate::tls;
 
 /// Most runtimes that are kept. A second one in a process is rare.
 const MAX_RUNTIMES: usize = 4;
@@ -80,7 +80,7 @@ impl Runtime {
 extern "C" fn at_load() {
     arena();
     #[cfg(target_arch = "x86_64")]
-    if !is_under_valgrind() {
+    if !valgrind::is_running() {
         sampler::at_load();
     }
 }
@@ -102,8 +102,8 @@ pub(crate) fn arena() -> Option<&'static Arena> {
             // with `-z nodelete`, so it is never unloaded.
             unsafe {
                 libc::pthread_atfork(
-                    Some(forks::before),
-                    Some(forks::after),
+                    Some(process_forks::before),
+                    Some(process_forks::after),
                     Some(after_fork_in_child),
                 )
             };
@@ -112,40 +112,10 @@ pub(crate) fn arena() -> Option<&'static Arena> {
         .as_ref()
 }
 
-/// Whether the program is executed by valgrind, and not by the processor. Its tools judge what they see, this
-/// library's looks at stacks and signals among it, and its times tell nothing. So nothing is recorded there.
-#[cfg(target_arch = "x86_64")]
-fn is_under_valgrind() -> bool {
-    /// `RUNNING_ON_VALGRIND` of valgrind.h.
-    const REQUEST: [u64; 6] = [0x1001, 0, 0, 0, 0, 0];
-    let answer: u64;
-    // SAFETY: a processor rotates a register by 128 bits in all, and exchanges another one with itself.
-    // Valgrind takes these instructions for a request, reads that, and writes its answer into `rdx`
-    // (`__SPECIAL_INSTRUCTION_PREAMBLE` of valgrind.h).
-    unsafe {
-        std::arch::asm!(
-            "rol rdi, 3",
-            "rol rdi, 13",
-            "rol rdi, 61",
-            "rol rdi, 51",
-            "xchg rbx, rbx",
-            inout("rdi") 0_u64 => _,
-            in("rax") REQUEST.as_ptr(),
-            inout("rdx") 0_u64 => answer,
-            options(nostack),
-        );
-    }
-    answer != 0
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn is_under_valgrind() -> bool {
-    false
-}
-
 /// The arena that the environment names.
 fn attach() -> Option<Arena> {
-    if is_under_valgrind() {
+    // Its times would tell nothing.
+    if valgrind::is_running() {
         return None;
     }
     // SAFETY: a C string goes in. What comes out is a C string in the environment, which nobody
@@ -206,7 +176,7 @@ pub(crate) fn has_tool(address: u64) -> bool {
 }
 
 extern "C" fn after_fork_in_child() {
-    forks::reset();
+    process_forks::reset();
     learn_ids_of_child();
     tls::forget();
 }

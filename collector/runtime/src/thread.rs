@@ -5,13 +5,13 @@
 
 use ::ompt::numbers::{sync_region, task};
 use inside::Forked;
+use inside::context::{Call, Contexts};
 use omp_ring::producer::Producer;
 use omp_ring::record::{
     CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
     RegionPayload, TASK_DIVISION, TASK_LOOP, TASK_UNDEFERRED, TaskPayload,
 };
 
-use crate::context::{Call, Contexts};
 use crate::locks::Locks;
 use crate::loops::{Loop, Loops};
 use crate::passed::{Origin, Passed};
@@ -547,7 +547,7 @@ impl Thread {
         // Without a call of the program, the runtime makes a team of a league's thread.
         let context = match (kind, call.code) {
             (Kind::ParallelBegin, 0) => CallingContextId::NONE,
-            _ => self.contexts.id_of(call, &mut self.producer),
+            _ => self.contexts.id_of(call, true, &mut self.producer),
         };
         let prefix = (context == CallingContextId::NONE && call.code != 0)
             .then_some((Kind::Code, call.code));

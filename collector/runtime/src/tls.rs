@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 
 use inside::memory::{self, Zeroed};
 
-use crate::context::Contexts;
 use crate::thread::Thread;
+use inside::context::Contexts;
 
 inside::thread_word!(pointer "parallax_thread");
 

@@ -18,6 +18,7 @@
 //! | [`comparison`] | which of them race |
 //! | [`heap`] | heap blocks and recycled memory |
 //! | [`contexts`] | calling contexts of all threads |
+//! | [`code`] | what is asked of the program's code |
 //! | [`synchronisation`] | locks, barriers and worksharing: deadlocks and misuse |
 //! | [`lock_order`], [`position`] | cycles in the order of locks; pure |
 //! | [`holders`], [`teams`] | who holds what; who comes to which barrier; pure |
@@ -25,6 +26,7 @@
 //! | [`races`], [`misuse`], [`uninitialised`], [`site`] | what was found |
 
 pub mod blocks;
+pub mod code;
 pub mod comparison;
 pub mod contexts;
 pub mod hang;

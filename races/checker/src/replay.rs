@@ -19,13 +19,14 @@ use race_stream::record::{
     UNWRITTEN, WORK_MASKED,
 };
 
+use crate::code::Code;
 use crate::contexts::Contexts;
 use crate::heap::Heap;
 use crate::interval::{Interval, Source};
 use crate::lock_order::Lock;
 use crate::locksets::{LocksetId, Locksets};
 use crate::races::Races;
-use crate::rounds::{Loops, Rounds};
+use crate::rounds::Rounds;
 use crate::site::{Base, Bases, ConstructKind, FramePlace, Place, StrandKind};
 use crate::strands::{Certainty, Point, StrandId, Strands};
 use crate::synchronisation::{Deadlock, Synchronisation};
@@ -217,18 +218,24 @@ impl Replay {
         &self.lock_places
     }
 
-    /// What comes next in the thread's stream. `loops` are those of the program. `false`: it makes no
+    /// What comes next in the thread's stream. `code` is the program's. `false`: it makes no
     /// sense after what came before, and nothing has changed.
-    pub fn record(&mut self, slot: u32, record: Record, loops: &mut dyn Loops) -> bool {
+    pub fn record(&mut self, slot: u32, record: Record, code: &mut dyn Code) -> bool {
         match record {
             Record::Run(run) if !run.is_in_memory() => {}
-            Record::Run(run) if run.kind & UNWRITTEN != 0 => self.read_unwritten(slot, &run, loops),
-            Record::Run(run) => self.run(slot, &run, loops),
-            Record::Context { id, parent, code } => {
-                return self.contexts.define(slot, id, parent, code);
+            Record::Run(run) if run.kind & UNWRITTEN != 0 => self.read_unwritten(slot, &run, code),
+            Record::Run(run) => self.run(slot, &run, code),
+            Record::Context {
+                id,
+                parent,
+                code: call,
+            } => return self.contexts.define(slot, id, parent, call),
+            Record::Stack(id, stack) => {
+                let calls = code.calls(&stack);
+                return self.contexts.define_stack(slot, id, &calls);
             }
-            Record::Event(_, Event::AsksThread { code })
-                if code != 0 && loops.is_of_directive(code) => {}
+            Record::Event(_, Event::AsksThread { code: call })
+                if call != 0 && code.is_of_directive(call) => {}
             // Regions lie within older ones.
             Record::Event(_, Event::Fork { region, .. })
                 if region == ROOT || self.teams.contains_key(&region) =>

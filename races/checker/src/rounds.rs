@@ -11,15 +11,6 @@ use race_stream::record::{REPEATED, Run};
 use crate::memory::{Piece, SHORT};
 use crate::sweep::{Overlaps, Span};
 
-/// What the program's code tells of its loops.
-pub trait Loops {
-    /// The worksharing loop that makes the access once in each iteration which the call reports that
-    /// returns to `code`. `None`: there is none, or it is not known.
-    fn around(&mut self, code: u64) -> Option<u64>;
-    /// Whether a compiler made the call that returns to `code`, of a directive.
-    fn is_of_directive(&mut self, code: u64) -> bool;
-}
-
 /// Accesses of one source in rounds one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Part {

@@ -2,21 +2,26 @@
 //! neither panics nor loses itself, and says so.
 #![allow(clippy::unwrap_used)]
 
+use omp_ring::context::Context;
+use race_checker::code::Code;
 use race_checker::replay::Replay;
-use race_checker::rounds::Loops;
 use race_checker::streams::Streams;
 use race_checker::synchronisation::Synchronisation;
 
 /// A program with loops wherever a number has certain bits.
-struct Code;
+struct Looping;
 
-impl Loops for Code {
-    fn around(&mut self, code: u64) -> Option<u64> {
+impl Code for Looping {
+    fn loop_around(&mut self, code: u64) -> Option<u64> {
         (code & 1 == 0).then_some(code & !0xf)
     }
 
     fn is_of_directive(&mut self, code: u64) -> bool {
         code & 7 == 3
+    }
+
+    fn calls(&mut self, stack: &Context) -> Vec<u64> {
+        vec![stack.head.code]
     }
 }
 
@@ -46,7 +51,7 @@ impl Run {
     fn drain(&mut self) {
         let replay = &mut self.replay;
         self.streams
-            .drain(&mut |slot, record| replay.record(slot, record, &mut Code));
+            .drain(&mut |slot, record| replay.record(slot, record, &mut Looping));
     }
 
     /// An event with the next number.

@@ -5,86 +5,58 @@
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_int, c_void};
 
+use inside::At;
 use race_stream::record::{Event, MUTEX_DECLARED, MUTEX_DECLARED_SHARED};
 
+use crate::mutexes::{released, wants};
 use crate::tls;
 
-fn want(kind: u8, lock: u64, code: u64) {
+/// A release that is told after this is another one.
+fn has(kind: u8, lock: u64, at: At) {
     tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Want {
-            kind,
-            lock,
-            code,
-            context,
-        });
-    });
-}
-
-fn acquired(kind: u8, lock: u64, code: u64) {
-    tls::with(|thread| {
-        // A release that is told after this is another one.
         thread.released = 0;
-        let context = thread.context();
-        thread.event(&Event::Acquired {
-            kind,
-            lock,
-            code,
-            context,
-        });
+        thread.acquired(kind, lock, at.into());
     });
 }
 
-fn released(lock: u64, code: u64) {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Released {
-            kind: MUTEX_DECLARED,
-            lock,
-            code,
-            context,
-        });
-    });
+extern "C" fn wants_lock(lock: u64, at: At) {
+    wants(MUTEX_DECLARED, lock, at);
 }
 
-extern "C" fn wants_lock(lock: u64, code: u64) {
-    want(MUTEX_DECLARED, lock, code);
+extern "C" fn wants_read(lock: u64, at: At) {
+    wants(MUTEX_DECLARED_SHARED, lock, at);
 }
 
-extern "C" fn wants_read(lock: u64, code: u64) {
-    want(MUTEX_DECLARED_SHARED, lock, code);
+extern "C" fn has_lock(lock: u64, at: At) {
+    has(MUTEX_DECLARED, lock, at);
 }
 
-extern "C" fn has_lock(lock: u64, code: u64) {
-    acquired(MUTEX_DECLARED, lock, code);
+extern "C" fn has_read(lock: u64, at: At) {
+    has(MUTEX_DECLARED_SHARED, lock, at);
 }
 
-extern "C" fn has_read(lock: u64, code: u64) {
-    acquired(MUTEX_DECLARED_SHARED, lock, code);
-}
-
-extern "C" fn will_release(lock: u64, code: u64) {
-    released(lock, code);
+extern "C" fn will_release(lock: u64, at: At) {
+    released(MUTEX_DECLARED, lock, at);
     tls::with(|thread| thread.released = lock);
 }
 
 /// A program may tell of a release before it, after it, or both.
-extern "C" fn has_released(lock: u64, code: u64) {
+extern "C" fn has_released(lock: u64, at: At) {
     let is_told = tls::with(|thread| std::mem::take(&mut thread.released) == lock);
     if !is_told {
-        released(lock, code);
+        released(MUTEX_DECLARED, lock, at);
     }
 }
 
-extern "C" fn signal(object: u64, _code: u64) {
+extern "C" fn signal(object: u64) {
     tls::with(|thread| thread.event(&Event::Signal { object }));
 }
 
-extern "C" fn awaits(object: u64, _code: u64) {
+extern "C" fn awaits(object: u64) {
     tls::with(|thread| thread.event(&Event::Await { object }));
 }
 
-extern "C" fn nothing(_object: u64, _code: u64) {}
+extern "C" fn nothing(_object: u64) {}
 
 /// Functions with a lock or an object as their argument, and those that Fortran calls, with the address
 /// of one.
@@ -93,13 +65,13 @@ macro_rules! calls {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
-            naked_asm!("mov rsi, [rsp]", "jmp {to}", to = sym $to)
+            naked_asm!("mov rsi, rsp", "jmp {to}", to = sym $to)
         }
 
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         unsafe extern "C" fn $fortran() {
-            naked_asm!("mov rdi, [rdi]", "mov rsi, [rsp]", "jmp {to}", to = sym $to)
+            naked_asm!("mov rdi, [rdi]", "mov rsi, rsp", "jmp {to}", to = sym $to)
         }
     )*};
 }
@@ -132,34 +104,34 @@ fn kind(flags: u32) -> u8 {
     }
 }
 
-extern "C" fn before_lock(lock: u64, flags: u32, code: u64) {
+extern "C" fn before_lock(lock: u64, flags: u32, at: At) {
     if flags & TRY == 0 {
-        want(kind(flags), lock, code);
+        wants(kind(flags), lock, at);
     }
 }
 
-extern "C" fn after_lock(lock: u64, flags: u32, _recursion: c_int, code: u64) {
+extern "C" fn after_lock(lock: u64, flags: u32, _recursion: c_int, at: At) {
     if flags & FAILED == 0 {
-        acquired(kind(flags), lock, code);
+        has(kind(flags), lock, at);
     }
 }
 
-extern "C" fn before_unlock(lock: u64, _flags: u32, code: u64) -> c_int {
-    released(lock, code);
+extern "C" fn before_unlock(lock: u64, _flags: u32, at: At) -> c_int {
+    released(MUTEX_DECLARED, lock, at);
     1
 }
 
-macro_rules! with_code {
+macro_rules! with_call {
     ($($register:literal $name:ident => $to:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
+            naked_asm!(concat!("mov ", $register, ", rsp"), "jmp {to}", to = sym $to)
         }
     )*};
 }
 
-with_code! {
+with_call! {
     "rdx" __tsan_mutex_pre_lock => before_lock;
     "rcx" __tsan_mutex_post_lock => after_lock;
     "rdx" __tsan_mutex_pre_unlock => before_unlock;
@@ -176,20 +148,20 @@ extern "C" fn __tsan_mutex_post_unlock(_mutex: *const c_void, _flags: u32) {}
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn __tsan_acquire(object: u64) {
-    awaits(object, 0);
+    awaits(object);
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn __tsan_release(object: u64) {
-    signal(object, 0);
+    signal(object);
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, object: u64) {
-    signal(object, 0);
+    signal(object);
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C" fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, object: u64) {
-    awaits(object, 0);
+    awaits(object);
 }

@@ -27,6 +27,7 @@
 //! | `strings` | functions of the C library that copy and fill memory |
 //! | `declared` | synchronisation that the program declares |
 //! | `allocation`, `threads` | the allocator; POSIX threads and their synchronisation |
+//! | `mutexes` | what a thread tells of mutexes |
 //! | `thread` | what all of them call: events and accesses in, records out |
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
@@ -53,6 +54,7 @@ mod filters;
 mod fortran;
 mod gomp;
 mod kmpc;
+mod mutexes;
 mod objects;
 mod ompt;
 mod process;

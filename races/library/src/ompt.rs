@@ -18,6 +18,7 @@ use ::ompt::types::{
 use race_stream::record::{Event, WORK_MASKED};
 
 use crate::objects::{self, Runtime};
+use crate::thread::Site;
 use crate::{process, tls};
 
 /// The tool's result, to which the runtime may write.
@@ -153,9 +154,13 @@ unsafe extern "C" fn parallel_begin(
     unsafe {
         let region = tls::with(|thread| {
             let region = thread.instance();
-            let call = (code as u64, entered(frame));
+            let entered = entered(frame);
+            let site = Site {
+                code: code as u64,
+                frame: entered,
+            };
             thread.forked.fork(region);
-            thread.fork(region, flags as u32, requested, call, (0, 0));
+            thread.fork(region, flags as u32, requested, (site, entered), (0, 0));
             region
         });
         set_word(parallel, region);
@@ -211,7 +216,7 @@ unsafe extern "C" fn sync_region(
     const REDUCTION: c_uint = sync_region::REDUCTION as c_uint;
     let code = code as u64;
     tls::with(|thread| {
-        let context = thread.context();
+        let context = thread.context_of(thread.site_of(code));
         match (kind, endpoint) {
             (REDUCTION, _) | (TASKWAIT, BEGIN) | (TASKGROUP, END) => {}
             (TASKWAIT, END) => thread.event(&Event::Taskwait { code }),
@@ -255,7 +260,7 @@ unsafe extern "C" fn work(
 ) {
     let (kind, code) = (kind as u8, code as u64);
     tls::with(|thread| {
-        let context = thread.context();
+        let context = thread.context_of(thread.site_of(code));
         match endpoint {
             BEGIN => thread.event(&Event::Work {
                 kind,
@@ -277,7 +282,7 @@ unsafe extern "C" fn masked(
 ) {
     let (kind, code) = (WORK_MASKED, code as u64);
     tls::with(|thread| {
-        let context = thread.context();
+        let context = thread.context_of(thread.site_of(code));
         match endpoint {
             BEGIN => thread.event(&Event::Work {
                 kind,
@@ -330,7 +335,12 @@ unsafe extern "C" fn task_create(
     unsafe {
         let task = tls::with(|thread| {
             let task = thread.instance();
-            thread.create(task, flags as u32, code as u64, entered(frame));
+            let entered = entered(frame);
+            let site = Site {
+                code: code as u64,
+                frame: entered,
+            };
+            thread.create(task, flags as u32, site, entered);
             task
         });
         set_word(new_task, task);
@@ -395,12 +405,11 @@ unsafe extern "C" fn dependences(task: *mut Data, list: *const Dependence, count
 }
 
 macro_rules! mutex_events {
-    ($($name:ident($($more:ident: $type:ty),*) $event:ident;)*) => {$(
+    ($($name:ident($($more:ident: $type:ty),*) $tell:ident;)*) => {$(
         unsafe extern "C" fn $name(kind: c_uint, $($more: $type,)* lock: u64, code: *const c_void) {
             /// `ompt_mutex_critical`.
             const CRITICAL: c_uint = mutex::CRITICAL as c_uint;
             tls::with(|thread| {
-                let context = thread.context();
                 // The call of the routine has told of it.
                 if lock != 0 && lock == thread.lock_call {
                     return;
@@ -409,21 +418,16 @@ macro_rules! mutex_events {
                     (CRITICAL, section @ 1..) => section,
                     _ => lock,
                 };
-                thread.event(&Event::$event {
-                    kind: kind as u8,
-                    lock,
-                    code: code as u64,
-                    context,
-                });
+                thread.$tell(kind as u8, lock, thread.site_of(code as u64));
             });
         }
     )*};
 }
 
 mutex_events! {
-    mutex_acquire(_hint: c_uint, _implementation: c_uint) Want;
-    mutex_acquired() Acquired;
-    mutex_released() Released;
-    lock_init(_hint: c_uint, _implementation: c_uint) LockInit;
-    lock_destroy() LockDestroy;
+    mutex_acquire(_hint: c_uint, _implementation: c_uint) wants;
+    mutex_acquired() acquired;
+    mutex_released() released;
+    lock_init(_hint: c_uint, _implementation: c_uint) initialized;
+    lock_destroy() destroyed;
 }

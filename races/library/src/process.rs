@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use inside::next;
+use inside::{next, process_forks, valgrind};
 use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event};
 
@@ -22,6 +22,8 @@ static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 /// What is looked for, once the memory is mapped.
 pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
+/// Calling contexts are taken from stacks, too.
+static TAKES_STACKS: AtomicBool = AtomicBool::new(false);
 /// Code may run at the same time as other code of the program outside parallel regions, too.
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 
@@ -40,9 +42,17 @@ pub(crate) fn shared() -> Option<&'static Shared> {
             return false;
         }
         threads::learn_own_memory();
-        // SAFETY: a function of the right type in a library that is never unloaded.
-        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+        // SAFETY: functions of the right type in a library that is never unloaded.
+        unsafe {
+            libc::pthread_atfork(
+                Some(process_forks::before),
+                Some(process_forks::after),
+                Some(after_fork_in_child),
+            )
+        };
         CHECKS.store(shared.checks().0.into(), Relaxed);
+        let are_of_use = shared.checks().has(Checks::DEADLOCK) && !valgrind::is_running();
+        TAKES_STACKS.store(are_of_use, Relaxed);
         if shared.checks().has(Checks::INIT) {
             unwritten::start(shared);
         }
@@ -103,6 +113,13 @@ pub(crate) fn is_early() -> bool {
 #[inline]
 pub(crate) fn checks() -> Checks {
     Checks(CHECKS.load(Relaxed) as u8)
+}
+
+/// Whether the stack says where a thread is in code that is not instrumented: deadlocks are looked for, which need
+/// no instrumented code.
+#[inline]
+pub(crate) fn takes_stacks() -> bool {
+    TAKES_STACKS.load(Relaxed)
 }
 
 /// Whether code outside parallel regions may run at the same time as other code of the program.
@@ -175,6 +192,7 @@ pub(crate) fn note_unchecked() {
 }
 
 extern "C" fn after_fork_in_child() {
+    process_forks::reset();
     // A child of a child is one more.
     IS_COUNTED.store(false, Relaxed);
     IS_CHILD.store(true, Relaxed);
@@ -182,6 +200,7 @@ extern "C" fn after_fork_in_child() {
         note_unchecked();
     }
     CHECKS.store(0, Relaxed);
+    TAKES_STACKS.store(false, Relaxed);
     unwritten::stop();
     tls::forget();
 }

@@ -6,15 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ::ompt::numbers::sync_region::PARALLEL as JOIN_BARRIER;
 use ::ompt::numbers::task_status::SWITCH;
-use inside::Forked;
+use inside::context::{self, Sender};
 use inside::memory::Zeroed;
+use inside::{At, Forked};
+use omp_ring::context::{Head, Word};
+use omp_ring::record::CallingContextId;
 use race_stream::producer::{Producer, Shared};
-use race_stream::record::{Checks, Event, FLUSH, Run, UNWRITTEN, WRITTEN_ELSEWHERE};
+use race_stream::record::{
+    Checks, Event, FLUSH, IS_STACK, MOST_CONTEXTS, Run, UNWRITTEN, WRITTEN_ELSEWHERE,
+};
 
 use crate::contexts::{Contexts, Found};
-use crate::process;
 use crate::runs::Runs;
 use crate::unwritten::{self, Unwritten};
+use crate::{objects, process};
 
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
@@ -29,6 +34,31 @@ const INSTANCE_BITS: u32 = 40;
 /// Most tasks that a thread is in at one time, one within the other. A stack of 8 MiB holds no more:
 /// each takes half a kilobyte of it. Memory that no task needs is never touched.
 const TASKS: usize = 16_384;
+
+/// A call of the program's, of a function that this library or a runtime has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Site {
+    /// Where it returns to.
+    pub(crate) code: u64,
+    /// The address below the word of the stack that says so; 0: not known.
+    pub(crate) frame: u64,
+}
+
+impl Site {
+    /// A call of which only this is known.
+    pub(crate) fn of_code(code: u64) -> Site {
+        Site { code, frame: 0 }
+    }
+}
+
+impl From<At> for Site {
+    fn from(at: At) -> Site {
+        Site {
+            code: at.code(),
+            frame: at.frame(),
+        }
+    }
+}
 
 /// A call of an instrumented function.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +81,9 @@ pub(crate) struct Place {
     pub(crate) task: u64,
     /// `region` is a league in a target region, whose teams the host executes one after the other.
     pub(crate) is_team: bool,
+    /// Stack frames from this address on belong to what was there before the task; 0: the whole stack is the
+    /// task's.
+    end: u64,
     /// The region at whose join barrier the implicit task has arrived, 0: none.
     ending: u64,
     /// The worksharing construct met last.
@@ -74,12 +107,12 @@ fn records_accesses() -> bool {
 }
 
 /// All of a thread's memory.
-#[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Block {
     thread: MaybeUninit<Thread>,
     runs: Runs,
     contexts: Contexts,
+    stacks: context::Contexts,
     calls: [Call; DEPTH],
     tasks: [Suspended; TASKS],
 }
@@ -89,7 +122,6 @@ pub(crate) struct Block {
 unsafe impl Zeroed for Block {}
 
 /// The state of one thread.
-#[derive(Debug)]
 pub(crate) struct Thread {
     /// [`RECORDS`]: accesses are recorded, for the thread is in a parallel region, or the program has
     /// other threads. [`CHECKS_WRITES`]: reads of unwritten memory are looked for.
@@ -119,16 +151,20 @@ pub(crate) struct Thread {
     /// Only OMPT's front-end tells.
     pub(crate) forked: Forked,
     pub(crate) place: Place,
+    /// Its last call of LLVM's runtime that may lead to a callback, which is not told of the frame.
+    pub(crate) noted: Site,
     /// The variable of the critical section that it begins or ends now; 0 if unknown.
     pub(crate) critical: u64,
     /// The lock with which it calls a routine of the OpenMP runtime now; 0: none.
     pub(crate) lock_call: u64,
     /// The declared lock of which it has told last that it will release it; 0: none.
     pub(crate) released: u64,
+    /// Mutexes that it has told of and holds, if it gave back each of them itself.
+    pub(crate) held: u32,
     /// What it has called once last.
     pub(crate) once: crate::threads::Once,
     /// Where the C++ library, which creates a thread now, was called to do so; 0: it does not.
-    pub(crate) starts: u64,
+    pub(crate) starts: Site,
     /// Regions that one call began and another one will end.
     pub(crate) opened: crate::gomp::Opened,
     /// The thread's stack and its block of thread-local memory.
@@ -138,9 +174,29 @@ pub(crate) struct Thread {
     used: u64,
     runs: &'static mut Runs,
     contexts: &'static mut Contexts,
+    /// Calling contexts of code that tells nothing of its calls, and how many were sent.
+    stacks: &'static mut context::Contexts,
+    stacks_sent: u32,
     calls: &'static mut [Call; DEPTH],
     tasks: &'static mut [Suspended; TASKS],
     producer: Producer,
+}
+
+/// Sends stacks to the reader, and numbers them.
+struct ToReader<'a> {
+    producer: &'a mut Producer,
+    sent: &'a mut u32,
+}
+
+impl Sender for ToReader<'_> {
+    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
+        let id = *self.sent + 1;
+        if id as usize >= MOST_CONTEXTS || !self.producer.stack(id | IS_STACK, head, words) {
+            return CallingContextId::NONE;
+        }
+        *self.sent = id;
+        CallingContextId(id)
+    }
 }
 
 /// The thread records accesses; alone, it does nothing else at them.
@@ -165,9 +221,12 @@ impl Thread {
             thread,
             runs,
             contexts,
+            stacks,
             calls,
             tasks,
         } = block;
+        let is_initial = crate::threads::is_initial(ends.thread);
+        stacks.begin(is_initial);
         let thread = thread.write(Thread {
             mode: 0,
             is_busy: false,
@@ -187,14 +246,18 @@ impl Thread {
             critical: 0,
             lock_call: 0,
             released: 0,
+            held: 0,
             once: crate::threads::Once::default(),
-            starts: 0,
+            starts: Site::default(),
+            noted: Site::default(),
             opened: crate::gomp::Opened::NONE,
             stack: ends.stack.clone(),
             tls: ends.tls.clone(),
             used: 0,
             runs,
             contexts,
+            stacks,
+            stacks_sent: 0,
             calls,
             tasks,
             producer,
@@ -208,7 +271,6 @@ impl Thread {
             tls_end: ends.tls.end,
             created,
         });
-        let is_initial = crate::threads::is_initial(ends.thread);
         unwritten::begin_thread(ends.tls.end, is_initial);
         Some(thread)
     }
@@ -449,6 +511,42 @@ impl Thread {
         self.context
     }
 
+    /// The calling context of a call. Code that is not instrumented tells of no calls: there the stack says where
+    /// the thread is.
+    pub(crate) fn context_of(&mut self, site: Site) -> u32 {
+        let Site { code, frame } = site;
+        let needs_stack = process::takes_stacks() && frame != 0 && !objects::is_instrumented(code);
+        if !needs_stack {
+            return self.context;
+        }
+        let mut sender = ToReader {
+            producer: &mut self.producer,
+            sent: &mut self.stacks_sent,
+        };
+        let call = context::Call {
+            code,
+            frame,
+            body: 0,
+            in_task: false,
+            task_end: self.place.end,
+        };
+        // Somebody may wait for a mutex while he has the loader's lock.
+        let may_call_loader = self.held == 0;
+        match self.stacks.id_of(&call, may_call_loader, &mut sender) {
+            CallingContextId::NONE => self.context,
+            CallingContextId(id) => id | IS_STACK,
+        }
+    }
+
+    /// The call of a runtime that returns to `code`, as it was noted when it began.
+    pub(crate) fn site_of(&self, code: u64) -> Site {
+        let is_it = self.noted.code == code;
+        Site {
+            code,
+            frame: if is_it { self.noted.frame } else { 0 },
+        }
+    }
+
     /// Where the innermost function that told of its begin has called what runs now: it calls all from one
     /// place of its stack, as it told of its begin. 0 if it is not known.
     #[allow(unsafe_code)]
@@ -550,19 +648,19 @@ impl Thread {
         region: u64,
         flags: u32,
         threads: u32,
-        (code, frame): (u64, u64),
+        (site, frame): (Site, u64),
         (body, data): (u64, u64),
     ) {
         if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         self.fork_frame = frame;
-        let context = self.context;
+        let context = self.context_of(site);
         self.event(&Event::Fork {
             region,
             flags,
             threads,
-            code,
+            code: site.code,
             context,
             frame,
             body,
@@ -576,39 +674,36 @@ impl Thread {
     }
 
     /// The current task creates task `task`.
-    pub(crate) fn create(&mut self, task: u64, flags: u32, code: u64, frame: u64) {
+    pub(crate) fn create(&mut self, task: u64, flags: u32, site: Site, frame: u64) {
         process::set_concurrent();
         self.activate();
         if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
-        let context = self.context;
+        let context = self.context_of(site);
         self.event(&Event::Create {
             task,
             flags,
-            code,
+            code: site.code,
             context,
             frame,
         });
     }
 
-    /// The current task creates a thread by a call that returns to `code`. Returns the number by which the
-    /// thread is known.
-    pub(crate) fn create_thread(&mut self, code: u64) -> u64 {
+    /// The current task creates a thread by this call. Returns the number by which the thread is known.
+    pub(crate) fn create_thread(&mut self, site: Site) -> u64 {
         process::set_concurrent();
         self.end_runs();
         self.activate();
         if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
-        let (object, context) = (self.instance(), self.context);
-        let code = match std::mem::take(&mut self.starts) {
-            0 => code,
-            starts => starts,
-        };
+        let starts = std::mem::take(&mut self.starts);
+        let site = if starts.code == 0 { site } else { starts };
+        let (object, context) = (self.instance(), self.context_of(site));
         self.event(&Event::CreatesThread {
             object,
-            code,
+            code: site.code,
             context,
         });
         object
@@ -670,6 +765,7 @@ impl Thread {
         });
         self.suspend();
         self.place.region = region;
+        self.place.end = frame;
         self.activate();
     }
 
@@ -721,21 +817,28 @@ impl Thread {
             self.resume();
         } else {
             self.suspend();
+            self.place.end = frame;
             self.activate();
         }
         self.place.task = to;
     }
 
     /// The program comes to a loop with an `ordered` clause.
-    pub(crate) fn meet_ordered_clause(&mut self, code: u64) {
-        let context = self.context;
-        self.event(&Event::OrderedClause { code, context });
+    pub(crate) fn meet_ordered_clause(&mut self, site: Site) {
+        let context = self.context_of(site);
+        self.event(&Event::OrderedClause {
+            code: site.code,
+            context,
+        });
     }
 
     /// The program asks for another number of threads.
-    pub(crate) fn sets_threads(&mut self, code: u64) {
-        let context = self.context;
-        self.event(&Event::SetsThreads { code, context });
+    pub(crate) fn sets_threads(&mut self, site: Site) {
+        let context = self.context_of(site);
+        self.event(&Event::SetsThreads {
+            code: site.code,
+            context,
+        });
     }
 
     /// Where the thread is when it leaves its current task.

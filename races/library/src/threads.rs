@@ -10,13 +10,13 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use inside::next;
 use inside::objects::Segment;
+use inside::{At, next};
 use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
 
-use crate::objects;
-use crate::{process, tls};
+use crate::mutexes::{acquired, released, wants};
+use crate::{objects, process, tls};
 
 /// A thread's own memory.
 pub(crate) struct OwnMemory {
@@ -149,10 +149,10 @@ extern "C-unwind" fn create(
     attributes: *const libc::pthread_attr_t,
     function: Function,
     argument: *mut c_void,
-    code: u64,
+    at: At,
 ) -> c_int {
-    begin_with_threads(code);
-    let is_told = is_told(code);
+    begin_with_threads(at);
+    let is_told = is_told(at);
     if !is_told {
         process::note_unchecked();
     }
@@ -161,7 +161,7 @@ extern "C-unwind" fn create(
     let (mut function, mut argument) = (function, argument);
     if let Some(start) = start {
         let created = if is_told {
-            tls::with(|thread| thread.create_thread(code))
+            tls::with(|thread| thread.create_thread(at.into()))
         } else {
             0
         };
@@ -206,9 +206,9 @@ unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> u64 {
 
 /// `std::thread::_M_start_thread` of the C++ library, which calls `pthread_create`: the program knows the
 /// place from which it is called.
-extern "C-unwind" fn start_thread(thread: u64, state: u64, depends: u64, code: u64) {
-    if is_told(code) {
-        tls::with(|thread| thread.starts = code);
+extern "C-unwind" fn start_thread(thread: u64, state: u64, depends: u64, at: At) {
+    if is_told(at) {
+        tls::with(|thread| thread.starts = at.into());
     }
     next!(
         c"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
@@ -282,14 +282,14 @@ extern "C" fn thread_ends(value: *mut c_void) {
     tls::end();
 }
 
-extern "C-unwind" fn join(thread: libc::pthread_t, result: *mut *mut c_void, code: u64) -> c_int {
+extern "C-unwind" fn join(thread: libc::pthread_t, result: *mut *mut c_void, at: At) -> c_int {
     let joined = next!(
         c"pthread_join",
         fn(libc::pthread_t, *mut *mut c_void) -> c_int,
         (thread, result),
         libc::EINVAL
     );
-    if joined == 0 && is_told(code) {
+    if joined == 0 && is_told(at) {
         awaits(end_object(thread));
     }
     joined
@@ -300,81 +300,45 @@ extern "C-unwind" fn c11_create(
     thread: *mut libc::pthread_t,
     function: Function,
     argument: *mut c_void,
-    code: u64,
+    at: At,
 ) -> c_int {
     const ERROR: c_int = 2;
     const NO_MEMORY: c_int = 3;
-    match create(thread, std::ptr::null(), function, argument, code) {
+    match create(thread, std::ptr::null(), function, argument, at) {
         0 => 0,
         libc::EAGAIN => NO_MEMORY,
         _ => ERROR,
     }
 }
 
-extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, code: u64) -> c_int {
+extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, at: At) -> c_int {
     let joined = next!(
         c"thrd_join",
         fn(libc::pthread_t, *mut c_int) -> c_int,
         (thread, result),
         libc::EINVAL
     );
-    if joined == 0 && is_told(code) {
+    if joined == 0 && is_told(at) {
         awaits(end_object(thread));
     }
     joined
 }
 
-/// Has the process record from its first thread on, which a call that returns to `code` makes: a program without
+/// Has the process record from its first thread on, which makes this call: a program without
 /// OpenMP has locks, too. Not before, since its caller may hold a lock of an allocator.
-fn begin_with_threads(code: u64) {
+fn begin_with_threads(at: At) {
     let is_looked_for = |shared: &Shared| shared.checks().has(Checks::DEADLOCK);
     if process::checks() == Checks::default()
         && process::attached().is_some_and(is_looked_for)
-        && !objects::is_runtime(code)
+        && !objects::is_runtime(at.code())
     {
         process::shared();
     }
 }
 
-/// Whether a call that returns to `code` is told of.
-fn is_told(code: u64) -> bool {
-    process::checks() != Checks::default() && !objects::is_runtime(code)
-}
-
-fn want(kind: u8, lock: u64, code: u64) {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Want {
-            kind,
-            lock,
-            code,
-            context,
-        });
-    });
-}
-
-fn acquired(kind: u8, lock: u64, code: u64) {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Acquired {
-            kind,
-            lock,
-            code,
-            context,
-        });
-    });
-}
-
-fn released(kind: u8, lock: u64, code: u64) {
-    tls::with(|thread| {
-        let context = thread.context();
-        thread.event(&Event::Released {
-            kind,
-            lock,
-            code,
-            context,
-        });
-    });
+/// Whether a call is told of.
+fn is_told(at: At) -> bool {
+    process::checks() != Checks::default() && !objects::is_runtime(at.code())
 }
 
 fn signal(object: u64) {
@@ -395,16 +359,16 @@ macro_rules! word {
 /// A call that takes a lock of this kind, and returns 0 if it has it.
 macro_rules! takes {
     ($($to:ident $name:literal $kind:expr, waits $waits:literal $(, $more:ident)*;)*) => {$(
-        extern "C-unwind" fn $to(lock: u64, $($more: u64,)* code: u64) -> c_int {
-            let is_told = is_told(code);
+        extern "C-unwind" fn $to(lock: u64, $($more: u64,)* at: At) -> c_int {
+            let is_told = is_told(at);
             if is_told && $waits {
-                want($kind, lock, code);
+                wants($kind, lock, at);
             }
             let result = next!(
                 $name, fn(u64 $(, word!($more))*) -> c_int, (lock $(, $more)*), libc::EINVAL
             );
             if is_told && result == 0 {
-                acquired($kind, lock, code);
+                acquired($kind, lock, at);
             }
             result
         }
@@ -433,9 +397,9 @@ takes! {
 
 macro_rules! releases {
     ($($to:ident $name:literal;)*) => {$(
-        extern "C-unwind" fn $to(lock: u64, code: u64) -> c_int {
-            if is_told(code) {
-                released(MUTEX_POSIX, lock, code);
+        extern "C-unwind" fn $to(lock: u64, at: At) -> c_int {
+            if is_told(at) {
+                released(MUTEX_POSIX, lock, at);
             }
             next!($name, fn(u64) -> c_int, (lock), libc::EINVAL)
         }
@@ -452,9 +416,9 @@ releases! {
 /// A call whose answer is another one on another thread: its number, or memory of its own.
 macro_rules! answers {
     ($($to:ident $name:literal ($($argument:ident)?);)*) => {$(
-        extern "C-unwind" fn $to($($argument: u64,)? code: u64) -> u64 {
-            if process::checks().has(Checks::RACE) && !objects::is_runtime(code) {
-                tls::with(|thread| thread.asks_thread(code));
+        extern "C-unwind" fn $to($($argument: u64,)? at: At) -> u64 {
+            if process::checks().has(Checks::RACE) && !objects::is_runtime(at.code()) {
+                tls::with(|thread| thread.asks_thread(at.code()));
             }
             next!($name, fn($(word!($argument))?) -> u64, ($($argument)?), 0)
         }
@@ -472,17 +436,17 @@ answers! {
 /// the mutex and the program's own test decide.
 macro_rules! conditions {
     ($($to:ident $name:literal $($more:ident)*;)*) => {$(
-        extern "C-unwind" fn $to(condition: u64, mutex: u64, $($more: u64,)* code: u64) -> c_int {
-            let is_told = is_told(code);
+        extern "C-unwind" fn $to(condition: u64, mutex: u64, $($more: u64,)* at: At) -> c_int {
+            let is_told = is_told(at);
             if is_told {
-                released(MUTEX_POSIX, mutex, code);
+                released(MUTEX_POSIX, mutex, at);
             }
             let result = next!(
                 $name, fn(u64, u64 $(, word!($more))*) -> c_int,
                 (condition, mutex $(, $more)*), libc::EINVAL
             );
             if is_told {
-                acquired(MUTEX_POSIX, mutex, code);
+                acquired(MUTEX_POSIX, mutex, at);
             }
             result
         }
@@ -497,8 +461,8 @@ conditions! {
     c11_wait_until c"cnd_timedwait" until;
 }
 
-extern "C-unwind" fn barrier(object: u64, code: u64) -> c_int {
-    let is_told = is_told(code);
+extern "C-unwind" fn barrier(object: u64, at: At) -> c_int {
+    let is_told = is_told(at);
     if is_told {
         signal(object);
     }
@@ -514,8 +478,8 @@ extern "C-unwind" fn barrier(object: u64, code: u64) -> c_int {
     result
 }
 
-extern "C-unwind" fn post(object: u64, code: u64) -> c_int {
-    if is_told(code) {
+extern "C-unwind" fn post(object: u64, at: At) -> c_int {
+    if is_told(at) {
         signal(object);
     }
     next!(c"sem_post", fn(u64) -> c_int, (object), -1)
@@ -523,11 +487,11 @@ extern "C-unwind" fn post(object: u64, code: u64) -> c_int {
 
 macro_rules! semaphores {
     ($($to:ident $name:literal $($more:ident)*;)*) => {$(
-        extern "C-unwind" fn $to(object: u64, $($more: u64,)* code: u64) -> c_int {
+        extern "C-unwind" fn $to(object: u64, $($more: u64,)* at: At) -> c_int {
             let result = next!(
                 $name, fn(u64 $(, word!($more))*) -> c_int, (object $(, $more)*), -1
             );
-            if result == 0 && is_told(code) {
+            if result == 0 && is_told(at) {
                 awaits(object);
             }
             result
@@ -552,8 +516,8 @@ pub(crate) struct Once {
 /// Calls a function once: what that does comes before all that follows any call.
 macro_rules! onces {
     ($($to:ident $name:literal;)*) => {$(
-        extern "C-unwind" fn $to(control: u64, function: u64, code: u64) -> c_int {
-            let is_told = is_told(code)
+        extern "C-unwind" fn $to(control: u64, function: u64, at: At) -> c_int {
+            let is_told = is_told(at)
                 && tls::with(|thread| {
                     thread.once = Once { control, function };
                     true
@@ -583,9 +547,9 @@ extern "C-unwind" fn run_once() {
 
 /// A function's static variable is initialised by the caller, which this tells by 1, or has been by another
 /// thread.
-extern "C-unwind" fn guard_acquire(guard: u64, code: u64) -> c_int {
+extern "C-unwind" fn guard_acquire(guard: u64, at: At) -> c_int {
     let is_own = next!(c"__cxa_guard_acquire", fn(u64) -> c_int, (guard), 1);
-    if is_own == 0 && is_told(code) {
+    if is_own == 0 && is_told(at) {
         awaits(guard);
     }
     is_own
@@ -593,24 +557,25 @@ extern "C-unwind" fn guard_acquire(guard: u64, code: u64) -> c_int {
 
 /// A function's static variable has been initialised; who finds it so before it calls anything reads the guard
 /// atomically.
-extern "C-unwind" fn guard_release(guard: u64, code: u64) {
-    if is_told(code) {
+extern "C-unwind" fn guard_release(guard: u64, at: At) {
+    if is_told(at) {
         signal(guard);
     }
     next!(c"__cxa_guard_release", fn(u64) -> (), (guard), ());
 }
 
-macro_rules! with_code {
+/// The function in Rust gets the call as its last argument, in this register.
+macro_rules! with_call {
     ($($register:literal $name:ident $to:ident;)*) => {$(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
+            naked_asm!(concat!("mov ", $register, ", rsp"), "jmp {to}", to = sym $to)
         }
     )*};
 }
 
-with_code! {
+with_call! {
     "r8" pthread_create create;
     "rcx" _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE start_thread;
     "rdx" pthread_join join;

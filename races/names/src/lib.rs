@@ -11,6 +11,7 @@ mod loops;
 mod places;
 mod pointers;
 mod source;
+mod stacks;
 mod synchronisation;
 mod types;
 mod uninitialised;
@@ -334,7 +335,7 @@ impl<'a> Namer<'a> {
         is_guess: &mut bool,
     ) {
         let mut is_around = is_around;
-        for code in codes {
+        for code in self.places.without_start(codes) {
             for found in self.places.user_frames(*code) {
                 let UserFrame { frame, body } = found;
                 match stack.last_mut() {

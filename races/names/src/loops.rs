@@ -1,15 +1,16 @@
 //! The loops and worksharing constructs of the program, by its code and sources.
 
 use experiment::symbols::Workshare;
-use race_checker::rounds::Loops;
+use omp_ring::context::Context;
+use race_checker::code::Code;
 use symbolize::{Symbols, iterations};
 
 use crate::is_runtime;
 use crate::places::Places;
 use crate::source::Sources;
 
-impl Loops for Places {
-    fn around(&mut self, code: u64) -> Option<u64> {
+impl Code for Places {
+    fn loop_around(&mut self, code: u64) -> Option<u64> {
         let ask = |symbols: &Symbols, svma, sources: &mut Sources| {
             iterations::worksharing_loop(symbols, svma, |file| sources.text(file))
         };
@@ -28,6 +29,10 @@ impl Loops for Places {
         let is_of_directive = self.ask(code, ask).is_some_and(|(_, answer)| answer);
         self.directives.insert(code, is_of_directive);
         is_of_directive
+    }
+
+    fn calls(&mut self, stack: &Context) -> Vec<u64> {
+        self.calls_on(stack)
     }
 }
 

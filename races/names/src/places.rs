@@ -12,7 +12,7 @@ use race_stream::record::MUTEX_POSIX;
 use symbolize::{Location, Side, Symbols, names};
 use unwinder::elf::{Elf, ElfFile};
 use unwinder::symtab::ElfSymbols;
-use unwinder::{AddressSpace, Image, ModuleIdx};
+use unwinder::{AddressSpace, Image, ModuleIdx, Regs, StackBytes, UnwindCache};
 
 use crate::pointers::{Memory, Reached};
 use crate::source::{Sources, Word, words, writes};
@@ -41,6 +41,7 @@ pub(crate) struct UserFrame {
 #[derive(Default)]
 pub struct Places {
     space: AddressSpace,
+    unwinding: UnwindCache,
     symbols: HashMap<ModuleIdx, Option<Symbols>>,
     variables: HashMap<ModuleIdx, Option<Variables>>,
     frames: HashMap<u64, Vec<UserFrame>>,
@@ -209,6 +210,17 @@ impl Places {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Appends the ip and the return addresses of a stack, innermost first.
+    pub(crate) fn unwind(&mut self, regs: &Regs, stack: &StackBytes<'_>, to: &mut Vec<u64>) {
+        self.space.unwind(&mut self.unwinding, regs, stack, to);
+    }
+
+    /// Whether the call that returns to `code` is one of a thread's first function.
+    pub(crate) fn is_first_function(&mut self, code: u64) -> bool {
+        let call = code.saturating_sub(1);
+        self.space.is_first(&mut self.unwinding, call)
     }
 
     /// The load object with the call that returns to `code`, and the svma of the call's last byte.

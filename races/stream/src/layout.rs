@@ -77,4 +77,6 @@ pub(crate) const RINGS_AT: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
 /// Bytes of the whole.
 pub(crate) const BYTES: usize = RINGS_AT + SLOTS * RING_WORDS * 8;
 
+// A ring holds the longest record.
+const _: () = assert!(crate::record::stack_words(omp_ring::context::MAX_WORDS) <= RING_WORDS);
 const _: () = assert!(RINGS_AT.is_multiple_of(4096) && size_of::<Header>() <= HEADER_BYTES);

@@ -4,9 +4,11 @@ use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use omp_ring::context::{Head, MAX_WORDS, Word};
+
 use crate::layout::{ENDED, FREE, GOES_ON, Header, LIVE, MAGIC, RING_WORDS, WAITS};
 use crate::memory::{self, Memory, OWNER_DIED};
-use crate::record::{Checks, Event, Kind, LONGEST, Run};
+use crate::record::{Checks, Event, Kind, Run, stack_head, stack_words};
 
 /// Whether nobody reads any more.
 fn is_gone(header: &Header) -> bool {
@@ -156,6 +158,24 @@ impl Producer {
         self.write(&[first, u64::from(parent), code])
     }
 
+    /// Writes the stack that is calling context `id`, of at most [`MAX_WORDS`] words.
+    #[cold]
+    #[inline(never)]
+    pub fn stack(&mut self, id: u32, head: &Head, words: &[Word]) -> bool {
+        let words = words.get(..MAX_WORDS).unwrap_or(words);
+        if !self.has_room(stack_words(words.len())) {
+            return false;
+        }
+        self.put(stack_head(id, words.len()));
+        let pairs = words.iter().map(|word| [word.bytes, word.value]);
+        for [one, other] in head.pairs().into_iter().chain(pairs) {
+            self.put(one);
+            self.put(other);
+        }
+        self.publish();
+        true
+    }
+
     /// Numbers an event and writes it. `false` if nobody reads any more.
     #[inline]
     pub fn event(&mut self, event: &Event) -> bool {
@@ -179,28 +199,43 @@ impl Producer {
 
     #[inline]
     fn write(&mut self, words: &[u64]) -> bool {
-        if self.head + words.len() as u64 > self.tail + RING_WORDS as u64 && !self.wait(words.len())
-        {
-            return false;
+        let has_room = self.has_room(words.len());
+        if has_room {
+            words.iter().for_each(|word| self.put(*word));
+            self.publish();
         }
+        has_room
+    }
+
+    /// Whether there is room for so many words, once it has waited for it. `false` if nobody reads any more.
+    #[inline]
+    fn has_room(&mut self, words: usize) -> bool {
+        self.head + words as u64 <= self.tail + RING_WORDS as u64 || self.wait(words)
+    }
+
+    /// Writes a word, for which there is room.
+    #[inline]
+    fn put(&mut self, word: u64) {
         let ring = self.shared.0.ring(self.slot);
-        for word in words {
-            if let Some(to) = ring.get(self.head as usize % RING_WORDS) {
-                to.store(*word, Relaxed);
-            }
-            self.head += 1;
+        if let Some(to) = ring.get(self.head as usize % RING_WORDS) {
+            to.store(word, Relaxed);
         }
+        self.head += 1;
+    }
+
+    /// Lets the reader have what was written.
+    #[inline]
+    fn publish(&self) {
         if let Some(slot) = self.shared.0.slots().get(self.slot) {
             slot.head.store(self.head, Release);
         }
-        true
     }
 
     /// Waits for room for `words` words.
     #[cold]
     #[inline(never)]
     fn wait(&mut self, words: usize) -> bool {
-        debug_assert!(words <= LONGEST);
+        debug_assert!(words <= RING_WORDS);
         let (header, slots) = (self.shared.0.header(), self.shared.0.slots());
         let Some(slot) = slots.get(self.slot) else {
             return false;

@@ -1,11 +1,13 @@
 //! The records and their words.
 //!
 //! The first word of a record has its kind in the low 8 bits. A run has four words, a context
-//! three; an event has the number of its fields in bits 8 to 15, its number in the second word, and
+//! three, a stack seven and two for each word of it; an event has the number of its fields in bits 8 to 15, its number in the second word, and
 //! a word for each field.
 
-/// Words of the longest record.
-pub const LONGEST: usize = 10;
+use omp_ring::context::{Context, HEAD_PAIRS, MAX_WORDS};
+
+/// Words of the longest event.
+pub(crate) const LONGEST: usize = 10;
 
 /// What is looked for, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,8 +142,24 @@ impl Run {
     }
 }
 
+/// A thread's calling contexts have lower numbers, those by its calls and those by its stack.
+pub const MOST_CONTEXTS: usize = 1 << 15;
+
+/// Bit of a calling context's number: it is a [`Record::Stack`] of the thread, and no [`Record::Context`].
+pub const IS_STACK: u32 = 1 << 31;
+
+/// The first word of a stack's record.
+pub(crate) fn stack_head(id: u32, words: usize) -> u64 {
+    Kind::Stack as u64 | (words as u64) << 8 | u64::from(id) << 32
+}
+
+/// Words of the record of a stack with so many words.
+pub(crate) const fn stack_words(words: usize) -> usize {
+    1 + 2 * (HEAD_PAIRS + words)
+}
+
 /// A record as read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// Accesses.
     Run(Run),
@@ -155,6 +173,9 @@ pub enum Record {
         /// The call's return address.
         code: u64,
     },
+    /// The thread's calling context with this number, which has [`IS_STACK`]: the stack from a call outward, of
+    /// code that tells nothing of its calls.
+    Stack(u32, Box<Context>),
     /// An event with its number.
     Event(u64, Event),
 }
@@ -177,6 +198,14 @@ impl Record {
             };
             return Some((record, 3));
         }
+        if kind == Kind::Stack as u8 {
+            let count = (head >> 8) as usize & 0xffff;
+            let length = stack_words(count);
+            let (pairs, _) = words.get(1..length)?.as_chunks();
+            let context = Context::of_pairs(false, pairs).filter(|_| count <= MAX_WORDS)?;
+            let id = (head >> 32) as u32;
+            return (id & IS_STACK != 0).then(|| (Record::Stack(id, Box::new(context)), length));
+        }
         let fields = (head >> 8) as usize & 0xff;
         let number = *words.get(1)?;
         let event = Event::parse(kind, words.get(2..2 + fields)?)?;
@@ -195,6 +224,7 @@ macro_rules! events {
         pub(crate) enum Kind {
             Run = 1,
             Context = 2,
+            Stack = 44,
             $($name = $kind,)*
         }
 

@@ -59,6 +59,7 @@ macro_rules! take_role {
     (kmpc_single_end $functions:tt) => { saved! { kmpc_loops::end_single $functions } };
 
     // No time is waited or lost in these that another call does not tell of.
+    (kmpc_barrier $functions:tt) => {};
     (next_teams $functions:tt) => {};
     (scope $functions:tt) => {};
     (doacross_post $functions:tt) => {};

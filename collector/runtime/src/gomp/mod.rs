@@ -29,10 +29,10 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use inside::At;
+use inside::context::Call;
 use omp_ring::record::InstanceId;
 use ompt::numbers::thread;
 
-use crate::context::Call;
 use crate::thread::Thread;
 use crate::tls;
 use provider::Provider;

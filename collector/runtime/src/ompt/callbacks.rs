@@ -17,9 +17,9 @@ use ::ompt::numbers::{
     callback, endpoint, mutex, parallel, sync_region, task, task_status, thread,
 };
 use ::ompt::types::{Data, FRAME_APPLICATION, Function, TaskFrame};
+use inside::context::Call;
 use omp_ring::record::InstanceId;
 
-use crate::context::Call;
 use crate::passed::Current;
 use crate::thread::Thread;
 use crate::{control, process, tls};

@@ -22,13 +22,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, compiler_fence};
 
+use inside::filters;
 use inside::memory::{self, Zeroed};
 use inside::next::Next;
+use inside::stack::{Copied, OwnStack, Part};
 use omp_ring::layout::MAX_SLOTS;
 use omp_ring::samples::{MAX_STACK, REGISTERS, SAMPLES_VARIABLE_C, SampleFile, SampleWriter};
 
-use crate::stack::{Copied, OwnStack, Part};
-use crate::{filters, process, traced};
+use crate::{process, traced};
 
 static FILE: OnceLock<SampleFile> = OnceLock::new();
 

@@ -15,9 +15,8 @@ use std::ptr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use inside::filters;
 use inside::next::Next;
-
-use crate::filters;
 
 /// The signal of the timers.
 pub(super) const SIGNAL: c_int = 33;

@@ -4,10 +4,10 @@ use hashbrown::HashSet;
 use race_stream::record::{ATOMIC, Run, WRITE};
 
 use super::Replay;
+use crate::code::Code;
 use crate::interval::{Access, Source};
 use crate::locksets::LocksetId;
 use crate::memory::Piece;
-use crate::rounds::Loops;
 use crate::strands::StrandId;
 
 /// The space of the memory in a task's frames; those of the heap have the highest bit.
@@ -21,7 +21,7 @@ pub(super) fn owner_of(space: u32) -> Option<StrandId> {
 }
 
 impl Replay {
-    pub(super) fn run(&mut self, slot: u32, run: &Run, loops: &mut dyn Loops) {
+    pub(super) fn run(&mut self, slot: u32, run: &Run, code: &mut dyn Code) {
         self.accesses += u64::from(run.count);
         let Some(thread) = self.threads.get(&slot) else {
             return;
@@ -44,7 +44,7 @@ impl Replay {
             size: run.size,
             locks,
         };
-        let source = self.source(source, loops);
+        let source = self.source(source, code);
         let segment = self.strands.here(strand).segment;
         let piece = Piece::of_run(
             space,
@@ -132,7 +132,7 @@ impl Replay {
         is_other(piece.first) && is_other(piece.end() - 1)
     }
 
-    pub(super) fn read_unwritten(&mut self, slot: u32, run: &Run, loops: &mut dyn Loops) {
+    pub(super) fn read_unwritten(&mut self, slot: u32, run: &Run, code: &mut dyn Code) {
         self.leave_ended_regions(slot);
         let Some(strand) = self.top(slot).map(|task| task.current) else {
             return;
@@ -149,7 +149,7 @@ impl Replay {
             size: run.size,
             locks: LocksetId::default(),
         };
-        let source = self.source(source, loops);
+        let source = self.source(source, code);
         let segment = self.strands.here(strand).segment;
         let access = Access {
             piece: Piece::of_run(0, run.first, run.size.into(), 0, 1),
@@ -167,7 +167,7 @@ impl Replay {
         self.unwritten = unwritten;
     }
 
-    pub(super) fn source(&mut self, source: Source, loops: &mut dyn Loops) -> u32 {
+    pub(super) fn source(&mut self, source: Source, code: &mut dyn Code) -> u32 {
         let new = self.sources.len() as u32;
         let number = *self.source_numbers.entry(source).or_insert(new);
         if number == new {
@@ -175,7 +175,7 @@ impl Replay {
             // A function that is called by others is called more than once, and so are its loops.
             let is_body = self.contexts.is_first_call(source.context);
             let around = if is_body {
-                loops.around(source.code)
+                code.loop_around(source.code)
             } else {
                 None
             };

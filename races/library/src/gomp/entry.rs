@@ -65,6 +65,9 @@ macro_rules! take_role {
     (target $functions:tt) => { recorded! { target::target $functions } };
 
     (kmpc_critical $functions:tt) => { noted! { kmpc::sync::critical $functions } };
+    (kmpc_barrier $functions:tt) => { noted! { kmpc::sync::call $functions } };
+    (kmpc_static_init $functions:tt) => { noted! { kmpc::sync::call $functions } };
+    (kmpc_single $functions:tt) => { noted! { kmpc::sync::call $functions } };
     (kmpc_dispatch_init $functions:tt) => { noted! { kmpc::sync::dispatch $functions } };
     (kmpc_taskloop $functions:tt) => { noted! { kmpc::task::taskloop $functions } };
 
@@ -76,10 +79,8 @@ macro_rules! take_role {
     (kmpc_fork $functions:tt) => {};
     (kmpc_task $functions:tt) => {};
     (kmpc_doacross_wait $functions:tt) => {};
-    (kmpc_static_init $functions:tt) => {};
     (kmpc_dispatch_next $functions:tt) => {};
     (kmpc_static_end $functions:tt) => {};
-    (kmpc_single $functions:tt) => {};
     (kmpc_single_end $functions:tt) => {};
     (called $functions:tt) => {};
 }

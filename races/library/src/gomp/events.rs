@@ -3,7 +3,7 @@
 use inside::Saved;
 use race_stream::record::Event;
 
-use crate::thread::Thread;
+use crate::thread::{Site, Thread};
 use crate::tls;
 
 pub(super) use ompt::numbers::sync_region::{
@@ -18,7 +18,7 @@ pub(super) fn tell(event: &Event) {
 /// The thread comes to a barrier, `wait` waits there, and it leaves.
 pub(super) fn at_barrier<R>(saved: &Saved, kind: u8, wait: impl FnOnce() -> R) -> R {
     tls::with(|thread| {
-        let context = thread.context();
+        let context = thread.context_of(saved.at().into());
         thread.event(&Event::Arrive {
             kind,
             code: saved.code,
@@ -33,11 +33,11 @@ pub(super) fn at_barrier<R>(saved: &Saved, kind: u8, wait: impl FnOnce() -> R) -
 }
 
 /// The thread comes to a worksharing construct.
-pub(super) fn work_begins(thread: &mut Thread, kind: u8, code: u64, count: u64) {
-    let context = thread.context();
+pub(super) fn work_begins(thread: &mut Thread, kind: u8, site: Site, count: u64) {
+    let context = thread.context_of(site);
     thread.event(&Event::Work {
         kind,
-        code,
+        code: site.code,
         context,
         count,
     });

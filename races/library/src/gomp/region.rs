@@ -12,7 +12,7 @@ use ompt::numbers::parallel;
 
 use super::real::{Any, forward, query, real};
 use super::work::Work;
-use crate::thread::Thread;
+use crate::thread::{Site, Thread};
 use crate::tls;
 
 /// An outlined function.
@@ -72,7 +72,7 @@ fn enter(region: &Region) {
     tls::with(|thread| {
         thread.begin_implicit_below(region.number, index, size, frame);
         if let Some((work, total)) = region.work {
-            thread.meet(work, region.code, total);
+            thread.meet(work, Site::of_code(region.code), total);
         }
     });
 }
@@ -119,7 +119,7 @@ fn begin(thread: &mut Thread, saved: &Saved, kind: u32, threads: u32) -> Option<
     } else {
         parallel::TEAM_BY_PROGRAM
     };
-    let call = (region.code, region.frame);
+    let call = (saved.at().into(), region.frame);
     thread.fork(
         region.number,
         flags,

@@ -2,10 +2,10 @@
 
 use inside::{Saved, What};
 use ompt::Function;
-use race_stream::record::Event;
 
 use super::events::{BARRIER_EXPLICIT, at_barrier};
 use super::real::{forward, locks_are_llvms, real};
+use crate::mutexes::{acquired, destroyed, initialized, released, wants};
 use crate::tls;
 
 /// An explicit barrier, or that of a worksharing construct whose end no other call tells.
@@ -31,25 +31,6 @@ fn lock(saved: &Saved, what: What) -> u64 {
     }
 }
 
-macro_rules! tells {
-    ($($name:ident $event:ident;)*) => {$(
-        fn $name(kind: u8, lock: u64, code: u64) {
-            tls::with(|thread| {
-                let context = thread.context();
-                thread.event(&Event::$event { kind, lock, code, context });
-            });
-        }
-    )*};
-}
-
-tells! {
-    wants Want;
-    acquired Acquired;
-    released Released;
-    initialized LockInit;
-    destroyed LockDestroy;
-}
-
 /// Calls the real function. What LLVM's runtime tells of the lock meanwhile is told here.
 ///
 /// # Safety
@@ -65,17 +46,17 @@ unsafe fn forward_with(lock: u64, saved: &Saved, what: What) -> usize {
 /// Takes a mutex; the kind is `ompt_mutex_t`.
 pub(super) unsafe extern "C-unwind" fn acquire(saved: &Saved, what: What) -> usize {
     let (kind, lock) = (what.kind() as u8, lock(saved, what));
-    wants(kind, lock, saved.code);
+    wants(kind, lock, saved.at());
     // SAFETY: the entry point's own.
     let result = unsafe { forward_with(lock, saved, what) };
-    acquired(kind, lock, saved.code);
+    acquired(kind, lock, saved.at());
     result
 }
 
 /// Gives a mutex back.
 pub(super) unsafe extern "C-unwind" fn release(saved: &Saved, what: What) -> usize {
     let lock = lock(saved, what);
-    released(what.kind() as u8, lock, saved.code);
+    released(what.kind() as u8, lock, saved.at());
     // SAFETY: the entry point's own.
     unsafe { forward_with(lock, saved, what) }
 }
@@ -83,11 +64,11 @@ pub(super) unsafe extern "C-unwind" fn release(saved: &Saved, what: What) -> usi
 /// Takes a mutex if it is free. The test of a nest lock returns how often it is held now.
 pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize {
     let (kind, lock) = (what.kind() as u8, lock(saved, what));
-    wants(kind, lock, saved.code);
+    wants(kind, lock, saved.at());
     // SAFETY: the entry point's own.
     let result = unsafe { forward_with(lock, saved, what) };
     if result as u32 == 1 {
-        acquired(kind, lock, saved.code);
+        acquired(kind, lock, saved.at());
     }
     result
 }
@@ -122,14 +103,14 @@ fn test_nest(what: What, lock: usize) -> Option<u32> {
 /// it for the first time.
 pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> usize {
     let [lock, ..] = saved.registers;
-    wants(3, lock as u64, saved.code);
+    wants(3, lock as u64, saved.at());
     let held = test_nest(what, lock).unwrap_or(0);
     if held == 0 {
         // SAFETY: the entry point's own.
         unsafe { forward_with(lock as u64, saved, what) };
     }
     if held <= 1 {
-        acquired(3, lock as u64, saved.code);
+        acquired(3, lock as u64, saved.at());
     }
     0
 }
@@ -143,7 +124,7 @@ pub(super) unsafe extern "C-unwind" fn unset_nest(saved: &Saved, what: What) -> 
         unsafe { forward_with(lock as u64, saved, what) };
     }
     if held <= 2 {
-        released(3, lock as u64, saved.code);
+        released(3, lock as u64, saved.at());
     }
     // SAFETY: the entry point's own.
     unsafe { forward_with(lock as u64, saved, what) }
@@ -153,13 +134,13 @@ pub(super) unsafe extern "C-unwind" fn init(saved: &Saved, what: What) -> usize 
     let lock = lock(saved, what);
     // SAFETY: the entry point's own.
     let result = unsafe { forward_with(lock, saved, what) };
-    initialized(what.kind() as u8, lock, saved.code);
+    initialized(what.kind() as u8, lock, saved.at());
     result
 }
 
 pub(super) unsafe extern "C-unwind" fn destroy(saved: &Saved, what: What) -> usize {
     let lock = lock(saved, what);
-    destroyed(what.kind() as u8, lock, saved.code);
+    destroyed(what.kind() as u8, lock, saved.at());
     // SAFETY: the entry point's own.
     unsafe { forward_with(lock, saved, what) }
 }

@@ -25,7 +25,7 @@ pub(super) unsafe extern "C-unwind" fn target(saved: &Saved, what: What) -> usiz
     let is_deferred = is_new && flags & NOWAIT != 0;
     let origin = Origin {
         flags: EXPLICIT | TARGET | if is_deferred { 0 } else { UNDEFERRED },
-        code: saved.code,
+        site: saved.at().into(),
         frame: saved.frame(),
         depend: if is_new {
             depend as *const usize
@@ -129,7 +129,7 @@ pub(super) unsafe extern "C-unwind" fn teams(saved: &Saved, what: What) -> usize
                 number,
                 parallel::LEAGUE_BY_PROGRAM,
                 0,
-                (saved.code, saved.frame()),
+                (saved.at().into(), saved.frame()),
                 (0, 0),
             );
             number

@@ -25,6 +25,7 @@ use super::events::{tell, work_begins};
 use super::real::{Any, forward, query, real};
 use super::region::Body;
 use super::work::Work;
+use crate::thread::Site;
 use crate::tls;
 
 pub(super) use ompt::numbers::task::{EXPLICIT, UNDEFERRED};
@@ -86,7 +87,7 @@ struct Room([std::mem::MaybeUninit<u8>; 1024]);
 pub(super) struct Origin {
     /// `ompt_task_flag_t`.
     pub(super) flags: u32,
-    pub(super) code: u64,
+    pub(super) site: Site,
     pub(super) frame: u64,
     /// libgomp's list of dependences; NULL: none.
     pub(super) depend: *const usize,
@@ -97,7 +98,7 @@ impl Origin {
     pub(super) fn create(&self) -> u64 {
         tls::with(|thread| {
             let task = thread.instance();
-            thread.create(task, self.flags, self.code, self.frame);
+            thread.create(task, self.flags, self.site, self.frame);
             // SAFETY: the program's list, there while the task is created.
             unsafe {
                 dependences(self.depend, |address, kind| {
@@ -355,7 +356,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
     let is_undeferred = deferrable as u8 == 0 || executes_at_once();
     let origin = Origin {
         flags: flags_of(flags, is_undeferred),
-        code: saved.code,
+        site: saved.at().into(),
         frame: saved.frame(),
         depend: match flags & GOMP_DEPEND {
             0 => ptr::null(),
@@ -407,13 +408,13 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     let is_undeferred = flags & GOMP_IF == 0 || query(Function::omp_in_final) != 0;
     let origin = Origin {
         flags: flags_of(flags, is_undeferred || executes_at_once()),
-        code: saved.code,
+        site: saved.at().into(),
         frame: saved.frame(),
         depend: ptr::null(),
     };
     let has_group = flags & GOMP_NOGROUP == 0;
     tls::with(|thread| {
-        work_begins(thread, TASKLOOP, saved.code, work.total(end));
+        work_begins(thread, TASKLOOP, saved.at().into(), work.total(end));
         if has_group {
             thread.event(&Event::GroupBegin { code: saved.code });
         }
@@ -493,7 +494,7 @@ pub(super) unsafe extern "C-unwind" fn wait(saved: &Saved, what: What) -> usize 
 pub(super) unsafe extern "C-unwind" fn wait_for_dependences(saved: &Saved, what: What) -> usize {
     let origin = Origin {
         flags: TASKWAIT | UNDEFERRED | MERGEABLE,
-        code: saved.code,
+        site: saved.at().into(),
         frame: saved.frame(),
         depend: saved.registers[0] as *const usize,
     };

@@ -7,7 +7,7 @@ use race_stream::record::Event;
 
 use super::events::{BARRIER_WORKSHARE, at_barrier, object, tell, work_begins};
 use super::real::{address, forward};
-use crate::thread::{Place, Thread};
+use crate::thread::{Place, Site, Thread};
 use crate::tls;
 
 /// The worksharing construct that a thread has met last.
@@ -106,10 +106,10 @@ impl Place {
 
 impl Thread {
     /// The thread comes to a worksharing construct.
-    pub(super) fn meet(&mut self, work: Work, code: u64, count: u64) {
+    pub(super) fn meet(&mut self, work: Work, site: impl Into<Site>, count: u64) {
         let number = self.place.work.number + 1;
         self.place.work = Work { number, ..work };
-        work_begins(self, work.kind, code, count);
+        work_begins(self, work.kind, site.into(), count);
     }
 }
 
@@ -197,9 +197,9 @@ pub(super) unsafe extern "C-unwind" fn start(saved: &Saved, what: What) -> usize
     }
     tls::with(|thread| {
         if what.kind() & ORDERED != 0 {
-            thread.meet_ordered_clause(saved.code);
+            thread.meet_ordered_clause(saved.at().into());
         }
-        thread.meet(arguments.work, saved.code, arguments.total);
+        thread.meet(arguments.work, saved.at(), arguments.total);
         if arguments.has_reductions {
             thread.event(&Event::GroupBegin { code: saved.code });
         }
@@ -242,7 +242,7 @@ fn got_section(number: usize) {
 pub(super) unsafe extern "C-unwind" fn sections(saved: &Saved, what: What) -> usize {
     let [count, reductions, ..] = saved.registers;
     tls::with(|thread| {
-        thread.meet(Work::sections(), saved.code, u64::from(count as u32));
+        thread.meet(Work::sections(), saved.at(), u64::from(count as u32));
         if what.kind() & REDUCTIONS != 0 && reductions != 0 {
             thread.event(&Event::GroupBegin { code: saved.code });
         }
@@ -263,7 +263,7 @@ pub(super) unsafe extern "C-unwind" fn next_section(saved: &Saved, what: What) -
 /// A scope, of which the compiler tells only if it has task reductions.
 pub(super) unsafe extern "C-unwind" fn scope(saved: &Saved, what: What) -> usize {
     tls::with(|thread| {
-        thread.meet(Work::of(work::SCOPE), saved.code, 0);
+        thread.meet(Work::of(work::SCOPE), saved.at(), 0);
         thread.event(&Event::GroupBegin { code: saved.code });
     });
     // SAFETY: the entry point's own.
@@ -307,7 +307,7 @@ pub(super) unsafe extern "C-unwind" fn end_nowait(saved: &Saved, what: What) -> 
 
 /// The thread comes to a single that another one executes.
 fn meet_other(thread: &mut Thread, saved: &Saved) {
-    thread.meet(Work::of(work::SINGLE_OTHER), saved.code, 1);
+    thread.meet(Work::of(work::SINGLE_OTHER), saved.at(), 1);
     thread.event(&Event::WorkEnd {
         kind: work::SINGLE_OTHER,
     });
@@ -319,7 +319,7 @@ pub(super) unsafe extern "C-unwind" fn single(saved: &Saved, what: What) -> usiz
     let is_it = unsafe { forward(saved, what) };
     tls::with(|thread| match is_it as u8 {
         0 => meet_other(thread, saved),
-        _ => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.code, 1),
+        _ => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.at(), 1),
     });
     is_it
 }
@@ -330,7 +330,7 @@ pub(super) unsafe extern "C-unwind" fn single_copy(saved: &Saved, what: What) ->
     // SAFETY: the entry point's own.
     let data = unsafe { forward(saved, what) };
     tls::with(|thread| match data {
-        0 => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.code, 1),
+        0 => thread.meet(Work::of(work::SINGLE_EXECUTOR), saved.at(), 1),
         _ => {
             meet_other(thread, saved);
             let object = thread.place.object([]);

@@ -5,8 +5,8 @@ use std::ffi::c_int;
 
 use inside::next::Next;
 use inside::{jumping, next, noting};
-use race_stream::record::Event;
 
+use crate::thread::Site;
 use crate::tls;
 
 /// What a combination is called.
@@ -38,13 +38,7 @@ macro_rules! reductions {
             tls::with(|state| {
                 state.set_ignoring(false);
                 if method == COMBINES {
-                    let context = state.context();
-                    state.event(&Event::Acquired {
-                        kind: ATOMIC,
-                        lock,
-                        code: 0,
-                        context,
-                    });
+                    state.acquired(ATOMIC, lock, Site::default());
                 }
             });
             method
@@ -68,13 +62,7 @@ macro_rules! ends {
         extern "C" fn $note(lock: u64) -> usize {
             static NEXT: Next = Next::new($symbol);
             tls::with(|state| {
-                let context = state.context();
-                state.event(&Event::Released {
-                    kind: ATOMIC,
-                    lock,
-                    code: 0,
-                    context,
-                });
+                state.released(ATOMIC, lock, Site::default());
             });
             NEXT.or_nothing()
         }

@@ -7,11 +7,20 @@ use inside::{Saved, What};
 use crate::gomp::address;
 use crate::tls;
 
+/// Notes a call, for the callback that it leads to. Returns the real function.
+pub(crate) unsafe extern "C-unwind" fn call(saved: &Saved, what: What) -> usize {
+    tls::with(|thread| thread.noted = saved.at().into());
+    address(what.function())
+}
+
 /// Notes the variable of a critical section, by whose address it is known: the runtime tells of a lock
 /// that it has made for it. Returns the real function.
 pub(crate) unsafe extern "C-unwind" fn critical(saved: &Saved, what: What) -> usize {
     let [_, _, section, ..] = saved.registers;
-    tls::with(|thread| thread.critical = section as u64);
+    tls::with(|thread| {
+        thread.noted = saved.at().into();
+        thread.critical = section as u64;
+    });
     address(what.function())
 }
 
@@ -19,9 +28,12 @@ pub(crate) unsafe extern "C-unwind" fn critical(saved: &Saved, what: What) -> us
 /// the real function.
 pub(crate) unsafe extern "C-unwind" fn dispatch(saved: &Saved, what: What) -> usize {
     let [_, _, schedule, ..] = saved.registers;
-    if is_ordered(schedule as u32) {
-        tls::with(|thread| thread.meet_ordered_clause(saved.code));
-    }
+    tls::with(|thread| {
+        thread.noted = saved.at().into();
+        if is_ordered(schedule as u32) {
+            thread.meet_ordered_clause(thread.noted);
+        }
+    });
     address(what.function())
 }
 

@@ -7,7 +7,7 @@ use crate::gomp::address;
 use crate::tls;
 
 pub(crate) unsafe extern "C-unwind" fn set_threads(saved: &Saved, what: What) -> usize {
-    tls::with(|thread| thread.sets_threads(saved.code));
+    tls::with(|thread| thread.sets_threads(saved.at().into()));
     address(what.function())
 }
 

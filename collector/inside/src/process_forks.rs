@@ -21,7 +21,7 @@ pub(crate) fn with_loader(f: impl FnOnce()) -> bool {
 }
 
 /// Called before a fork, on the thread that forks.
-pub(crate) extern "C" fn before() {
+pub extern "C" fn before() {
     FORKS.fetch_add(1, SeqCst);
     while LOADER_CALLS.load(SeqCst) != 0 {
         // SAFETY: the call takes no argument and touches no memory.
@@ -30,12 +30,12 @@ pub(crate) extern "C" fn before() {
 }
 
 /// Called after a fork, in the parent.
-pub(crate) extern "C" fn after() {
+pub extern "C" fn after() {
     FORKS.fetch_sub(1, SeqCst);
 }
 
 /// Called after a fork, in the child, which has one thread.
-pub(crate) fn reset() {
+pub fn reset() {
     FORKS.store(0, SeqCst);
 }
 

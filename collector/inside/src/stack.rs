@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 /// A return address, or another stack word that points into code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// The address of the word.
     pub(crate) slot: u64,
     /// The word.
@@ -63,7 +63,7 @@ pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
 /// known.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(crate) struct OwnStack {
+pub struct OwnStack {
     /// From an address up to the stack's upper end. The part that is in use can be read at any time:
     /// it is mapped, and the upper end does not move.
     known: Range<u64>,
@@ -71,7 +71,7 @@ pub(crate) struct OwnStack {
 
 impl OwnStack {
     /// The calling thread's.
-    pub(crate) fn of_thread(is_initial: bool) -> OwnStack {
+    pub fn of_thread(is_initial: bool) -> OwnStack {
         /// The kernel maps nothing else within this distance below the initial thread's stack
         /// (`mmap_base`), and extends the stack when it is written to.
         const GAP: u64 = 128 << 20;
@@ -137,10 +137,10 @@ fn is_readable(address: u64) -> bool {
 const OTHER_BYTES: usize = 64 << 10;
 
 /// Room for the copy of a part of such a stack. Valid when zeroed.
-pub(crate) type Copied = [u64; OTHER_BYTES / 8];
+pub type Copied = [u64; OTHER_BYTES / 8];
 
 /// A part of the calling thread's stack.
-pub(crate) enum Part<'a> {
+pub enum Part<'a> {
     /// Of the stack that it was started with, which can be read in place.
     Own(Range<u64>),
     /// Of another stack, copied: the address of the first word, and the words.
@@ -149,7 +149,7 @@ pub(crate) enum Part<'a> {
 
 impl<'a> Part<'a> {
     /// The part from `sp` up to `end`, or to the stack's end if `end` is 0; at most `most` bytes.
-    pub(crate) fn of(
+    pub fn of(
         own: &mut OwnStack,
         copied: &'a mut Copied,
         (sp, end): (u64, u64),
@@ -171,7 +171,7 @@ impl<'a> Part<'a> {
     }
 
     /// Its addresses.
-    pub(crate) fn range(&self) -> Range<u64> {
+    pub fn range(&self) -> Range<u64> {
         match self {
             Part::Own(range) => range.clone(),
             Part::Other(start, words) => *start..*start + 8 * words.len() as u64,
@@ -181,7 +181,7 @@ impl<'a> Part<'a> {
     /// Calls `f` with the address and value of each word, from the stack pointer up, until it returns
     /// false.
     #[inline]
-    pub(crate) fn each(&self, mut f: impl FnMut(u64, u64) -> bool) {
+    pub fn each(&self, mut f: impl FnMut(u64, u64) -> bool) {
         match self {
             Part::Own(range) => {
                 let mut at = range.start;

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::forks;
+use crate::process_forks;
 
 /// Most executable segments that are kept apart. Further ones are merged with the last, together with
 /// the gaps between them.
@@ -28,7 +28,7 @@ impl Code {
     /// Reads the segments again if objects were loaded or unloaded. Returns `false` if the loader may
     /// not be called now.
     pub(crate) fn refresh(&mut self) -> bool {
-        forks::with_loader(|| {
+        process_forks::with_loader(|| {
             let mut walk = Walk {
                 code: self,
                 changed: false,
@@ -40,6 +40,11 @@ impl Code {
                 self.sort();
             }
         })
+    }
+
+    /// Whether they were read once.
+    pub(crate) fn is_known(&self) -> bool {
+        self.count > 0
     }
 
     /// Whether `word` is an address of code.

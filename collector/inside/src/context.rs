@@ -14,35 +14,49 @@
 //! at a fixed distance below the call.
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
+#![allow(unsafe_code)]
 
 use omp_ring::context::{Head, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
 use omp_ring::record::CallingContextId;
 
 use crate::code::Code;
+use crate::memory::Zeroed;
 use crate::stack::{self, Copied, Frame, OwnStack, Part};
 
 /// The call into the runtime whose context is wanted. Passed by reference: for a copy the compiler
 /// reads wider pieces than were just written, and the processor waits until the writes have left its
 /// store buffer, which takes as long as a whole record.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// The return address into the program, or 0.
-    pub(crate) code: u64,
+    pub code: u64,
     /// The address of the frame of the runtime that was called, as the runtime tells it; 0: unknown.
-    pub(crate) frame: u64,
+    pub frame: u64,
     /// The outlined function that is passed to the runtime; 0: unknown.
-    pub(crate) body: u64,
+    pub body: u64,
     /// The encountering task is explicit: the frames of the thread that executes it are no part of its
     /// context.
-    pub(crate) in_task: bool,
+    pub in_task: bool,
     /// Stack frames from this address on belong to the thread that executes that task; 0 if unknown.
-    pub(crate) task_end: u64,
+    pub task_end: u64,
+}
+
+/// What takes new contexts: a thread's ring.
+pub trait Sender {
+    /// Sends a context. Returns its id; [`CallingContextId::NONE`] if there is no room for it.
+    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId;
+}
+
+impl Sender for Producer<'_> {
+    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
+        Producer::context(self, head, words)
+    }
 }
 
 /// The contexts of one thread. Valid when zeroed.
 #[repr(C)]
-pub(crate) struct Contexts {
+pub struct Contexts {
     own_stack: OwnStack,
     cache: Cache,
     code: Code,
@@ -52,6 +66,9 @@ pub(crate) struct Contexts {
     far_left: u64,
 }
 
+// SAFETY: integers only.
+unsafe impl Zeroed for Contexts {}
+
 /// A stack is always examined up to this distance, in bytes. Most frames lie within it.
 const NEAR: u64 = 1 << 20;
 /// Bytes that a thread examines beyond that, all contexts together. A new context in a function with an
@@ -60,15 +77,23 @@ const FAR: u64 = 256 << 20;
 
 impl Contexts {
     /// Called once, on the thread whose contexts these are.
-    pub(crate) fn begin(&mut self, is_initial: bool) {
+    pub fn begin(&mut self, is_initial: bool) {
         self.own_stack = OwnStack::of_thread(is_initial);
         self.far_left = FAR;
     }
 
     /// The id of the context of `call`, which the thread is in now. [`CallingContextId::NONE`] if the
-    /// ring has no room for a new one.
+    /// ring has no room for a new one, or no objects are known and the loader may not be called.
+    ///
+    /// `may_call_loader`: the loader may be asked whether objects were loaded, which takes its lock. Otherwise
+    /// code of new ones is not found.
     #[inline]
-    pub(crate) fn id_of(&mut self, call: &Call, producer: &mut Producer<'_>) -> CallingContextId {
+    pub fn id_of(
+        &mut self,
+        call: &Call,
+        may_call_loader: bool,
+        sender: &mut impl Sender,
+    ) -> CallingContextId {
         // Aligned as the words of the stack are.
         let here = 0u64;
         let here = (&raw const here) as u64;
@@ -80,17 +105,28 @@ impl Contexts {
         let id = find(call.frame).or_else(|| find(here));
         match id {
             Some(id) => id,
-            None => self.miss(call, here, producer),
+            None => self.miss(call, may_call_loader, here, sender),
         }
     }
 
     /// Sends a new context, and keeps the words that identify it.
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> CallingContextId {
+    fn miss(
+        &mut self,
+        call: &Call,
+        may_call_loader: bool,
+        here: u64,
+        sender: &mut impl Sender,
+    ) -> CallingContextId {
         // Unwinding begins in this function.
         let registers = stack::registers();
-        if !self.code.refresh() {
+        let is_known = if may_call_loader {
+            self.code.refresh()
+        } else {
+            self.code.is_known()
+        };
+        if !is_known {
             return CallingContextId::NONE;
         }
         let bounds = (registers.sp, call.task_end);
@@ -124,7 +160,7 @@ impl Contexts {
             end,
             in_task: call.in_task,
         };
-        let id = producer.context(&head, self.found.words());
+        let id = sender.context(&head, self.found.words());
         if id != CallingContextId::NONE && leaf > depth {
             self.cache.remember((key, depth), id, frames);
         }
