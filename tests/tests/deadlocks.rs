@@ -394,6 +394,24 @@ fn a_deadlock_has_whole_stacks_in_programs_that_were_not_recompiled() {
     }
 }
 
+/// Extensions with a runtime each: their constructs are executed by their own, and both are checked.
+#[test]
+fn private_copies_of_a_runtime_are_each_their_own() {
+    let folder = folder().join(format!("private-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let fixtures::Private { host, extensions } = fixtures::private(&folder);
+    let experiment = folder.join("private.er");
+    let mut command = Command::new(&tools().collect);
+    command.args(["-r", "deadlock", "-O"]).arg(&experiment);
+    let outcome = finish({
+        command.arg(host).args(extensions);
+        command
+    });
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.said_by_collect().next().is_none(), "{outcome:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// The program of this file, built by this compiler with these options.
 fn built(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let program = format!("{name}-{compiler}-{}", options.concat()).replace('.', "-");

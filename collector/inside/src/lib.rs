@@ -6,6 +6,7 @@
 //! | `x86_64` | entry points |
 //! | `next` | the functions that ours hide |
 //! | `loader`, `symbols` | objects by name, and their symbols |
+//! | `provider` | the runtime of a call: its functions, by caller |
 //! | `objects` | the memory of the process's objects |
 //! | `memory` | mapped memory |
 //! | `thread_word` | a library's own word in each thread |
@@ -24,6 +25,7 @@ pub mod memory;
 pub mod next;
 pub mod objects;
 pub mod process_forks;
+pub mod provider;
 pub mod stack;
 mod symbols;
 mod thread_word;

@@ -243,14 +243,15 @@ macro_rules! noting {
 
 /// `$addresses` has a word for each function of [`ompt::NAMES`], the address of the real one; 0: not looked
 /// up yet. The highest bit, which no address of a program has, is set where calls are recorded. `$resolve`
-/// takes the number of a function in r11, looks it up, and keeps all arguments: [`resolving`](crate::resolving).
+/// takes the number of a function in r11, returns its word there, and keeps all arguments:
+/// [`resolving`](crate::resolving).
 #[macro_export]
 macro_rules! guarded {
     ($addresses:path, $resolve:path; $to:path { $($name:ident $kind:expr;)* }) => {$(
         $crate::naked! { $name:
             ".cfi_startproc",
-            "2: mov r11, [rip + {addresses} + {place}]",
-            "test r11, r11",
+            "mov r11, [rip + {addresses} + {place}]",
+            "2: test r11, r11",
             "js 4f",
             "jz 3f",
             "jmp r11",
@@ -271,10 +272,13 @@ macro_rules! guarded {
     )*};
 }
 
-/// The function that [`guarded`] calls, for one that takes the number as C functions do.
+/// The functions that [`guarded`] calls, for ones that take the number, and code of the caller's object, as C
+/// functions do: the call's return address, or the function that is its first argument.
 #[macro_export]
 macro_rules! resolving {
-    ($name:ident => $to:path) => {
+    (@hint caller) => { "mov rsi, [rsp + 72]" };
+    (@hint body) => { "mov rsi, rdi" };
+    ($($name:ident => $to:path, $hint:ident;)*) => {$(
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             std::arch::naked_asm!(
@@ -283,8 +287,10 @@ macro_rules! resolving {
                 "mov [rsp + 48], rax",
                 "sub rsp, 8",
                 ".cfi_def_cfa_offset 72",
+                $crate::resolving!(@hint $hint),
                 "mov edi, r11d",
                 "call {to}",
+                "mov r11, rax",
                 "add rsp, 8",
                 ".cfi_def_cfa_offset 64",
                 "mov rax, [rsp + 48]",
@@ -294,7 +300,7 @@ macro_rules! resolving {
                 to = sym $to,
             )
         }
-    };
+    )*};
 }
 
 /// How a call of any number of arguments goes on.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fixtures::Private;
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::layout::RuntimeKind;
 use omp_ring::record::{CodePayload, Kind};
@@ -19,61 +20,17 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-fn libgomp() -> PathBuf {
-    let output = Command::new("gcc")
-        .arg("-print-file-name=libgomp.so")
-        .output()
-        .unwrap();
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
-        .canonicalize()
-        .unwrap()
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {message}");
-}
-
-/// A copy of libgomp under another file name and soname, and an extension linked to it alone, as in
-/// repaired Python wheels.
-fn extension(folder: &Path, letter: char) -> PathBuf {
-    let name = b"libgomp.so.1\0";
-    let renamed = format!("libgomp{letter}.so1");
-    let mut image = std::fs::read(libgomp()).unwrap();
-    let at = image
-        .windows(name.len())
-        .position(|it| it == name)
-        .expect("its own name is in it");
-    image[at..at + renamed.len()].copy_from_slice(renamed.as_bytes());
-    let copy = folder.join(&renamed);
-    std::fs::write(&copy, image).unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/gomp/extension.c");
-    let object = folder.join(format!("{letter}.o"));
-    run(Command::new("gcc")
-        .args(["-O2", "-g", "-fopenmp", "-fPIC", "-c"])
-        .arg(source)
-        .arg("-o")
-        .arg(&object));
-    let library = folder.join(format!("{letter}.so"));
-    run(Command::new("gcc")
-        .arg("-shared")
-        .arg(&object)
-        .arg(&copy)
-        .arg(format!("-Wl,-rpath,{}", folder.display()))
-        .arg("-o")
-        .arg(&library));
-    library
-}
-
 #[test]
 fn private_copies_are_each_their_own_runtime() {
     let folder = folder("private");
-    let (a, b) = (extension(&folder, 'a'), extension(&folder, 'b'));
-    let host = compile_gnu("gomp/host.c", &["-fno-openmp", "-ldl"]);
-    run(Command::new(&host).args([&a, &b]));
+    let Private { host, extensions } = fixtures::private(&folder);
+    let alone = Command::new(&host).args(&extensions).status();
+    assert!(alone.unwrap().success());
     let consumer = Consumer::create(&support::every_wait()).unwrap();
-    let child = preloaded(&host, &consumer).args([&a, &b]).spawn().unwrap();
+    let child = preloaded(&host, &consumer)
+        .args(&extensions)
+        .spawn()
+        .unwrap();
     let recording = record_child(consumer, child);
     assert!(recording.status.success(), "{}", recording.stderr);
     assert_eq!(recording.stderr, "");

@@ -64,28 +64,17 @@ pub(crate) fn instrumented() -> impl Iterator<Item = u64> {
 }
 
 /// OpenMP's runtimes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Runtime {
-    /// LLVM's or a like one, with OMPT.
-    Ompt,
-    /// libgomp.
-    Gomp,
-}
-
-/// Their bounds.
-static RUNTIMES: [[AtomicU64; 2]; 2] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 2];
+static RUNTIMES: Ranges = Ranges::new();
 
 /// The object of a runtime has these bounds.
-pub(crate) fn note_runtime(runtime: Runtime, bounds: Range<u64>) {
-    if let Some([start, end]) = RUNTIMES.get(runtime as usize) {
-        start.store(bounds.start, Relaxed);
-        end.store(bounds.end, Relaxed);
+pub(crate) fn note_runtime(bounds: Range<u64>) {
+    if !is_runtime(bounds.start) {
+        RUNTIMES.add(bounds);
     }
 }
 
 /// Whether `code` is in an OpenMP runtime.
+#[inline]
 pub(crate) fn is_runtime(code: u64) -> bool {
-    RUNTIMES
-        .iter()
-        .any(|[start, end]| (start.load(Relaxed)..end.load(Relaxed)).contains(&code))
+    RUNTIMES.contains(code)
 }

@@ -17,7 +17,7 @@ use ::ompt::types::{
 };
 use race_stream::record::{Event, WORK_MASKED};
 
-use crate::objects::{self, Runtime};
+use crate::objects;
 use crate::thread::Site;
 use crate::{process, tls};
 
@@ -48,10 +48,7 @@ const END: c_int = endpoint::END as c_int;
 /// # Safety
 /// The runtime's lookup takes a C string and returns the functions that the specification names.
 unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
-    objects::note_runtime(
-        Runtime::Ompt,
-        inside::objects::library_of(lookup as usize as u64),
-    );
+    objects::note_runtime(inside::objects::library_of(lookup as usize as u64));
     // SAFETY: as above; the entry point of this name has this type (19.6.3).
     let set = unsafe {
         let Some(found) = lookup(c"ompt_set_callback".as_ptr()) else {

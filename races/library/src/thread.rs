@@ -8,6 +8,7 @@ use ::ompt::numbers::sync_region::PARALLEL as JOIN_BARRIER;
 use ::ompt::numbers::task_status::SWITCH;
 use inside::context::{self, Sender};
 use inside::memory::Zeroed;
+use inside::provider::Provider;
 use inside::{At, Forked};
 use omp_ring::context::{Head, Word};
 use omp_ring::record::CallingContextId;
@@ -79,6 +80,8 @@ pub(crate) struct Place {
     pub(crate) region: u64,
     /// The explicit task, 0: an implicit one.
     pub(crate) task: u64,
+    /// The runtime of that region, likewise.
+    pub(crate) provider: Option<&'static Provider>,
     /// `region` is a league in a target region, whose teams the host executes one after the other.
     pub(crate) is_team: bool,
     /// Stack frames from this address on belong to what was there before the task; 0: the whole stack is the
@@ -725,6 +728,7 @@ impl Thread {
         self.suspended += 1;
         self.place = Place {
             region: self.place.region,
+            provider: self.place.provider,
             ..Place::default()
         };
         self.context = 0;

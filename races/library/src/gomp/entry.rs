@@ -7,11 +7,21 @@ use ompt::kind::*;
 use super::{real, region, sync, target, task, work};
 use crate::kmpc;
 
-resolving! { resolve => real::resolve }
+resolving! {
+    resolve => real::resolve, caller;
+    resolve_by_body => real::resolve, body;
+}
 
 macro_rules! recorded {
     ($to:path { $($functions:tt)* }) => {
         guarded! { real::ADDRESSES, resolve; $to { $($functions)* } }
+    };
+}
+
+/// As [`recorded`], of calls that pass a function of the program's first.
+macro_rules! with_body {
+    ($to:path { $($functions:tt)* }) => {
+        guarded! { real::ADDRESSES, resolve_by_body; $to { $($functions)* } }
     };
 }
 
@@ -22,8 +32,8 @@ macro_rules! take {
 // A row a role.
 #[rustfmt::skip]
 macro_rules! take_role {
-    (fork $functions:tt) => { recorded! { region::fork $functions } };
-    (open $functions:tt) => { recorded! { region::open $functions } };
+    (fork $functions:tt) => { with_body! { region::fork $functions } };
+    (open $functions:tt) => { with_body! { region::open $functions } };
     (close $functions:tt) => { recorded! { region::close $functions } };
     (next_teams $functions:tt) => { recorded! { target::teams $functions } };
 
@@ -54,8 +64,8 @@ macro_rules! take_role {
     (init_with_hint $functions:tt) => { recorded! { sync::init $functions } };
     (destroy $functions:tt) => { recorded! { sync::destroy $functions } };
 
-    (task $functions:tt) => { recorded! { task::task $functions } };
-    (taskloop $functions:tt) => { recorded! { task::taskloop $functions } };
+    (task $functions:tt) => { with_body! { task::task $functions } };
+    (taskloop $functions:tt) => { with_body! { task::taskloop $functions } };
     (taskwait $functions:tt) => { recorded! { task::wait $functions } };
     (taskwait_depend $functions:tt) => { recorded! { task::wait_for_dependences $functions } };
     (taskgroup $functions:tt) => { recorded! { task::group_begins $functions } };

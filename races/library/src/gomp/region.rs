@@ -5,12 +5,13 @@
 
 use std::ffi::c_void;
 
+use inside::provider::Provider;
 use inside::{Saved, What};
 use ompt::Function;
 use ompt::kind::{LEAGUE, REDUCTIONS, SECTIONS, WORK};
 use ompt::numbers::parallel;
 
-use super::real::{Any, forward, query, real};
+use super::real::{self, Any, forward_to, query};
 use super::work::Work;
 use crate::thread::{Site, Thread};
 use crate::tls;
@@ -27,6 +28,7 @@ struct Region {
     body: Option<Body>,
     data: *mut c_void,
     number: u64,
+    runtime: &'static Provider,
     /// The call that forks it: its return address, and the stack pointer there.
     code: u64,
     frame: u64,
@@ -62,7 +64,7 @@ fn enter(region: &Region) {
     } else {
         (Function::omp_get_thread_num, Function::omp_get_num_threads)
     };
-    let (index, size) = (query(index), query(size));
+    let (index, size) = (query(region.runtime, index), query(region.runtime, size));
     // libgomp has the teams of a league run one after the other on the thread that forks it.
     let frame = if region.is_league || index == 0 {
         region.frame
@@ -71,6 +73,7 @@ fn enter(region: &Region) {
     };
     tls::with(|thread| {
         thread.begin_implicit_below(region.number, index, size, frame);
+        thread.place.provider = Some(region.runtime);
         if let Some((work, total)) = region.work {
             thread.meet(work, Site::of_code(region.code), total);
         }
@@ -91,16 +94,21 @@ fn combined(saved: &Saved, kind: u32) -> Option<(Work, u64)> {
 }
 
 /// How many threads a region of this kind asks for; 0: unknown.
-fn asked_for(saved: &Saved, kind: u32) -> u32 {
+fn asked_for(runtime: &Provider, saved: &Saved, kind: u32) -> u32 {
     match saved.registers[2] as u32 {
         _ if kind == LEAGUE => 0,
-        0 => query(Function::omp_get_max_threads),
+        0 => query(runtime, Function::omp_get_max_threads),
         threads => threads,
     }
 }
 
 /// Tells of the fork. `None` if nothing is recorded.
-fn begin(thread: &mut Thread, saved: &Saved, kind: u32, threads: u32) -> Option<Region> {
+fn begin(
+    thread: &mut Thread,
+    runtime: &'static Provider,
+    saved: &Saved,
+    (kind, threads): (u32, u32),
+) -> Option<Region> {
     let [body, data, ..] = saved.registers;
     let is_league = kind == LEAGUE;
     let region = Region {
@@ -109,6 +117,7 @@ fn begin(thread: &mut Thread, saved: &Saved, kind: u32, threads: u32) -> Option<
         body: Some(unsafe { std::mem::transmute::<usize, Option<Body>>(body) }?),
         data: data as *mut c_void,
         number: thread.instance(),
+        runtime,
         code: saved.code,
         frame: saved.frame(),
         is_league,
@@ -139,7 +148,10 @@ unsafe fn pass(saved: &Saved, what: What, region: *const Region) -> usize {
     let [g, h, i, j, k, l] = saved.stack;
     let body = run as *const () as usize;
     // SAFETY: the caller's promise.
-    unsafe { real::<Any>(what.function())(body, region as usize, c, d, e, f, g, h, i, j, k, l) }
+    unsafe {
+        let real = (*region).runtime.real::<Any>(what.function());
+        real(body, region as usize, c, d, e, f, g, h, i, j, k, l)
+    }
 }
 
 /// The region has ended.
@@ -153,10 +165,11 @@ fn joined(number: u64) {
 /// Runs a region that begins and ends in one call.
 pub(super) unsafe extern "C-unwind" fn fork(saved: &Saved, what: What) -> usize {
     let kind = what.kind();
-    let threads = asked_for(saved, kind);
-    let Some(mut region) = tls::with(|thread| begin(thread, saved, kind, threads)) else {
+    let runtime = real::of_body(saved, what);
+    let asked = (kind, asked_for(runtime, saved, kind));
+    let Some(mut region) = tls::with(|thread| begin(thread, runtime, saved, asked)) else {
         // SAFETY: the entry point's own.
-        return unsafe { forward(saved, what) };
+        return unsafe { forward_to(runtime, saved, what) };
     };
     if kind == REDUCTIONS {
         // SAFETY: the data of such a region begins with this word.
@@ -189,21 +202,22 @@ impl Opened {
 
 /// Begins a region. The program then calls its function itself, and then [`close`].
 pub(super) unsafe extern "C-unwind" fn open(saved: &Saved, what: What) -> usize {
-    let threads = asked_for(saved, what.kind());
+    let runtime = real::of_body(saved, what);
+    let asked = (what.kind(), asked_for(runtime, saved, what.kind()));
     let block = tls::with(|thread| {
         let depth = thread.opened.depth;
         thread.opened.depth += 1;
         if depth >= DEEPEST {
             return None;
         }
-        let region = begin(thread, saved, what.kind(), threads)?;
+        let region = begin(thread, runtime, saved, asked)?;
         let place = thread.opened.regions.get_mut(depth)?;
         // The thread's state is not moved.
         Some(&raw const *place.insert(region) as usize)
     });
     let Some(block) = block else {
         // SAFETY: the entry point's own.
-        return unsafe { forward(saved, what) };
+        return unsafe { forward_to(runtime, saved, what) };
     };
     let block = block as *const Region;
     // SAFETY: the entry point's own; the block stays until `close`, when all threads have read it.
@@ -216,16 +230,17 @@ pub(super) unsafe extern "C-unwind" fn open(saved: &Saved, what: What) -> usize 
 
 /// Ends the region that was opened last.
 pub(super) unsafe extern "C-unwind" fn close(saved: &Saved, what: What) -> usize {
-    let number = tls::with(|thread| {
+    let region = tls::with(|thread| {
         let at = thread.opened.depth.checked_sub(1)?;
         let region = thread.opened.regions.get(at).copied().flatten()?;
         thread.arrive_at_join_barrier(region.number, saved.code);
-        Some(region.number)
+        Some(region)
     });
+    let runtime = region.map_or_else(|| real::of(saved, what), |region| region.runtime);
     // SAFETY: the entry point's own.
-    let result = unsafe { forward(saved, what) };
-    if let Some(number) = number {
-        joined(number);
+    let result = unsafe { forward_to(runtime, saved, what) };
+    if let Some(region) = region {
+        joined(region.number);
     }
     tls::with(|thread| {
         let depth = thread.opened.depth.saturating_sub(1);

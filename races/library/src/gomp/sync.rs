@@ -4,7 +4,7 @@ use inside::{Saved, What};
 use ompt::Function;
 
 use super::events::{BARRIER_EXPLICIT, at_barrier};
-use super::real::{forward, locks_are_llvms, real};
+use super::real::{forward, of};
 use crate::mutexes::{acquired, destroyed, initialized, released, wants};
 use crate::tls;
 
@@ -73,10 +73,12 @@ pub(super) unsafe extern "C-unwind" fn test(saved: &Saved, what: What) -> usize 
     result
 }
 
-/// Sets the lock `lock` if it is free or the task's own, by the routine that belongs to `what`.
+/// Sets the call's lock if it is free or the task's own, by the routine that belongs to `what`.
 /// Returns how often the task holds it now, 0: not. `None`: it was not initialised, and LLVM's runtime would
 /// abort.
-fn test_nest(what: What, lock: usize) -> Option<u32> {
+fn test_nest(saved: &Saved, what: What) -> Option<u32> {
+    let [lock, ..] = saved.registers;
+    let runtime = of(saved, what);
     let is_fortran = what.function() == Function::omp_set_nest_lock_ as usize
         || what.function() == Function::omp_unset_nest_lock_ as usize;
     let test = if is_fortran {
@@ -85,11 +87,11 @@ fn test_nest(what: What, lock: usize) -> Option<u32> {
         Function::omp_test_nest_lock
     };
     // SAFETY: the routine's type.
-    let test = unsafe { real::<unsafe extern "C" fn(usize) -> u32>(test as usize) };
+    let test = unsafe { runtime.real::<unsafe extern "C" fn(usize) -> u32>(test as usize) };
     // SAFETY: the caller's lock, which both the test and the call itself would read.
     let first_word = || unsafe { std::ptr::read_volatile(lock as *const usize) };
     // LLVM's runtime never has 0 in a lock that it has initialised.
-    if locks_are_llvms() && first_word() == 0 {
+    if runtime.is_llvms() && first_word() == 0 {
         return None;
     }
     tls::with(|thread| thread.lock_call = lock as u64);
@@ -104,7 +106,7 @@ fn test_nest(what: What, lock: usize) -> Option<u32> {
 pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> usize {
     let [lock, ..] = saved.registers;
     wants(3, lock as u64, saved.at());
-    let held = test_nest(what, lock).unwrap_or(0);
+    let held = test_nest(saved, what).unwrap_or(0);
     if held == 0 {
         // SAFETY: the entry point's own.
         unsafe { forward_with(lock as u64, saved, what) };
@@ -118,7 +120,7 @@ pub(super) unsafe extern "C-unwind" fn set_nest(saved: &Saved, what: What) -> us
 /// Unsets a nest lock. How often the task holds it is told by one test more, which is taken back.
 pub(super) unsafe extern "C-unwind" fn unset_nest(saved: &Saved, what: What) -> usize {
     let [lock, ..] = saved.registers;
-    let held = test_nest(what, lock).unwrap_or(0);
+    let held = test_nest(saved, what).unwrap_or(0);
     if held != 0 {
         // SAFETY: the entry point's own; this thread has just set it.
         unsafe { forward_with(lock as u64, saved, what) };

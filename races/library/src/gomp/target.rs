@@ -10,7 +10,7 @@ use ompt::numbers::task::TARGET;
 use race_stream::record::Event;
 
 use super::events::tell;
-use super::real::{Any, forward, query, real};
+use super::real::{self, Any, forward, query};
 use super::region::Body;
 use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
 use crate::tls;
@@ -61,7 +61,8 @@ unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
     const VALUE: u16 = 0x0d;
     let [device, body, count, addresses, sizes, kinds] = saved.registers;
     let [flags, depend, arguments, ..] = saved.stack;
-    if count > MAPS || query(Function::omp_get_num_devices) != 0 {
+    let runtime = real::of(saved, what);
+    if count > MAPS || query(runtime, Function::omp_get_num_devices) != 0 {
         // SAFETY: the entry point's own.
         return unsafe { forward(saved, what) };
     }
@@ -81,7 +82,7 @@ unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
             let to = own_kinds.as_mut_ptr().add(OWN);
             ptr::copy_nonoverlapping(kinds as *const u16, to, count);
         }
-        real::<Any>(what.function())(
+        runtime.real::<Any>(what.function())(
             device,
             run_target as *const () as usize,
             count + OWN,
@@ -118,9 +119,10 @@ pub(super) unsafe extern "C-unwind" fn teams(saved: &Saved, what: What) -> usize
     // SAFETY: the entry point's own.
     let result = unsafe { forward(saved, what) };
     let is_more = result as u8 != 0;
+    let runtime = real::of(saved, what);
     let (index, size) = (
-        query(Function::omp_get_team_num),
-        query(Function::omp_get_num_teams),
+        query(runtime, Function::omp_get_team_num),
+        query(runtime, Function::omp_get_num_teams),
     );
     tls::with(|thread| {
         let region = if is_first {

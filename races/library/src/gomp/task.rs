@@ -8,6 +8,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use inside::provider::Provider;
 use inside::{Saved, What};
 use ompt::Function;
 use ompt::numbers::dependence::{
@@ -22,7 +23,7 @@ use race_stream::record::Event;
 
 use super::detach;
 use super::events::{tell, work_begins};
-use super::real::{Any, forward, query, real};
+use super::real::{self, Any, forward, forward_to, query};
 use super::region::Body;
 use super::work::Work;
 use crate::thread::Site;
@@ -343,8 +344,8 @@ fn flags_of(flags: usize, is_undeferred: bool) -> u32 {
 
 /// Whether the thread executes each new task at once: the children of a final task, and tasks outside
 /// parallel regions, which no other thread could execute.
-fn executes_at_once() -> bool {
-    query(Function::omp_in_final) != 0 || tls::with(|thread| thread.place.region == 0)
+fn executes_at_once(runtime: &Provider) -> bool {
+    query(runtime, Function::omp_in_final) != 0 || tls::with(|thread| thread.place.region == 0)
 }
 
 /// GOMP_task. Arguments: function, data, copy function, size, alignment, whether it may be deferred;
@@ -352,8 +353,9 @@ fn executes_at_once() -> bool {
 /// the last ones, and shows that in the flags.
 pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize {
     let deferrable = saved.registers[5];
+    let runtime = real::of_body(saved, what);
     let [flags, depend, priority, detach, ..] = saved.stack;
-    let is_undeferred = deferrable as u8 == 0 || executes_at_once();
+    let is_undeferred = deferrable as u8 == 0 || executes_at_once(runtime);
     let origin = Origin {
         flags: flags_of(flags, is_undeferred),
         site: saved.at().into(),
@@ -366,12 +368,12 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
     let has_event = flags & GOMP_DETACH != 0;
     let Some((mut header, passed)) = header(saved, origin, Copying::WhenCreated) else {
         // SAFETY: the entry point's own.
-        return unsafe { forward(saved, what) };
+        return unsafe { forward_to(runtime, saved, what) };
     };
     header.has_event = has_event;
     // SAFETY: GOMP_task's arguments; libgomp needs the header only until the task is created.
     unsafe {
-        real::<Any>(what.function())(
+        runtime.real::<Any>(what.function())(
             run as *const () as usize,
             (&raw mut header) as usize,
             passed.copy,
@@ -399,15 +401,16 @@ const MOST_FOR_A_THREAD: u64 = 64;
 /// GOMP_taskloop and its unsigned kind. Arguments: as a task's, but flags in place of whether it may
 /// be deferred; on the stack number of tasks or iterations, priority, begin, end, step.
 pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> usize {
+    let runtime = real::of_body(saved, what);
     let [_, data, _, _, _, flags] = saved.registers;
     let [tasks, priority, start, end, step, _] = saved.stack;
     let work = match what.kind() {
         0 => Work::signed(TASKLOOP, start, step),
         _ => Work::unsigned(TASKLOOP, flags & GOMP_UP != 0, start, step),
     };
-    let is_undeferred = flags & GOMP_IF == 0 || query(Function::omp_in_final) != 0;
+    let is_undeferred = flags & GOMP_IF == 0 || query(runtime, Function::omp_in_final) != 0;
     let origin = Origin {
-        flags: flags_of(flags, is_undeferred || executes_at_once()),
+        flags: flags_of(flags, is_undeferred || executes_at_once(runtime)),
         site: saved.at().into(),
         frame: saved.frame(),
         depend: ptr::null(),
@@ -428,7 +431,8 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     };
     // libgomp executes tasks at once if there would be too many. With a copy function it puts all of
     // them on the stack then.
-    let is_crowded = least > MOST_FOR_A_THREAD * u64::from(query(Function::omp_get_num_threads));
+    let is_crowded =
+        least > MOST_FOR_A_THREAD * u64::from(query(runtime, Function::omp_get_num_threads));
     let copying = if is_undeferred {
         Copying::Never
     } else if is_crowded {
@@ -438,7 +442,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     };
     // Outside parallel regions libgomp may have no team; then it executes tasks at once, too. A taskloop
     // of very many tasks is there not recorded as tasks.
-    let at_once = is_undeferred || is_crowded || executes_at_once();
+    let at_once = is_undeferred || is_crowded || executes_at_once(runtime);
     let made = header(saved, origin, copying).filter(|(header, passed)| {
         let bytes = most.saturating_mul((passed.size + TASK) as u64);
         !at_once || header.copying != Copying::WhenCreated || bytes <= ROOM
@@ -446,7 +450,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
     match made {
         // SAFETY: the entry point's own.
         None => unsafe {
-            forward(saved, what);
+            forward_to(runtime, saved, what);
         },
         Some((mut header, passed)) => {
             header.shared = 2;
@@ -457,7 +461,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
             // SAFETY: the function's arguments; libgomp needs the header only until all tasks are
             // created.
             unsafe {
-                real::<Any>(what.function())(
+                runtime.real::<Any>(what.function())(
                     run as *const () as usize,
                     (&raw mut header) as usize,
                     passed.copy,

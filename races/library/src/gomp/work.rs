@@ -371,8 +371,8 @@ pub(super) unsafe extern "C-unwind" fn post(saved: &Saved, what: What) -> usize 
 }
 
 /// Before the function waits for an iteration.
-pub(super) unsafe extern "C-unwind" fn waits(_: At, what: What) -> Onward {
-    let real = address(what.function());
+pub(super) unsafe extern "C-unwind" fn waits(at: At, what: What) -> Onward {
+    let real = address(what.function(), at.code());
     match tls::with(|thread| thread.place.work.dimensions) {
         0 => Onward::jump(real),
         dimensions => Onward::call(real, dimensions),

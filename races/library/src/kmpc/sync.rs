@@ -10,7 +10,7 @@ use crate::tls;
 /// Notes a call, for the callback that it leads to. Returns the real function.
 pub(crate) unsafe extern "C-unwind" fn call(saved: &Saved, what: What) -> usize {
     tls::with(|thread| thread.noted = saved.at().into());
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
 /// Notes the variable of a critical section, by whose address it is known: the runtime tells of a lock
@@ -21,7 +21,7 @@ pub(crate) unsafe extern "C-unwind" fn critical(saved: &Saved, what: What) -> us
         thread.noted = saved.at().into();
         thread.critical = section as u64;
     });
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
 /// Notes the schedule of a loop with dynamic chunks, which tells whether it has an `ordered` clause. Returns
@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C-unwind" fn dispatch(saved: &Saved, what: What) -> us
             thread.meet_ordered_clause(thread.noted);
         }
     });
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
 /// Whether a schedule, as `sched_type` numbers them, is that of a loop with an `ordered` clause.

@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C-unwind" fn taskloop(saved: &mut Saved, what: What) -
         note.copy = *copy as u64;
     }
     *copy = copy_task as *const () as usize;
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
 /// It has one argument more.

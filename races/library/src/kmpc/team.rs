@@ -8,15 +8,15 @@ use crate::tls;
 
 pub(crate) unsafe extern "C-unwind" fn set_threads(saved: &Saved, what: What) -> usize {
     tls::with(|thread| thread.sets_threads(saved.at().into()));
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
-pub(crate) unsafe extern "C-unwind" fn most_threads(_: &Saved, what: What) -> usize {
+pub(crate) unsafe extern "C-unwind" fn most_threads(saved: &Saved, what: What) -> usize {
     tls::with(|thread| thread.event(&Event::AsksThreads {}));
-    address(what.function())
+    address(what.function(), saved.code)
 }
 
 pub(crate) unsafe extern "C-unwind" fn thread_number(saved: &Saved, what: What) -> usize {
     tls::with(|thread| thread.asks_thread(saved.code));
-    address(what.function())
+    address(what.function(), saved.code)
 }
