@@ -48,11 +48,7 @@ fn region(
     }
     .pack();
     let join = JoinPayload { region, kind: 9 }.pack();
-    let origin = OriginPayload {
-        instance: region,
-        info: 2,
-        context,
-    };
+    let origin = OriginPayload::new(region, 2, context);
     primary.push_at(time, None, Kind::ParallelBegin, origin.pack());
     primary.push_at(time + 100, None, Kind::ImplicitBegin, team(0));
     primary.push_at(time + 300, None, Kind::SyncWaitBegin, code);

@@ -33,6 +33,8 @@ pub struct Request {
     pub follow: bool,
     /// `-P`: the running process to record instead of a program.
     pub attach: Option<i32>,
+    /// `--dump-events`: the file that gets the threads' events as text.
+    pub dump_events: Option<PathBuf>,
     /// What is recorded of the run's time.
     pub control: ControlOptions,
     /// The program and its arguments.
@@ -219,6 +221,14 @@ pub fn command() -> Command {
         )
         .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
         .arg(flag("verbose", 'v').help("Say more on standard error"))
+        .arg(
+            Arg::new("dump")
+                .long("dump-events")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("attach")
+                .hide(true),
+        )
         .arg(flag("version", 'V').help("Print the version"))
         .arg(
             Arg::new("help")
@@ -317,6 +327,7 @@ fn checked(
         verbose: matches.get_flag("verbose"),
         follow,
         attach,
+        dump_events: path("dump"),
         control: ControlOptions::of(matches)?,
         command,
     })

@@ -40,6 +40,7 @@ pub mod control;
 pub mod control_options;
 mod deep;
 pub mod dropped;
+pub mod dump;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;

@@ -12,6 +12,7 @@ use omp_ring::consumer::{Consumer, SlotView};
 use omp_ring::layout::Control;
 
 use crate::clock::{self, Line, Pair};
+use crate::dump::Dump;
 use events::Shared;
 use locks::{Conversion, Locks};
 use loops::Loops;
@@ -36,6 +37,8 @@ pub struct OpenMp {
     shared: Shared,
     loops: Loops,
     locks: Locks,
+    /// Gets all that is read as text, if it is asked for.
+    pub dump: Option<Dump>,
     /// Number of records read.
     pub taken: u64,
     /// Number of calling contexts read.
@@ -55,6 +58,7 @@ impl OpenMp {
             shared: Shared::default(),
             loops: Loops::default(),
             locks: Locks::default(),
+            dump: None,
             taken: 0,
             contexts: 0,
             looked_at: 0,
@@ -172,7 +176,12 @@ impl OpenMp {
         let mut reception = queue.receive(view, &self.line, start);
         // Before the ring is read: it then has what is pushed meanwhile.
         let held = arena.held(view.index);
-        let drained = arena.drain(view.index, usize::MAX, |item| reception.take(item));
+        let drained = arena.drain(view.index, usize::MAX, |item| {
+            if let Some(dump) = &mut self.dump {
+                dump.item(view.tid, &item);
+            }
+            reception.take(item);
+        });
         reception.take_held(held, now(start).saturating_sub(HELD_NS));
         self.taken += reception.records;
         self.contexts += reception.contexts;

@@ -13,6 +13,7 @@ use omp_ring::samples::SampleReader;
 use crate::attach::Target;
 use crate::cli::{Destination, Request};
 use crate::clock::{self, Line, Pair};
+use crate::dump::Dump;
 use crate::launch::{self, ExecError, Held};
 use crate::merge::Merge;
 use crate::no_events::Cause;
@@ -68,6 +69,8 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     // Reports an unusable name before anything starts. The directory is created when all else is
     // ready.
     experiment::choose(&request.target).map_err(other)?;
+    let dump = request.dump_events.as_deref().map(Dump::create);
+    let dump = dump.transpose().map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let (found, arena) = library_and_arena(&request.command[0]);
     let without = found.as_ref().err().map(without_events);
@@ -120,7 +123,9 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
 
     let objects = LoadObjects::new(library.map(Path::to_owned), sys::vdso().as_deref());
     let processes = Processes::new(objects, !request.follow);
-    let mut merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
+    let mut openmp = OpenMp::new(arena, Line::new(first_pair));
+    openmp.dump = dump;
+    let mut merge = Merge::new(processes, openmp, start);
     merge.control.begin(options);
     let library = found.map(|_| ());
     let mut session = Session::new(pid, merge, writer, header, library, options.clone());

@@ -11,17 +11,19 @@ mod objects;
 mod recordings;
 mod records;
 mod rings;
+mod streams;
 mod texts;
 
 /// A function that must withstand any bytes.
 pub type Target = fn(&[u8]);
 
 /// Each target by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("records", records::records),
     ("findings", findings::findings),
     ("perf", rings::perf),
     ("ring", rings::ring),
+    ("checks", streams::checks),
     ("symbols", objects::symbols),
     ("unwind", objects::unwind),
     ("texts", texts::texts),

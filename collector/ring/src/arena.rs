@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clock::ClockSource;
 use crate::control::{ControlKind, ControlQueue, Used};
 use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
-use crate::shm::{self, Headers, Mapping, Reserve, Ring};
+use crate::mapped::{Headers, Ring};
+use crate::shm::{self, Mapping, Reserve};
 
 /// Why an arena could not be attached.
 #[derive(Debug)]

@@ -29,8 +29,8 @@ impl ClockSource {
     #[inline(always)]
     pub fn now(self) -> u64 {
         match self {
-            ClockSource::Tsc => crate::shm::tsc(),
-            ClockSource::MonotonicRaw => crate::shm::monotonic_raw(),
+            ClockSource::Tsc => crate::time::tsc(),
+            ClockSource::MonotonicRaw => crate::time::monotonic_raw(),
         }
     }
 
@@ -60,8 +60,8 @@ impl ClockSource {
 #[cfg(target_arch = "x86_64")]
 fn tsc_is_invariant() -> bool {
     // AMD64 manual volume 3, appendix E.4.6: leaf 8000_0007h, EDX bit 8; the same on Intel.
-    crate::shm::cpuid(0x8000_0000)[0] >= 0x8000_0007
-        && crate::shm::cpuid(0x8000_0007)[3] & 1 << 8 != 0
+    crate::time::cpuid(0x8000_0000)[0] >= 0x8000_0007
+        && crate::time::cpuid(0x8000_0007)[3] & 1 << 8 != 0
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -18,8 +18,8 @@ use crate::layout::{
 };
 use crate::locks::LockView;
 use crate::loops::LoopView;
+use crate::mapped::Ring;
 use crate::record::{CallingContextId, ContextPayload, Kind, Record};
-use crate::shm::Ring;
 use crate::table::ENTRIES;
 
 /// The sizes of a new arena.

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use crate::shm;
+use crate::time;
 
 /// The environment variable that names the signals of `collect -y` and `-l` to the library in the
 /// program: their numbers with a space between, 0 for none.
@@ -146,7 +146,7 @@ impl ControlQueue {
             return;
         };
         let name = name.get(..NAME_BYTES).unwrap_or(name);
-        entry.time.store(shm::monotonic_raw(), Relaxed);
+        entry.time.store(time::monotonic_raw(), Relaxed);
         entry.pid.store(pid, Relaxed);
         entry
             .kind

@@ -22,6 +22,7 @@
 //! | [`layout`] | the layout of the arena; its only shared definition |
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
 //! | [`consumer`] | `collect`'s side: create, drain, recycle slots |
+//! | [`shm`], `mapped` | files of shared memory, and what lies in them |
 //! | [`samples`] | samples that threads take of themselves, in a file of their own |
 
 pub mod arena;
@@ -32,11 +33,13 @@ pub mod control;
 pub mod layout;
 pub mod locks;
 pub mod loops;
+mod mapped;
 pub mod producer;
 pub mod record;
 pub mod samples;
-mod shm;
+pub mod shm;
 pub mod table;
+mod time;
 
 use std::ffi::CStr;
 

@@ -12,10 +12,10 @@ use crate::layout::{
 };
 use crate::locks::{LockEntry, LockKey};
 use crate::loops::{LoopEntry, LoopKey};
+use crate::mapped::{self, Ring};
 use crate::record::{
     CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
 };
-use crate::shm::{self, Ring};
 
 /// How far ahead of the records cache lines are prefetched, in bytes. The consumer has read these
 /// lines since they were last written, and fetching one back takes as long as several records. An
@@ -181,7 +181,7 @@ impl<'a> Producer<'a> {
     #[inline]
     fn write(&mut self, record: Record) {
         let words = self.ring.record(self.head);
-        shm::prefetch_to_write(words, AHEAD);
+        mapped::prefetch_to_write(words, AHEAD);
         let [head, payload] = words;
         head.store(record.head, Relaxed);
         payload.store(record.payload, Relaxed);

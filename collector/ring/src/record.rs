@@ -53,7 +53,9 @@ impl Record {
 }
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+    (@is structural) => { true };
+    (@is doing) => { false };
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $is:ident, $payload:ty;)*) => {
         /// The kinds of records, with their payloads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -65,114 +67,106 @@ macro_rules! kinds {
             pub const fn from_byte(byte: u8) -> Option<Kind> {
                 match byte { $($value => Some(Kind::$name),)* _ => None }
             }
+
+            /// Whether the record tells which regions and tasks the thread is in. Others tell only what it
+            /// does there; a part of the ring is kept free of them.
+            #[inline(always)]
+            pub const fn is_structural(self) -> bool {
+                match self { $(Kind::$name => kinds!(@is $is),)* }
+            }
+
+            /// A payload as text, for those who look for a fault.
+            pub fn text(self, payload: u64) -> String {
+                match self { $(Kind::$name => format!("{:x?}", <$payload>::unpack(payload)),)* }
+            }
         }
+
+        /// Every kind.
+        #[cfg(test)]
+        const KINDS: &[Kind] = &[$(Kind::$name),*];
     };
 }
 
+// A row a kind: its number, whether it is structural or tells what the thread is doing, its payload.
 kinds! {
     /// Records were dropped here because the ring was full; payload: how many. 0: recording was
     /// paused.
-    Lost = 1,
+    Lost = 1, structural, u64;
     /// A league of teams begins on its encountering thread; payload: [`OriginPayload`], info = the
     /// number of teams requested, saturated.
-    TeamsBegin = 2,
+    TeamsBegin = 2, structural, OriginPayload;
     /// Prefix: the return address into the program of the record that follows, if the payload has
     /// no room for it or no calling context could be taken; payload: the address.
-    Code = 3,
+    Code = 3, structural, Address;
     /// The runtime announces the thread; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
-    ThreadBegin = 4,
+    ThreadBegin = 4, structural, u64;
     /// The thread leaves the runtime; no payload.
-    ThreadEnd = 5,
+    ThreadEnd = 5, structural, ();
     /// A parallel region begins on its encountering thread; payload: [`OriginPayload`], info = the
     /// number of threads requested, saturated.
-    ParallelBegin = 6,
+    ParallelBegin = 6, structural, OriginPayload;
     /// The region ended on its encountering thread; payload: [`RegionPayload`], index and size 0.
-    ParallelEnd = 7,
+    ParallelEnd = 7, structural, RegionPayload;
     /// The thread's implicit (or, in teams and at program start, initial) task begins;
     /// payload: [`RegionPayload`], region 0 for the program's own initial task.
-    ImplicitBegin = 8,
+    ImplicitBegin = 8, structural, RegionPayload;
     /// That task ends; payload: [`RegionPayload`], region 0 where the runtime no longer tells it.
-    ImplicitEnd = 9,
+    ImplicitEnd = 9, structural, RegionPayload;
     /// A wait that may be region `r`'s join barrier begins: `ompt_sync_region_t` 2 (barrier
     /// implicit; with a prefix [`Kind::Code`]), 9 (implicit parallel), 10 (teams);
     /// payload: [`JoinPayload`].
-    JoinWaitBegin = 10,
+    JoinWaitBegin = 10, structural, JoinPayload;
     /// Another `sync_region_wait` begins; payload: [`CodePayload`] with `ompt_sync_region_t`.
-    SyncWaitBegin = 11,
+    SyncWaitBegin = 11, doing, CodePayload;
     /// A `sync_region_wait` ends, other than of kind 9, a join barrier; payload:
     /// `ompt_sync_region_t`.
-    SyncWaitEnd = 12,
+    SyncWaitEnd = 12, doing, u64;
     /// A wait for a mutex begins; payload: [`MutexPayload`]. A prefix [`Kind::Code`] has the call.
-    MutexAcquire = 13,
+    MutexAcquire = 13, doing, MutexPayload;
     /// The mutex is acquired; payload: [`MutexPayload`].
-    MutexAcquired = 14,
+    MutexAcquired = 14, doing, MutexPayload;
     /// The mutex is released; payload: [`MutexPayload`].
-    MutexReleased = 15,
+    MutexReleased = 15, doing, MutexPayload;
     /// A nestable lock is re-acquired or partly released; payload: 1 begin, 2 end.
-    NestLock = 16,
+    NestLock = 16, doing, u64;
     /// An explicit task is created; payload: [`OriginPayload`], info = any of [`TASK_UNDEFERRED`],
     /// [`TASK_DIVISION`], [`TASK_LOOP`] and [`TASK_ALL`].
     /// Its time is that of the previous record: only the order of task creations is recorded.
-    TaskCreate = 17,
+    TaskCreate = 17, structural, OriginPayload;
     /// The thread switches tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
     /// and `ompt_task_status_t` of the prior one.
-    TaskSchedule = 18,
+    TaskSchedule = 18, structural, TaskPayload;
     /// The combining step of a reduction begins; payload: [`CodePayload`].
-    ReductionBegin = 19,
+    ReductionBegin = 19, doing, CodePayload;
     /// That step ends; no payload.
-    ReductionEnd = 20,
+    ReductionEnd = 20, doing, ();
     /// A call begins in which the runtime works, perhaps for long, without waiting for other
     /// threads; payload: [`CodePayload`], kind 0.
-    OverheadBegin = 21,
+    OverheadBegin = 21, doing, CodePayload;
     /// That call ends; no payload.
-    OverheadEnd = 22,
+    OverheadEnd = 22, doing, ();
     /// A calling context, to which later records of this ring refer by its id; payload:
     /// [`ContextPayload`]. The rest of it fills the positions that follow, which hold no records
     /// (see [`crate::context`]).
-    Context = 23,
+    Context = 23, structural, ContextPayload;
     /// Prefix: the number and the length of the waits of the record that follows; payload:
     /// [`ShortPayload`].
-    Short = 24,
+    Short = 24, structural, ShortPayload;
     /// Short waits in one call since the thread's last record: a sum, not an event. They took
     /// place in the state in which the thread is here; payload: [`CodePayload`] with
     /// `ompt_sync_region_t`. A prefix [`Kind::Short`] has their number and length.
-    ShortSync = 25,
+    ShortSync = 25, doing, CodePayload;
     /// The same of short waits for one mutex, which was held shortly, too; payload:
     /// [`MutexPayload`]. Prefixes [`Kind::Code`] and [`Kind::Short`] precede it.
-    ShortMutex = 26,
+    ShortMutex = 26, doing, MutexPayload;
     /// Records that are not structural ([`Kind::is_structural`]) were dropped here because the
     /// ring was nearly full; payload: how many.
-    LostWaits = 27,
+    LostWaits = 27, structural, u64;
     /// A lock is initialised; payload: [`MutexPayload`]. A prefix [`Kind::Code`] has the call.
-    LockInit = 28,
+    LockInit = 28, doing, MutexPayload;
     /// How long short acquisitions and holds of mutexes in one call took since the thread's last
     /// record; payload: [`HoldPayload`]. A prefix [`Kind::Code`] has the call.
-    ShortHold = 29,
-}
-
-impl Kind {
-    /// Whether the record tells which regions and tasks the thread is in. Others tell only what it
-    /// does there; a part of the ring is kept free of them.
-    #[inline(always)]
-    pub const fn is_structural(self) -> bool {
-        !matches!(
-            self,
-            Kind::SyncWaitBegin
-                | Kind::SyncWaitEnd
-                | Kind::MutexAcquire
-                | Kind::MutexAcquired
-                | Kind::MutexReleased
-                | Kind::NestLock
-                | Kind::ReductionBegin
-                | Kind::ReductionEnd
-                | Kind::OverheadBegin
-                | Kind::OverheadEnd
-                | Kind::ShortSync
-                | Kind::ShortMutex
-                | Kind::LockInit
-                | Kind::ShortHold
-        )
-    }
+    ShortHold = 29, doing, HoldPayload;
 }
 
 /// Identifies an instance of a region or a task within an experiment: the slot of the thread that
@@ -199,242 +193,196 @@ impl InstanceId {
     }
 }
 
-/// Payload: an instance, the team size and the thread number in the team, each saturated at 4095.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegionPayload {
-    /// The region's instance id.
-    pub region: InstanceId,
-    /// The thread number in the team, from 0.
-    pub index: u16,
-    /// The team size.
-    pub size: u16,
+/// A value within a payload.
+trait Field: Copy {
+    fn bits(self) -> u64;
+    fn of_bits(bits: u64) -> Self;
 }
 
-impl RegionPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.region.0 & ID_MASK | sat12(self.index) << 40 | sat12(self.size) << 52
-    }
+macro_rules! fields {
+    ($($type:ty, $value:ident => $bits:expr, $of:expr;)*) => {$(
+        impl Field for $type {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                let $value = self;
+                $bits
+            }
 
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        RegionPayload {
-            region: InstanceId(payload & ID_MASK),
-            index: (payload >> 40 & 0xfff) as u16,
-            size: (payload >> 52) as u16,
+            #[inline(always)]
+            fn of_bits($value: u64) -> $type {
+                $of
+            }
         }
+    )*};
+}
+
+fields! {
+    u8, it => it.into(), it as u8;
+    u16, it => it.into(), it as u16;
+    u32, it => it.into(), it as u32;
+    u64, it => it, it;
+    bool, it => it.into(), it != 0;
+    InstanceId, it => it.0, InstanceId(it);
+    CallingContextId, it => it.0.into(), CallingContextId(it as u32);
+}
+
+/// The greatest value of so many bits.
+const fn most(bits: u32) -> u64 {
+    u64::MAX >> (u64::BITS - bits)
+}
+
+/// Payloads as bit fields: the first bit and the number of bits of each. A `count` is saturated, of other values the
+/// upper bits are dropped.
+macro_rules! payloads {
+    (@bits count, $value:expr, $width:literal) => { $value.bits().min(most($width)) };
+    (@bits id, $value:expr, $width:literal) => { $value.bits() & most($width) };
+    ($(
+        $(#[$doc:meta])*
+        $name:ident {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty, $what:ident at $at:literal of $width:literal;)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Packs into 64 bits.
+            #[inline(always)]
+            pub fn pack(self) -> u64 {
+                0 $(| payloads!(@bits $what, self.$field, $width) << $at)*
+            }
+
+            /// Unpacks from 64 bits.
+            #[inline(always)]
+            pub fn unpack(payload: u64) -> Self {
+                $name { $($field: Field::of_bits(payload >> $at & most($width)),)* }
+            }
+        }
+
+        #[cfg(test)]
+        impl tests::Sample for $name {
+            fn sample(random: &mut impl FnMut() -> u64) -> Self {
+                $name { $($field: Field::of_bits(random() & most($width)),)* }
+            }
+        }
+    )*};
+}
+
+payloads! {
+    /// A return address into the program.
+    Address {
+        /// `codeptr_ra`.
+        code: u64, id at 0 of 64;
     }
-}
-
-const fn sat12(value: u16) -> u64 {
-    if value > 0xfff { 0xfff } else { value as u64 }
-}
-
-/// Payload: an instance that the recording thread creates, and its calling context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OriginPayload {
-    /// The instance id. The payload holds only the count: the slot is that of the ring.
-    pub instance: InstanceId,
-    /// Depends on the record kind; saturated at 4095.
-    pub info: u16,
-    /// The calling context. [`CallingContextId::NONE`] if none could be taken: then a prefix [`Kind::Code`]
-    /// has the return address alone, if it is known.
-    pub context: CallingContextId,
+    /// A part of a team.
+    RegionPayload {
+        /// The region's instance id.
+        region: InstanceId, id at 0 of 40;
+        /// The thread number in the team, from 0.
+        index: u16, count at 40 of 12;
+        /// The team size.
+        size: u16, count at 52 of 12;
+    }
+    /// An instance that the recording thread creates, and its calling context.
+    OriginPayload {
+        /// The instance's count: the slot is that of the ring.
+        count: u32, id at 0 of 28;
+        /// Depends on the record kind.
+        info: u16, count at 28 of 12;
+        /// The calling context. [`CallingContextId::NONE`] if none could be taken: then a prefix
+        /// [`Kind::Code`] has the return address alone, if it is known.
+        context: CallingContextId, id at 40 of 24;
+    }
+    /// An instance id and an `ompt_sync_region_t`.
+    JoinPayload {
+        /// The region whose barrier it may be.
+        region: InstanceId, id at 0 of 40;
+        /// `ompt_sync_region_t`.
+        kind: u8, id at 56 of 8;
+    }
+    /// A return address into the program and a kind.
+    CodePayload {
+        /// `codeptr_ra`, or 0 where the runtime passed NULL.
+        code: u64, id at 0 of 56;
+        /// An enumerated value of the specification, which depends on the record kind.
+        kind: u8, id at 56 of 8;
+    }
+    /// A mutex.
+    MutexPayload {
+        /// Distinguishes the mutex from others of its kind in the process; usually its address. 0 if its
+        /// holder is unknown.
+        lock: u64, id at 0 of 56;
+        /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
+        /// 7 ordered).
+        kind: u8, id at 56 of 8;
+    }
+    /// How many short waits there were, and how long they were together.
+    ShortPayload {
+        /// Their length, in units of the arena's clock.
+        length: u64, count at 0 of 40;
+        /// Their number.
+        count: u32, count at 40 of 24;
+    }
+    /// The time of acquisitions that did not wait, and of holds, in units of the arena's clock.
+    HoldPayload {
+        /// Of holds.
+        held: u64, count at 0 of 32;
+        /// Of acquisitions.
+        acquiring: u64, count at 32 of 32;
+    }
+    /// The next task, and the status of the prior one.
+    TaskPayload {
+        /// The explicit task's instance id; [`InstanceId::NONE`]: an implicit task.
+        task: InstanceId, id at 0 of 40;
+        /// `ompt_task_status_t` of the prior task.
+        status: u32, id at 40 of 24;
+    }
+    /// A calling context's id, and the number of stack words that follow.
+    ContextPayload {
+        /// Its id.
+        context: CallingContextId, id at 0 of 32;
+        /// Number of stack words that follow.
+        words: u16, id at 32 of 16;
+        /// The thread is in an explicit task: frames of the thread that executes it do not belong to
+        /// the context.
+        in_task: bool, id at 48 of 1;
+    }
 }
 
 impl OriginPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.instance.0 & COUNT_MASK
-            | sat12(self.info) << COUNT_BITS
-            | (self.context.0 as u64) << (64 - CONTEXT_BITS)
-    }
-
-    /// Unpacks from 64 bits in the ring of `slot`.
-    #[inline]
-    pub const fn unpack(payload: u64, slot: u32) -> Self {
+    /// Of an instance that the thread with this ring creates.
+    #[inline(always)]
+    pub const fn new(instance: InstanceId, info: u16, context: CallingContextId) -> Self {
         OriginPayload {
-            instance: InstanceId::new(slot, (payload & COUNT_MASK) as u32),
-            info: (payload >> COUNT_BITS & 0xfff) as u16,
-            context: CallingContextId((payload >> (64 - CONTEXT_BITS)) as u32),
+            count: (instance.0 & COUNT_MASK) as u32,
+            info,
+            context,
         }
     }
-}
 
-/// Payload: an instance id and an `ompt_sync_region_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JoinPayload {
-    /// The region whose barrier it may be.
-    pub region: InstanceId,
-    /// `ompt_sync_region_t`.
-    pub kind: u8,
-}
-
-impl JoinPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.region.0 & ID_MASK | (self.kind as u64) << 56
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        JoinPayload {
-            region: InstanceId(payload & ID_MASK),
-            kind: (payload >> 56) as u8,
-        }
+    /// The instance, created in the ring of `slot`.
+    #[inline(always)]
+    pub const fn instance(self, slot: u32) -> InstanceId {
+        InstanceId::new(slot, self.count)
     }
 }
 
-/// Payload: a return address into the program (56 bits) and a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodePayload {
-    /// `codeptr_ra`, or 0 where the runtime passed NULL.
-    pub code: u64,
-    /// An enumerated value of the specification, which depends on the record kind.
-    pub kind: u8,
+/// Payloads that are a number, or nothing.
+trait Whole {
+    fn unpack(payload: u64) -> Self;
 }
 
-impl CodePayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.code & ((1 << 56) - 1) | (self.kind as u64) << 56
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        CodePayload {
-            code: payload & ((1 << 56) - 1),
-            kind: (payload >> 56) as u8,
-        }
+impl Whole for u64 {
+    fn unpack(payload: u64) -> u64 {
+        payload
     }
 }
 
-/// Payload: a mutex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MutexPayload {
-    /// Distinguishes the mutex from others of its kind in the process; usually its address. 56
-    /// bits. 0 if its holder is unknown.
-    pub lock: u64,
-    /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
-    /// 7 ordered).
-    pub kind: u8,
-}
-
-impl MutexPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.lock & ((1 << 56) - 1) | (self.kind as u64) << 56
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        MutexPayload {
-            lock: payload & ((1 << 56) - 1),
-            kind: (payload >> 56) as u8,
-        }
-    }
-}
-
-/// Payload: how many short waits there were, and how long they were together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShortPayload {
-    /// Their number, saturated at 2^24 - 1.
-    pub count: u32,
-    /// Their length, in units of the arena's clock, saturated at 2^40 - 1.
-    pub length: u64,
-}
-
-impl ShortPayload {
-    const LENGTH_BITS: u32 = 40;
-
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        let (most_count, most_length) = ((1 << 24) - 1, (1 << Self::LENGTH_BITS) - 1);
-        let count = if self.count < most_count {
-            self.count
-        } else {
-            most_count
-        };
-        let length = if self.length < most_length {
-            self.length
-        } else {
-            most_length
-        };
-        length | (count as u64) << Self::LENGTH_BITS
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        ShortPayload {
-            count: (payload >> Self::LENGTH_BITS) as u32,
-            length: payload & ((1 << Self::LENGTH_BITS) - 1),
-        }
-    }
-}
-
-/// Payload: the time of acquisitions that did not wait, and of holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldPayload {
-    /// Of acquisitions, in units of the arena's clock, saturated at 2^32 - 1.
-    pub acquiring: u64,
-    /// Of holds, likewise.
-    pub held: u64,
-}
-
-impl HoldPayload {
-    const MOST: u64 = u32::MAX as u64;
-
-    /// Packs into 64 bits.
-    #[inline]
-    pub fn pack(self) -> u64 {
-        self.acquiring.min(Self::MOST) << 32 | self.held.min(Self::MOST)
-    }
-
-    /// Unpacks.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        HoldPayload {
-            acquiring: payload >> 32,
-            held: payload & Self::MOST,
-        }
-    }
-}
-
-/// Payload: the next task, and the status of the prior one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskPayload {
-    /// The explicit task's instance id; [`InstanceId::NONE`]: an implicit task.
-    pub task: InstanceId,
-    /// `ompt_task_status_t` of the prior task, 24 bits.
-    pub status: u32,
-}
-
-impl TaskPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.task.0 & ID_MASK | (self.status as u64 & 0xff_ffff) << 40
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        TaskPayload {
-            task: InstanceId(payload & ID_MASK),
-            status: (payload >> 40) as u32,
-        }
-    }
+impl Whole for () {
+    fn unpack(_: u64) {}
 }
 
 /// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering
@@ -465,102 +413,86 @@ impl CallingContextId {
     pub const NONE: CallingContextId = CallingContextId(0);
 }
 
-/// Payload: a calling context's id, and the number of stack words that follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContextPayload {
-    /// Its id.
-    pub context: CallingContextId,
-    /// Number of stack words that follow.
-    pub words: u16,
-    /// The thread is in an explicit task: frames of the thread that executes it do not belong to
-    /// the context.
-    pub in_task: bool,
-}
-
-impl ContextPayload {
-    /// Packs into 64 bits.
-    #[inline]
-    pub const fn pack(self) -> u64 {
-        self.context.0 as u64 | (self.words as u64) << 32 | (self.in_task as u64) << 48
-    }
-
-    /// Unpacks from 64 bits.
-    #[inline]
-    pub const fn unpack(payload: u64) -> Self {
-        ContextPayload {
-            context: CallingContextId(payload as u32),
-            words: (payload >> 32) as u16,
-            in_task: payload >> 48 & 1 != 0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn payloads_survive_packing() {
-        let region = InstanceId::new(4095, 268_435_455);
-        let r = RegionPayload {
-            region,
-            index: 17,
-            size: 4095,
-        };
-        assert_eq!(RegionPayload::unpack(r.pack()), r);
-        let j = JoinPayload { region, kind: 10 };
-        assert_eq!(JoinPayload::unpack(j.pack()), j);
-        let c = CodePayload {
-            code: 0x7fff_dead_beef,
-            kind: 255,
-        };
-        assert_eq!(CodePayload::unpack(c.pack()), c);
-        let m = MutexPayload {
-            lock: 0x7fff_dead_beef,
-            kind: 7,
-        };
-        assert_eq!(MutexPayload::unpack(m.pack()), m);
-        let s = ShortPayload {
-            count: 70_000,
-            length: 1 << 39,
-        };
-        assert_eq!(ShortPayload::unpack(s.pack()), s);
-        let h = HoldPayload {
-            acquiring: 7,
-            held: u64::from(u32::MAX),
-        };
-        assert_eq!(HoldPayload::unpack(h.pack()), h);
-        let t = TaskPayload {
-            task: region,
-            status: 0xff_ffff,
-        };
-        assert_eq!(TaskPayload::unpack(t.pack()), t);
-        let o = OriginPayload {
-            instance: region,
-            info: 4095,
-            context: CallingContextId((1 << CONTEXT_BITS) - 1),
-        };
-        assert_eq!(OriginPayload::unpack(o.pack(), 4095), o);
-        let c = ContextPayload {
-            context: CallingContextId((1 << CONTEXT_BITS) - 1),
-            words: u16::MAX,
-            in_task: true,
-        };
-        assert_eq!(ContextPayload::unpack(c.pack()), c);
+    /// A payload of random values, each of as many bits as it has.
+    pub(super) trait Sample: Sized {
+        fn sample(random: &mut impl FnMut() -> u64) -> Self;
     }
 
     #[test]
-    fn team_sizes_saturate() {
-        let r = RegionPayload {
+    fn payloads_survive_packing() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            state ^ state >> 32
+        };
+        macro_rules! survive {
+            ($($payload:ty),*) => {$(
+                let it = <$payload>::sample(&mut random);
+                assert_eq!(<$payload>::unpack(it.pack()), it);
+            )*};
+        }
+        for _ in 0..1000 {
+            survive!(
+                Address,
+                RegionPayload,
+                OriginPayload,
+                JoinPayload,
+                CodePayload,
+                MutexPayload,
+                ShortPayload,
+                HoldPayload,
+                TaskPayload,
+                ContextPayload
+            );
+        }
+    }
+
+    #[test]
+    fn counts_saturate() {
+        let region = RegionPayload {
             region: InstanceId(1),
             index: 9000,
             size: 5000,
         };
-        let back = RegionPayload::unpack(r.pack());
+        let back = RegionPayload::unpack(region.pack());
         assert_eq!(
             (back.index, back.size, back.region),
             (4095, 4095, InstanceId(1))
         );
+        let short = ShortPayload {
+            count: u32::MAX,
+            length: u64::MAX,
+        };
+        let back = ShortPayload::unpack(short.pack());
+        assert_eq!((back.count, back.length), ((1 << 24) - 1, (1 << 40) - 1));
+    }
+
+    #[test]
+    fn an_origin_is_an_instance_of_its_ring() {
+        let origin = OriginPayload {
+            count: 7,
+            info: TASK_LOOP,
+            context: CallingContextId((1 << CONTEXT_BITS) - 1),
+        };
+        let back = OriginPayload::unpack(origin.pack());
+        assert_eq!(back.instance(4095), InstanceId::new(4095, 7));
+    }
+
+    #[test]
+    fn each_kind_has_a_number_of_its_own_and_a_text() {
+        for kind in KINDS {
+            assert_eq!(Kind::from_byte(*kind as u8), Some(*kind));
+        }
+        let mutex = MutexPayload { lock: 16, kind: 5 };
+        assert_eq!(
+            Kind::MutexAcquired.text(mutex.pack()),
+            "MutexPayload { lock: 10, kind: 5 }"
+        );
+        assert_eq!(Kind::ThreadEnd.text(0), "()");
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! Shared memory and clocks: the only module of this crate that makes system calls and casts mapped
-//! bytes. All that it returns is made of atomics. For them any bit pattern is valid, and a write by
-//! the other process is no data race, so the rest of the crate is safe code.
+//! Shared memory: files of memory, and mappings of them. What a mapping returns is made of atomics. For them any
+//! bit pattern is valid, and a write by the other process is no data race.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_long};
@@ -13,13 +12,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use crate::control::ControlQueue;
-use crate::layout::{Header, SlotHeader, TABLES_BYTES, Tables};
-use crate::samples::{SampleHeader, SampleSlot};
-
 /// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
-pub(crate) struct Mapping<'a> {
+pub struct Mapping<'a> {
     base: NonNull<u8>,
     bytes: usize,
     /// It is a part of a [`Reserve`], which unmaps it.
@@ -35,7 +30,7 @@ unsafe impl Sync for Mapping<'_> {}
 
 impl Mapping<'_> {
     /// Maps `bytes` bytes of `file` from page-aligned offset `at`: readable, writable, shared.
-    pub(crate) fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Self> {
+    pub fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Self> {
         Mapping::with(file, at, bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
 
@@ -79,9 +74,19 @@ impl Mapping<'_> {
         Ok(())
     }
 
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where it begins: memory that stays mapped as long as this value.
+    pub fn start(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// `count` values from byte `at`. Empty if the range is outside the mapping or misaligned: the
     /// producer must not panic.
-    pub(crate) fn values<T: Shared>(&self, at: usize, count: usize) -> &[T] {
+    pub fn values<T: Shared>(&self, at: usize, count: usize) -> &[T] {
         let end = count
             .checked_mul(size_of::<T>())
             .and_then(|size| at.checked_add(size));
@@ -203,145 +208,17 @@ pub fn address_space_limit() -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
-/// The mapped headers of an arena.
-#[derive(Debug)]
-pub(crate) struct Headers(Mapping<'static>);
-
-impl Headers {
-    /// Maps the first `bytes` bytes of `file`: at least a header.
-    pub(crate) fn new(file: &impl AsRawFd, bytes: usize) -> io::Result<Headers> {
-        if bytes < size_of::<Header>() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(Headers(Mapping::new(file, 0, bytes)?))
-    }
-
-    /// The arena's header, at the start.
-    pub(crate) fn arena(&self) -> &Header {
-        // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
-        // `Header` is `Shared`.
-        unsafe { self.0.base.cast::<Header>().as_ref() }
-    }
-
-    /// The queue of calls at byte `at`; `None` if it is outside the mapping or misaligned.
-    #[inline]
-    pub(crate) fn calls(&self, at: usize) -> Option<&ControlQueue> {
-        self.0.values(at, 1).first()
-    }
-
-    /// `count` slot headers from byte `at`; empty if the range is outside the mapping or misaligned.
-    pub(crate) fn slots(&self, at: usize, count: usize) -> &[SlotHeader] {
-        self.0.values(at, count)
-    }
-}
-
-/// A record in a ring as two words.
-pub(crate) type RecordWords = [AtomicU64; 2];
-
-/// The mapped tables and ring of one slot, with one of its parts open.
-///
-/// The fields used to find a record come first: see [`Producer`](crate::producer::Producer).
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Ring<'a> {
-    /// The open part's first record, within the mapping.
-    part: NonNull<RecordWords>,
-    /// Records of a part minus one; a part has a power of two of them.
-    mask: usize,
-    /// Records of the ring minus one.
-    last: usize,
-    mapping: Mapping<'a>,
-}
-
-// SAFETY: `part` points into the mapping, which is this value's own.
-unsafe impl Send for Ring<'_> {}
-
-impl<'a> Ring<'a> {
-    /// Bytes from the start of the struct to the end of the fields used to find a record.
-    #[cfg(test)]
-    pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring<'static>, last);
-
-    /// The ring in a mapping of the tables and `records` records, in parts of `part` records; both are
-    /// powers of two, and a ring has at least one part.
-    pub(crate) fn new(mapping: Mapping<'a>, records: u32, part: u32) -> io::Result<Ring<'a>> {
-        let bytes = TABLES_BYTES as usize + records as usize * size_of::<RecordWords>();
-        let is_valid = records.is_power_of_two() && part.is_power_of_two() && part <= records;
-        if !is_valid || bytes > mapping.bytes {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        Ok(Ring {
-            part: first(&mapping),
-            mask: part as usize - 1,
-            last: records as usize - 1,
-            mapping,
-        })
-    }
-
-    /// Opens part `number`, modulo the number of parts.
-    #[inline]
-    pub(crate) fn open(&mut self, number: u8) {
-        let first = (usize::from(number) * (self.mask + 1)) & self.last;
-        // SAFETY: the mapping has `last + 1` records, a multiple of a part's; `first` begins a part.
-        self.part = unsafe { self::first(&self.mapping).add(first) };
-    }
-
-    /// The record at position `at` of the open part; positions run on across parts.
-    #[inline(always)]
-    pub(crate) fn record(&self, at: u64) -> &RecordWords {
-        // SAFETY: the open part lies in the mapping and has `mask + 1` records. Atomics: every
-        // content is valid, and concurrent writes are no races.
-        unsafe { self.part.add(at as usize & self.mask).as_ref() }
-    }
-}
-
-impl Ring<'_> {
-    /// The thread's tables.
-    #[inline(always)]
-    pub(crate) fn tables(&self) -> &Tables {
-        // SAFETY: the mapping begins with them, and is page aligned. `Tables` is `Shared`.
-        unsafe { self.mapping.base.cast::<Tables>().as_ref() }
-    }
-}
-
-/// The first record of a mapped ring.
-#[inline(always)]
-fn first(mapping: &Mapping<'_>) -> NonNull<RecordWords> {
-    // SAFETY: the mapping has the records behind the tables.
-    unsafe { mapping.base.add(TABLES_BYTES as usize).cast() }
-}
-
 /// Types made of atomics alone, without significant padding.
 ///
 /// # Safety
 /// Every field is an atomic integer, or an array or struct of such.
-pub(crate) unsafe trait Shared {}
+pub unsafe trait Shared {}
 // SAFETY: an atomic integer.
 unsafe impl Shared for AtomicU64 {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for SampleHeader {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for SampleSlot {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for Header {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for SlotHeader {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for Tables {}
-// SAFETY: all fields are atomics.
-unsafe impl Shared for ControlQueue {}
-const _: () = {
-    const fn is_shared<T: Shared>() {}
-    is_shared::<Header>();
-    is_shared::<SlotHeader>();
-    is_shared::<Tables>();
-    is_shared::<SampleHeader>();
-    is_shared::<SampleSlot>();
-    is_shared::<ControlQueue>();
-};
 
 /// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank
 /// it would kill its reader by SIGBUS.
-pub(crate) fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
+pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a valid C string; the descriptor returned is ours.
     let fd =
         unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -360,11 +237,11 @@ pub(crate) fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
 }
 
 /// A file that is open in the program under test for a short time.
-pub(crate) struct Opened(RawFd);
+pub struct Opened(RawFd);
 
 /// Opens an existing file for reading and writing. Uses system calls: the C library's function is a
 /// cancellation point for a thread of the program.
-pub(crate) fn open(path: &CStr) -> io::Result<Opened> {
+pub fn open(path: &CStr) -> io::Result<Opened> {
     let flags = c_long::from(libc::O_RDWR | libc::O_CLOEXEC);
     // SAFETY: a C string and integers.
     let fd = unsafe {
@@ -383,7 +260,7 @@ pub(crate) fn open(path: &CStr) -> io::Result<Opened> {
 
 impl Opened {
     /// The file's length.
-    pub(crate) fn bytes(&self) -> io::Result<u64> {
+    pub fn bytes(&self) -> io::Result<u64> {
         // SAFETY: stat is plain data, valid when zeroed; fstat fills it.
         unsafe {
             let mut stat: libc::stat = std::mem::zeroed();
@@ -406,55 +283,4 @@ impl Drop for Opened {
         // SAFETY: our own descriptor, which nothing refers to any more.
         unsafe { libc::syscall(libc::SYS_close, c_long::from(self.0)) };
     }
-}
-
-/// The time stamp counter; 0 on machines without one.
-#[inline(always)]
-pub(crate) fn tsc() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a counter; `ClockSource::best` chose it on a processor that has one.
-    return unsafe { core::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    0
-}
-
-/// Prefetches for writing the cache line `bytes` beyond `record`. The address need not be mapped.
-#[inline(always)]
-pub(crate) fn prefetch_to_write(record: &RecordWords, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, without effect on memory, that faults at no address. The only exception that
-    // manuals list for it is that of a LOCK prefix.
-    unsafe {
-        let ahead = record.as_ptr().wrapping_byte_add(bytes);
-        core::arch::asm!("prefetchw [{}]", in(reg) ahead, options(nostack, preserves_flags));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (record, bytes);
-}
-
-/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
-#[inline]
-pub(crate) fn monotonic_raw() -> u64 {
-    clock(libc::CLOCK_MONOTONIC_RAW)
-}
-
-#[inline]
-fn clock(id: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: writes the local timespec; these clocks exist on every Linux, so it cannot fail.
-    unsafe { libc::clock_gettime(id, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// The four registers of a CPUID leaf: eax, ebx, ecx, edx.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn cpuid(leaf: u32) -> [u32; 4] {
-    // Newer compilers know that the instruction is always there; the crate supports older ones.
-    #[allow(unused_unsafe)]
-    // SAFETY: every x86-64 processor has the instruction.
-    let r = unsafe { core::arch::x86_64::__cpuid(leaf) };
-    [r.eax, r.ebx, r.ecx, r.edx]
 }

@@ -437,11 +437,7 @@ impl Thread {
     fn task_divide(&mut self) -> InstanceId {
         let instance = self.instance();
         let time = self.ring().last();
-        let payload = OriginPayload {
-            instance,
-            info: TASK_DIVISION,
-            context: CallingContextId::NONE,
-        };
+        let payload = OriginPayload::new(instance, TASK_DIVISION, CallingContextId::NONE);
         self.ring()
             .push_at(time, None, Kind::TaskCreate, payload.pack());
         instance
@@ -551,11 +547,7 @@ impl Thread {
         };
         let prefix = (context == CallingContextId::NONE && call.code != 0)
             .then_some((Kind::Code, call.code));
-        let payload = OriginPayload {
-            instance,
-            info,
-            context,
-        };
+        let payload = OriginPayload::new(instance, info, context);
         self.producer.push_at(time, prefix, kind, payload.pack());
     }
 }

@@ -31,7 +31,7 @@ fn check(recording: &Recording) {
     let forks = [Kind::ParallelBegin, Kind::TeamsBegin];
     for event in forks.iter().flat_map(|kind| recording.all(*kind)) {
         assert!(
-            regions.insert(event.origin().instance),
+            regions.insert(event.instance()),
             "a region's id is used twice"
         );
         assert!(event.context.is_some(), "a region without a context");
@@ -51,7 +51,7 @@ fn check(recording: &Recording) {
         let (mut parts, mut joins) = (0, 0);
         for event in &thread.events {
             match event.kind {
-                Kind::ParallelBegin | Kind::TeamsBegin => open.push(event.origin().instance),
+                Kind::ParallelBegin | Kind::TeamsBegin => open.push(event.instance()),
                 Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
                 Kind::ImplicitBegin => {
                     let part = event.region();
@@ -173,9 +173,12 @@ fn check_tasks(recording: &Recording) {
     let mut whole = BTreeSet::new();
     for event in recording.all(Kind::TaskCreate) {
         let origin = event.origin();
-        assert!(created.insert(origin.instance), "a task's id is used twice");
+        assert!(
+            created.insert(event.instance()),
+            "a task's id is used twice"
+        );
         if origin.info & TASK_ALL != 0 {
-            whole.insert(origin.instance);
+            whole.insert(event.instance());
         }
         let site = recording.site(event);
         assert_eq!(site.frames[0], site.code);

@@ -48,7 +48,7 @@ fn private_copies_are_each_their_own_runtime() {
     assert_eq!(recording.all(Kind::ParallelEnd).count(), 80);
     let ids: BTreeSet<_> = recording
         .all(Kind::ParallelBegin)
-        .map(|event| event.origin().instance)
+        .map(|event| event.instance())
         .collect();
     assert_eq!(ids.len(), 80);
     let mut parts = BTreeMap::<_, BTreeSet<u16>>::new();

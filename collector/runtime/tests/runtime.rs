@@ -30,10 +30,10 @@ fn check(recording: &Recording) {
             match event.kind {
                 Kind::ParallelBegin | Kind::TeamsBegin => {
                     assert!(
-                        known.insert(event.origin().instance),
+                        known.insert(event.instance()),
                         "a region's id is used twice"
                     );
-                    open.push(event.origin().instance);
+                    open.push(event.instance());
                 }
                 Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
                 _ => (),
@@ -212,7 +212,7 @@ fn check_constructs(policy: &str) {
     for event in recording.all(Kind::ParallelBegin) {
         let origin = event.origin();
         let size = if origin.info == 1 { 0 } else { 2 };
-        let arrived = arrivals.get(&origin.instance).copied().unwrap_or(0);
+        let arrived = arrivals.get(&event.instance()).copied().unwrap_or(0);
         assert!(arrived >= size, "{arrived} of {size} arrived in {origin:?}");
     }
     // The end of a worker's last wait may be missing, but never its begin.
@@ -243,7 +243,7 @@ fn check_tasks(threads: &str) {
     let mut created = BTreeSet::new();
     for event in recording.all(Kind::TaskCreate) {
         assert!(
-            created.insert(event.origin().instance),
+            created.insert(event.instance()),
             "a task's id is used twice"
         );
         sites.insert(event.context.unwrap().0);
@@ -364,7 +364,7 @@ fn a_forked_child_records_into_a_slot_of_its_own() {
     );
     let ids: BTreeSet<_> = recording
         .all(Kind::ParallelBegin)
-        .map(|event| event.origin().instance)
+        .map(|event| event.instance())
         .collect();
     assert_eq!(ids.len(), 5);
     let child = recording
@@ -431,7 +431,7 @@ fn a_thread_that_silently_leaves_an_untied_task_is_back_in_the_task_before() {
     const SWITCH: u32 = 7;
     let recording = with_fake_runtime("untied.c");
     let created = recording.initial().of(Kind::TaskCreate);
-    let ids: Vec<InstanceId> = created.map(|event| event.origin().instance).collect();
+    let ids: Vec<InstanceId> = created.map(|event| event.instance()).collect();
     let [untied, next] = ids[..] else {
         panic!("{ids:?}")
     };

@@ -54,7 +54,7 @@ fn odd_constructs_leave_balanced_records() {
         assert_eq!(recording.stderr, "");
         let created: BTreeSet<_> = recording
             .all(Kind::TaskCreate)
-            .map(|event| event.origin().instance)
+            .map(|event| event.instance())
             .collect();
         for event in recording.all(Kind::TaskSchedule) {
             let task = event.task().task;

@@ -28,6 +28,7 @@ use race_stream::record::Checks;
 
 use crate::after::After;
 use crate::cli::Request;
+use crate::dump::Dump;
 use crate::library::{SANITIZER_OPTION, SANITIZER_VARIABLE};
 use crate::record::RecordError;
 use crate::say::say;
@@ -62,6 +63,8 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let limit = limit(request).map_err(other)?;
     experiment::choose(&request.target).map_err(other)?;
     let facts = program::check(&request.command[0], checks).map_err(other)?;
+    let dump = request.dump_events.as_deref().map(Dump::create);
+    let dump = dump.transpose().map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let library = library::find_beside(LIBRARY).map_err(other)?;
     let links = links(&library).map_err(|error| {
@@ -108,6 +111,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         checks,
         facts,
         folder: Arc::clone(writer.folder()),
+        dump,
         is_stored: true,
         store_at: Instant::now() + STORE_EVERY,
     };
@@ -247,6 +251,8 @@ struct Session {
     facts: program::Facts,
     /// The folder of the experiment.
     folder: Arc<Folder>,
+    /// Gets the threads' records as text, if it is asked for.
+    dump: Option<Dump>,
     /// Nothing was read since the findings were stored.
     is_stored: bool,
     /// When the findings may be stored next.
@@ -408,8 +414,12 @@ impl Session {
     /// Replays what is in order.
     fn replay(&mut self) {
         let (replay, places) = (&mut self.replay, &mut self.places);
-        self.streams
-            .drain(&mut |slot, record| replay.record(slot, record, places));
+        self.streams.drain(&mut |slot, record| {
+            if let Some(dump) = &mut self.dump {
+                dump.line(slot, format_args!("{record:x?}"));
+            }
+            replay.record(slot, record, places)
+        });
     }
 
     /// Notes what is mapped in the process that records: the one that was started as `pid`, or one that

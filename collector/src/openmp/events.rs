@@ -234,9 +234,9 @@ impl Conversion<'_> {
 
     #[inline(always)]
     fn parallel_begin(&mut self, payload: u64, teams: bool) -> What {
-        let origin = OriginPayload::unpack(payload, self.slot);
+        let origin = OriginPayload::unpack(payload);
         What::ParallelBegin {
-            region: instance(origin.instance),
+            region: instance(origin.instance(self.slot)),
             site: self.site(origin.context),
             teams,
         }
@@ -297,8 +297,8 @@ impl Conversion<'_> {
 
     #[inline(always)]
     fn task_create(&mut self, payload: u64) -> What {
-        let origin = OriginPayload::unpack(payload, self.slot);
-        let task = instance(origin.instance);
+        let origin = OriginPayload::unpack(payload);
+        let task = instance(origin.instance(self.slot));
         if origin.info & TASK_DIVISION != 0 {
             return What::TaskDivide { task };
         }
@@ -390,7 +390,7 @@ const fn instance(id: InstanceId) -> Instance {
 
 /// The region of a [`RegionPayload`].
 #[inline]
-const fn region_of(payload: u64) -> Instance {
+fn region_of(payload: u64) -> Instance {
     instance(RegionPayload::unpack(payload).region)
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use omp_ring::consumer::{ArenaOptions, Consumer, Item, SlotView};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    CallingContextId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, ShortPayload,
-    TaskPayload,
+    CallingContextId, InstanceId, JoinPayload, Kind, OriginPayload, Record, RegionPayload,
+    ShortPayload, TaskPayload,
 };
 use unwinder::{AddressSpace, Ending, ImageCache, Regs, StackBytes, StackMemory, UnwindCache};
 
@@ -38,7 +38,12 @@ impl Event {
 
     /// The calling context, if the record creates an instance with one.
     pub(crate) fn origin(&self) -> OriginPayload {
-        OriginPayload::unpack(self.payload, self.slot)
+        OriginPayload::unpack(self.payload)
+    }
+
+    /// The instance that the event creates.
+    pub(crate) fn instance(&self) -> InstanceId {
+        self.origin().instance(self.slot)
     }
 
     pub(crate) fn task(&self) -> TaskPayload {
@@ -497,6 +502,6 @@ fn context_of(kind: Kind, payload: u64) -> Option<CallingContextId> {
         kind,
         Kind::ParallelBegin | Kind::TeamsBegin | Kind::TaskCreate
     );
-    let context = OriginPayload::unpack(payload, 0).context;
+    let context = OriginPayload::unpack(payload).context;
     (makes && context != CallingContextId::NONE).then_some(context)
 }
