@@ -15,7 +15,6 @@ use omp_ring::record::{
 use crate::locks::Locks;
 use crate::loops::{Loop, Loops};
 use crate::passed::{Origin, Passed};
-use crate::process;
 use crate::short::{ShortWaits, Wait};
 
 /// The state of one thread.
@@ -57,7 +56,7 @@ pub(crate) struct Thread {
     pub(crate) passed: Passed,
     /// The state of libgomp's interposer.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) gomp: crate::gomp::State,
+    pub(crate) gomp: crate::gomp::state::State,
 }
 
 /// What is held back: the begin of a wait; for a mutex also that of its hold. If it turns out to be
@@ -84,17 +83,9 @@ pub(crate) struct ForwardedCall {
 }
 
 impl Thread {
-    /// Claims a slot for the calling thread. `contexts` must be zeroed. `None` without an arena or a
-    /// free slot.
-    pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
-        let arena = process::attached()?;
-        process::register_again();
-        #[cfg(target_arch = "x86_64")]
-        crate::sampler::begin_thread();
-        let (pid, tid) = process::numbers();
-        let producer = Producer::claim(arena, pid, tid)?;
-        contexts.begin(tid == pid);
-        Some(Thread {
+    /// The state of the calling thread, which has this ring. `contexts` must be those of the thread.
+    pub(crate) fn new(contexts: &'static mut Contexts, producer: Producer<'static>) -> Thread {
+        Thread {
             contexts,
             forked: Forked::default(),
             is_announced: false,
@@ -113,8 +104,8 @@ impl Thread {
             passed: Passed::default(),
             producer,
             #[cfg(target_arch = "x86_64")]
-            gomp: crate::gomp::State::new(),
-        })
+            gomp: crate::gomp::state::State::new(),
+        }
     }
 
     /// Whether [`thread_begin`](Self::thread_begin) has been called.

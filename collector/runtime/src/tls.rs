@@ -3,10 +3,12 @@
 
 use std::mem::MaybeUninit;
 
-use inside::memory::{self, Zeroed};
-
-use crate::thread::Thread;
 use inside::context::Contexts;
+use inside::memory::{self, Zeroed};
+use omp_ring::producer::Producer;
+
+use crate::process;
+use crate::thread::Thread;
 
 inside::thread_word!(pointer "parallax_thread");
 
@@ -68,17 +70,25 @@ fn attach() -> usize {
     pointer
 }
 
+/// Claims a slot for the calling thread. `None` without an arena or a free slot.
 fn new_thread() -> Option<*mut Thread> {
+    let arena = process::attached()?;
     let block = memory::map::<Block>()?;
+    process::register_again();
+    #[cfg(target_arch = "x86_64")]
+    crate::sampler::begin_thread();
+    let (pid, tid) = process::numbers();
     // SAFETY: the mapping is new, so nothing else refers to it, and zeroed, which is a valid
     // `Contexts`. Only the state in the same block holds the reference to it, and `end` drops that
     // state before it unmaps the block. Without a state the block is unmapped here.
     unsafe {
-        let Some(thread) = Thread::new(&mut (*block).contexts) else {
+        let Some(producer) = Producer::claim(arena, pid, tid) else {
             memory::unmap(block);
             return None;
         };
-        Some((*block).thread.write(thread))
+        let contexts = &mut (*block).contexts;
+        contexts.begin(tid == pid);
+        Some((*block).thread.write(Thread::new(contexts, producer)))
     }
 }
 

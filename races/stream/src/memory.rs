@@ -1,132 +1,53 @@
-//! The file of shared memory and its mappings. Everything mapped is atomic: any content is valid,
-//! and what the other process writes meanwhile is no data race.
+//! What lies in the shared memory, who reads it, and how a thread waits.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::NonNull;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use omp_ring::shm::{self, Mapping};
 
 use crate::layout::{BYTES, HEADER_BYTES, Header, RING_WORDS, RINGS_AT, SLOTS, Slot};
 
 /// The whole memory, mapped. Pages that nobody touches cost nothing.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    base: NonNull<u8>,
-}
-
-// SAFETY: memory of the process, bound to no thread, and reached through atomics only.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
+pub(crate) struct Memory(Mapping<'static>);
 
 impl Memory {
     pub(crate) fn map(file: &impl AsRawFd) -> io::Result<Memory> {
-        // SAFETY: a new mapping where the kernel likes it.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: advice on that mapping: it is not part of a core dump.
-        unsafe { libc::madvise(base, BYTES, libc::MADV_DONTDUMP) };
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Memory { base })
+        Mapping::new(file, 0, BYTES).map(Memory)
     }
 
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: the mapping begins with it, page aligned; it consists of atomics.
-        unsafe { self.base.cast().as_ref() }
+        unsafe { self.0.start().cast().as_ref() }
     }
 
     pub(crate) fn slots(&self) -> &[Slot; SLOTS] {
         // SAFETY: they lie in the mapping, behind the header's page; they consist of atomics.
-        unsafe { self.base.add(HEADER_BYTES).cast().as_ref() }
+        unsafe { self.0.start().add(HEADER_BYTES).cast().as_ref() }
     }
 
     /// The ring of slot `index`; that of the last slot for a greater index.
     pub(crate) fn ring(&self, index: usize) -> &[AtomicU64; RING_WORDS] {
         let at = RINGS_AT + index.min(SLOTS - 1) * RING_WORDS * 8;
         // SAFETY: each slot's ring lies in the mapping; it consists of atomics.
-        unsafe { self.base.add(at).cast().as_ref() }
+        unsafe { self.0.start().add(at).cast().as_ref() }
     }
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: our own mapping; what refers to it borrows `self`.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), BYTES) };
-    }
-}
-
-/// A new memory file of the right length, which nobody can change: a program that cut it would kill
-/// its reader.
+/// A new memory file of the right length.
 pub(crate) fn create() -> io::Result<File> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a C string; the descriptor is new and ours.
-    let file = unsafe {
-        let fd = libc::memfd_create(c"parallax-races".as_ptr(), flags);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        File::from(OwnedFd::from_raw_fd(fd))
-    };
-    file.set_len(BYTES as u64)?;
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: a call on our own descriptor with an integer.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(file),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// A file that is open in the program for as long as it is mapped. System calls are made directly:
-/// the C library's functions may be the program's own.
-struct Opened(RawFd);
-
-impl AsRawFd for Opened {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        // SAFETY: our own descriptor.
-        unsafe { libc::syscall(libc::SYS_close, i64::from(self.0)) };
-    }
+    shm::memory_file(c"parallax-races", BYTES as u64)
 }
 
 /// Maps the memory file at `path`, in the program.
 pub(crate) fn attach(path: &CStr) -> io::Result<Memory> {
-    let flags = i64::from(libc::O_RDWR | libc::O_CLOEXEC);
-    let directory = i64::from(libc::AT_FDCWD);
-    // SAFETY: a C string and integers.
-    let fd = unsafe { libc::syscall(libc::SYS_openat, directory, path.as_ptr(), flags) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let file = Opened(fd as RawFd);
-    // SAFETY: stat is plain data; the kernel fills it.
-    let bytes = unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        if libc::fstat(file.0, &raw mut stat) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        stat.st_size
-    };
-    if bytes != BYTES as i64 {
+    let file = shm::open(path)?;
+    if file.bytes()? != BYTES as u64 {
         return Err(io::ErrorKind::InvalidData.into());
     }
     Memory::map(&file)

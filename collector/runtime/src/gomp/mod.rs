@@ -22,20 +22,17 @@ mod ordered;
 mod plain;
 mod provider;
 mod region;
+pub(crate) mod state;
 mod sync;
 mod task;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use inside::At;
-use inside::context::Call;
-use omp_ring::record::InstanceId;
 use ompt::numbers::thread;
 
 use crate::thread::Thread;
 use crate::tls;
-use provider::Provider;
 
 pub(crate) use provider::stand_back;
 
@@ -43,78 +40,6 @@ pub(crate) use provider::stand_back;
 const THREAD_INITIAL: u32 = thread::INITIAL as u32;
 /// `ompt_thread_t`: a thread created by the runtime.
 const THREAD_WORKER: u32 = thread::WORKER as u32;
-
-/// The interposer's state of one thread. Valid when zeroed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct State {
-    /// Lower bound on the size of the current team; 0 outside regions. At least 2 if the team is
-    /// larger than 1.
-    team: u32,
-    /// Number of its last region that was passed as in [`named`].
-    number: u8,
-    /// Number of dimensions of the last doacross loop that the thread entered.
-    dimensions: u32,
-    /// Whether it has waited for its turn in the current chunk of an ordered loop.
-    in_turn: bool,
-    /// The outlined function of the region that the thread is in.
-    body: usize,
-    /// The explicit task that it executes.
-    task: Task,
-    /// The runtime of the region that the thread is in.
-    provider: Option<&'static Provider>,
-    /// Regions that were opened by one call and will be closed by another.
-    open: region::Opened,
-}
-
-impl State {
-    /// Outside all constructs.
-    pub(crate) const fn new() -> Self {
-        State {
-            team: 0,
-            number: 0,
-            dimensions: 0,
-            in_turn: false,
-            body: 0,
-            task: Task::NONE,
-            provider: None,
-            open: region::Opened::new(),
-        }
-    }
-
-    /// The thread's current call at `at`, which passes a function to the runtime.
-    #[inline]
-    fn call(&self, at: At, body: usize) -> Call {
-        Call {
-            code: at.code(),
-            frame: at.frame(),
-            body: body as u64,
-            in_task: self.task.id != InstanceId::NONE,
-            task_end: self.task.end,
-        }
-    }
-}
-
-/// An explicit task that a thread executes.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    id: InstanceId,
-    /// Stack frames from this address on belong to the thread that executes the task.
-    end: u64,
-}
-
-impl Task {
-    /// The thread is in its implicit task, or outside all constructs.
-    const NONE: Task = Task {
-        id: InstanceId::NONE,
-        end: 0,
-    };
-}
-
-impl Default for Task {
-    fn default() -> Task {
-        Task::NONE
-    }
-}
 
 /// Calls `f` with the calling thread's state; returns the default of `R` if the thread has none.
 #[inline(always)]

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use omp_ring::record::{COUNT_BITS, InstanceId};
 
 use super::provider::Provider;
-use super::region::{self, Body};
+use super::region;
+use super::state::Body;
 
 /// Number of outlined functions that can have an entry. Some programs have a thousand.
 const ENTRIES: usize = 2048;

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use omp_ring::record::InstanceId;
 
-use super::region::Body;
+use super::state::Body;
 use super::task::Arguments;
 
 /// The header in front of the data of nearly all tasks: tasks whose data is a few words copied

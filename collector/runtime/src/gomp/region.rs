@@ -19,14 +19,12 @@ use ompt::numbers::sync_region;
 use super::loops;
 use super::named;
 use super::provider::{self, Provider};
-use super::{THREAD_WORKER, Task, with, with_kind, with_same};
+use super::state::{Body, DEEPEST, Outer, Region, Task};
+use super::{THREAD_WORKER, with, with_kind, with_same};
 use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u32 = sync_region::PARALLEL as u32;
-
-/// An outlined function.
-pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// The type of all entry points that fork: a function, its data and up to six more arguments. They
 /// return a count or nothing.
@@ -40,33 +38,6 @@ type Fork = unsafe extern "C-unwind" fn(
     usize,
     usize,
 ) -> usize;
-
-/// The block that the threads of a region get in place of the program's data: one cache line, which
-/// moves from the forking CPU to all others.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Region {
-    /// The first word of the program's data, which the runtime reads for task reductions.
-    first: usize,
-    body: Option<Body>,
-    data: *mut c_void,
-    provider: Option<&'static Provider>,
-    id: InstanceId,
-    teams: bool,
-}
-
-/// The state of a thread before it forked.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outer {
-    team: u32,
-    in_turn: bool,
-    body: usize,
-    task: Task,
-    /// Identifies the thread's state; 0: none, and nothing is recorded.
-    token: usize,
-    region: u64,
-    provider: Option<&'static Provider>,
-}
 
 fn begin(
     thread: &mut Thread,
@@ -253,27 +224,6 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     let result = call(run, (&raw mut region).cast());
     end(outer);
     result
-}
-
-/// Maximum number of open regions on one thread; deeper ones are not recorded.
-const DEEPEST: usize = 8;
-
-/// Regions begun by one call and ended by another, as compiled by GCC before 4.9.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    /// Number of open regions, recorded or not.
-    depth: usize,
-    regions: [Option<(Region, Outer)>; DEEPEST],
-}
-
-impl Opened {
-    /// Without open regions.
-    pub(super) const fn new() -> Opened {
-        Opened {
-            depth: 0,
-            regions: [None; DEEPEST],
-        }
-    }
 }
 
 /// Begins a region. The program then calls its function itself, and then [`close`].

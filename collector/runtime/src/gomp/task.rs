@@ -20,8 +20,9 @@ use ompt::numbers::{sync_region, task_status};
 
 use super::plain::Plain;
 use super::provider;
-use super::region::Body;
-use super::{Task, current, with};
+use super::state::Body;
+use super::state::Task;
+use super::{current, with};
 use crate::loops::Loop;
 use crate::tls;
 
