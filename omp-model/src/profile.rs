@@ -8,7 +8,7 @@ use experiment::state::Scheduling;
 use experiment::symbols::FunctionId;
 use experiment::tables::{Cut, Interner};
 
-use crate::metrics::CounterName;
+use crate::metrics::counter::CounterName;
 use crate::states::Pseudo;
 use crate::states::RefinedState;
 

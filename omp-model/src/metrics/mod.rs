@@ -7,7 +7,7 @@
 //!
 //! Counters are metrics beside these: each is of the items that its own samples made.
 
-mod counter;
+pub(crate) mod counter;
 mod metric;
 mod spec;
 #[cfg(test)]

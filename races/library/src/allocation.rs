@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use inside::next::Next;
 use race_stream::record::{Checks, Event};
 
-use crate::{objects, process, stack, tls, unwritten};
+use crate::{looked_for, objects, own_memory, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");
 static CALLOC: Next = Next::new(c"calloc");
@@ -61,7 +61,7 @@ fn address(next: &'static Next) -> Option<usize> {
     if let Some(found) = next.found() {
         return Some(found);
     }
-    let thread = tls::register();
+    let thread = own_memory::register();
     if SEEKER.load(Relaxed) == thread {
         return None;
     }
@@ -74,7 +74,7 @@ fn address(next: &'static Next) -> Option<usize> {
 /// Whether blocks are told of: a lock in recycled memory is another one, too.
 #[inline]
 fn is_told() -> bool {
-    process::checks() != Checks::default()
+    looked_for::checks() != Checks::default()
 }
 
 #[inline]

@@ -31,7 +31,9 @@
 //! | `thread` | what all of them call: events and accesses in, records out |
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
-//! | `process` | the shared memory, and fork |
+//! | `process`, `looked_for` | the shared memory, and fork; what is looked for |
+//! | `own_memory` | a thread's stack and thread-local memory |
+//! | `unload` | libraries that the program unloads |
 //! | `filters` | what is done before the program sets a filter of system calls |
 //! | `versions` | functions of which there are several |
 //! | `objects` | the executable and its libraries: which are instrumented, which are runtimes |
@@ -54,9 +56,11 @@ mod filters;
 mod fortran;
 mod gomp;
 mod kmpc;
+mod looked_for;
 mod mutexes;
 mod objects;
 mod ompt;
+mod own_memory;
 mod process;
 mod runs;
 mod stack;
@@ -65,5 +69,6 @@ mod thread;
 mod threads;
 mod tls;
 mod tsan;
+mod unload;
 mod unwritten;
 mod versions;

@@ -1,15 +1,14 @@
 //! The process: its shared memory, and what fork makes of it.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use inside::{next, process_forks, valgrind};
+use inside::process_forks;
 use race_stream::producer::Shared;
-use race_stream::record::{Checks, Event};
+use race_stream::record::Checks;
 
-use crate::{threads, tls, unwritten};
+use crate::{looked_for, own_memory, tls, unwritten};
 
 static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
 /// The memory of another process that records: this one was started by it.
@@ -20,12 +19,6 @@ static BEGUN: OnceLock<bool> = OnceLock::new();
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// It has been counted as one that is not checked.
 static IS_COUNTED: AtomicBool = AtomicBool::new(false);
-/// What is looked for, once the memory is mapped.
-pub(crate) static CHECKS: AtomicU64 = AtomicU64::new(0);
-/// Calling contexts are taken from stacks, too.
-static TAKES_STACKS: AtomicBool = AtomicBool::new(false);
-/// Code may run at the same time as other code of the program outside parallel regions, too.
-static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
 
 /// The shared memory; `None` if the environment names none, or another process records. From the first call
 /// on, this process does.
@@ -41,7 +34,7 @@ pub(crate) fn shared() -> Option<&'static Shared> {
             shared.count_unchecked();
             return false;
         }
-        threads::learn_own_memory();
+        own_memory::learn_own_memory();
         // SAFETY: functions of the right type in a library that is never unloaded.
         unsafe {
             libc::pthread_atfork(
@@ -50,9 +43,7 @@ pub(crate) fn shared() -> Option<&'static Shared> {
                 Some(after_fork_in_child),
             )
         };
-        CHECKS.store(shared.checks().0.into(), Relaxed);
-        let are_of_use = shared.checks().has(Checks::DEADLOCK) && !valgrind::is_running();
-        TAKES_STACKS.store(are_of_use, Relaxed);
+        looked_for::begin(shared.checks());
         if shared.checks().has(Checks::INIT) {
             unwritten::start(shared);
         }
@@ -89,7 +80,7 @@ pub(crate) fn attached() -> Option<&'static Shared> {
 
 extern "C" fn at_load() {
     if !is_early() {
-        threads::learn_limit();
+        own_memory::learn_limit();
         attached();
     }
 }
@@ -107,33 +98,6 @@ pub(crate) fn is_early() -> bool {
     }
     // SAFETY: the C library's variable, which is read alone.
     SHARED.get().is_none() && unsafe { environ.is_null() }
-}
-
-/// What is looked for; nothing before the shared memory is mapped.
-#[inline]
-pub(crate) fn checks() -> Checks {
-    Checks(CHECKS.load(Relaxed) as u8)
-}
-
-/// Whether the stack says where a thread is in code that is not instrumented: deadlocks are looked for, which need
-/// no instrumented code.
-#[inline]
-pub(crate) fn takes_stacks() -> bool {
-    TAKES_STACKS.load(Relaxed)
-}
-
-/// Whether code outside parallel regions may run at the same time as other code of the program.
-#[inline]
-pub(crate) fn is_concurrent() -> bool {
-    IS_CONCURRENT.load(Relaxed)
-}
-
-/// From now on it may: there is a thread or a task of its own.
-#[inline]
-pub(crate) fn set_concurrent() {
-    if !IS_CONCURRENT.load(Relaxed) {
-        IS_CONCURRENT.store(true, Relaxed);
-    }
 }
 
 /// Waits until the reader knows what is mapped now.
@@ -155,27 +119,6 @@ extern "C" fn at_exit() {
 #[used]
 static AT_EXIT: extern "C" fn() = at_exit;
 
-/// A library is unloaded: what is mapped there, the reader can learn only before that.
-///
-/// # Safety
-/// As `dlclose` of the C library.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
-    if checks() != Checks::default() {
-        wait_for_look();
-        // Locks of its own go with it.
-        tls::with(|thread| {
-            thread.event(&Event::LockInit {
-                kind: 0,
-                lock: 0,
-                code: 0,
-                context: 0,
-            })
-        });
-    }
-    next!(c"dlclose", fn(*mut c_void) -> c_int, (handle), -1)
-}
-
 /// This process does what would be checked. If another one records, that is counted once.
 #[cold]
 pub(crate) fn note_unchecked() {
@@ -196,11 +139,10 @@ extern "C" fn after_fork_in_child() {
     // A child of a child is one more.
     IS_COUNTED.store(false, Relaxed);
     IS_CHILD.store(true, Relaxed);
-    if checks().has(Checks::INIT) {
+    if looked_for::checks().has(Checks::INIT) {
         note_unchecked();
     }
-    CHECKS.store(0, Relaxed);
-    TAKES_STACKS.store(false, Relaxed);
+    looked_for::end();
     unwritten::stop();
     tls::forget();
 }

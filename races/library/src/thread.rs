@@ -20,7 +20,7 @@ use race_stream::record::{
 use crate::contexts::{Contexts, Found};
 use crate::runs::Runs;
 use crate::unwritten::{self, Unwritten};
-use crate::{objects, process};
+use crate::{looked_for, objects, own_memory};
 
 /// Deepest stack of instrumented functions whose calls are kept. Deeper calls have the context of
 /// the last one kept.
@@ -73,6 +73,13 @@ struct Call {
     base: u64,
 }
 
+/// The function that a thread is about to have called once in the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Once {
+    pub(crate) control: u64,
+    pub(crate) function: u64,
+}
+
 /// Where a thread is in the program's constructs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
@@ -90,7 +97,7 @@ pub(crate) struct Place {
     /// The region at whose join barrier the implicit task has arrived, 0: none.
     ending: u64,
     /// The worksharing construct met last.
-    pub(crate) work: crate::gomp::Work,
+    pub(crate) work: crate::gomp::state::Work,
 }
 
 /// What a thread goes back to when a task ends.
@@ -106,7 +113,7 @@ struct Suspended {
 
 /// Whether accesses to memory are recorded.
 fn records_accesses() -> bool {
-    process::checks().has(Checks::RACE)
+    looked_for::checks().has(Checks::RACE)
 }
 
 /// All of a thread's memory.
@@ -165,11 +172,11 @@ pub(crate) struct Thread {
     /// Mutexes that it has told of and holds, if it gave back each of them itself.
     pub(crate) held: u32,
     /// What it has called once last.
-    pub(crate) once: crate::threads::Once,
+    pub(crate) once: Once,
     /// Where the C++ library, which creates a thread now, was called to do so; 0: it does not.
     pub(crate) starts: Site,
     /// Regions that one call began and another one will end.
-    pub(crate) opened: crate::gomp::Opened,
+    pub(crate) opened: crate::gomp::state::Opened,
     /// The thread's stack and its block of thread-local memory.
     stack: Range<u64>,
     tls: Range<u64>,
@@ -218,7 +225,7 @@ impl Thread {
         block: &'static mut Block,
         created: u64,
     ) -> Option<&'static mut Thread> {
-        let ends = crate::threads::own_memory();
+        let ends = own_memory::own_memory();
         let producer = Producer::claim(shared, ends.thread)?;
         let Block {
             thread,
@@ -228,7 +235,7 @@ impl Thread {
             calls,
             tasks,
         } = block;
-        let is_initial = crate::threads::is_initial(ends.thread);
+        let is_initial = own_memory::is_initial(ends.thread);
         stacks.begin(is_initial);
         let thread = thread.write(Thread {
             mode: 0,
@@ -250,10 +257,10 @@ impl Thread {
             lock_call: 0,
             released: 0,
             held: 0,
-            once: crate::threads::Once::default(),
+            once: Once::default(),
             starts: Site::default(),
             noted: Site::default(),
-            opened: crate::gomp::Opened::NONE,
+            opened: crate::gomp::state::Opened::NONE,
             stack: ends.stack.clone(),
             tls: ends.tls.clone(),
             used: 0,
@@ -265,7 +272,7 @@ impl Thread {
             tasks,
             producer,
         });
-        thread.set_active(records_accesses() && (created != 0 || process::is_concurrent()));
+        thread.set_active(records_accesses() && (created != 0 || looked_for::is_concurrent()));
         thread.event(&Event::ThreadBegin {
             thread: ends.thread,
             stack: ends.stack.start,
@@ -518,7 +525,8 @@ impl Thread {
     /// the thread is.
     pub(crate) fn context_of(&mut self, site: Site) -> u32 {
         let Site { code, frame } = site;
-        let needs_stack = process::takes_stacks() && frame != 0 && !objects::is_instrumented(code);
+        let needs_stack =
+            looked_for::takes_stacks() && frame != 0 && !objects::is_instrumented(code);
         if !needs_stack {
             return self.context;
         }
@@ -654,7 +662,7 @@ impl Thread {
         (site, frame): (Site, u64),
         (body, data): (u64, u64),
     ) {
-        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
+        if looked_for::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         self.fork_frame = frame;
@@ -678,9 +686,9 @@ impl Thread {
 
     /// The current task creates task `task`.
     pub(crate) fn create(&mut self, task: u64, flags: u32, site: Site, frame: u64) {
-        process::set_concurrent();
+        looked_for::set_concurrent();
         self.activate();
-        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
+        if looked_for::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         let context = self.context_of(site);
@@ -695,10 +703,10 @@ impl Thread {
 
     /// The current task creates a thread by this call. Returns the number by which the thread is known.
     pub(crate) fn create_thread(&mut self, site: Site) -> u64 {
-        process::set_concurrent();
+        looked_for::set_concurrent();
         self.end_runs();
         self.activate();
-        if process::checks().0 & !Checks::DEADLOCK.0 != 0 {
+        if looked_for::checks().0 & !Checks::DEADLOCK.0 != 0 {
             self.tell_frames();
         }
         let starts = std::mem::take(&mut self.starts);
@@ -746,7 +754,7 @@ impl Thread {
             self.told = self.told.min(task.depth);
             self.asked = task.asked;
             self.is_ignoring = task.is_ignoring;
-            self.set_active(task.is_active || records_accesses() && process::is_concurrent());
+            self.set_active(task.is_active || records_accesses() && looked_for::is_concurrent());
         }
     }
 

@@ -7,129 +7,15 @@
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use inside::objects::Segment;
 use inside::{At, next};
 use race_stream::producer::Shared;
 use race_stream::record::{Checks, Event, MUTEX_POSIX, MUTEX_POSIX_SHARED};
 
 use crate::mutexes::{acquired, released, wants};
-use crate::{objects, process, tls};
-
-/// A thread's own memory.
-pub(crate) struct OwnMemory {
-    pub(crate) thread: u32,
-    pub(crate) stack: Range<u64>,
-    pub(crate) tls: Range<u64>,
-}
-
-/// The size of the initial thread's stack, and by default of others (`ulimit -s`); 0: not known yet.
-static LIMIT: AtomicU64 = AtomicU64::new(0);
-
-/// The begin and the end of thread-local memory, as distances to the thread register: the same for all
-/// threads.
-static LOCAL: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-
-/// Learns how large stacks are. Takes a system call.
-pub(crate) fn learn_limit() {
-    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it.
-    let limit = unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
-        limit.rlim_cur
-    };
-    LIMIT.store(limit, Relaxed);
-}
-
-/// Learns what [`own_memory`] tells of all threads. Called once.
-pub(crate) fn learn_own_memory() {
-    if LIMIT.load(Relaxed) == 0 {
-        learn_limit();
-    }
-    let (local, register) = (thread_local(), tls::register());
-    for (place, address) in LOCAL.iter().zip([local.start, local.end]) {
-        place.store(address.wrapping_sub(register), Relaxed);
-    }
-}
-
-/// The calling thread's own memory. It takes no lock, since the caller may hold any, as an allocator does:
-/// the C library's function allocates.
-pub(crate) fn own_memory() -> OwnMemory {
-    /// Without a limit, nothing else lies this far below the initial thread's stack (`mmap_base` of the
-    /// kernel).
-    const UNLIMITED: u64 = 1 << 40;
-    /// Without a limit, the C library's default for other threads (`ARCH_STACK_DEFAULT_SIZE`).
-    const DEFAULT: u64 = 2 << 20;
-    const PAGE: u64 = 4096;
-    let (thread, register) = (known_thread(), tls::register());
-    let limit = LIMIT.load(Relaxed);
-    let size = |unlimited| match limit {
-        libc::RLIM_INFINITY => unlimited,
-        limit => limit,
-    };
-    let stack = if is_initial(thread) {
-        // SAFETY: takes a number, returns one, and touches no memory of ours. The kernel puts these bytes
-        // above the stack, below the program's words.
-        let end = unsafe { libc::getauxval(libc::AT_RANDOM) } / 8 * 8;
-        end.saturating_sub(size(UNLIMITED))..end
-    } else {
-        // The C library puts the block to which the thread register points at the end of the stack.
-        let end = register.next_multiple_of(PAGE);
-        let bytes = match tls::stack_bytes() {
-            0 => size(DEFAULT),
-            bytes => bytes,
-        };
-        end.saturating_sub(bytes)..end
-    };
-    let [start, end] = LOCAL
-        .each_ref()
-        .map(|it| register.wrapping_add(it.load(Relaxed)));
-    OwnMemory {
-        thread,
-        stack,
-        tls: start..end,
-    }
-}
-
-/// The number of the calling thread, as the C library knows it, without a system call: it is a part of the
-/// name of the thread's CPU clock (`MAKE_THREAD_CPUCLOCK` of the kernel). The C library's name for the thread
-/// is its register's value; its function is one that we define.
-pub(crate) fn known_thread() -> u32 {
-    let mut clock = 0;
-    // SAFETY: the thread is the calling one; the function writes the local value. The last call takes nothing,
-    // and cannot fail.
-    unsafe {
-        match libc::pthread_getcpuclockid(tls::register(), &raw mut clock) {
-            0 => !(clock >> 3) as u32,
-            _ => libc::syscall(libc::SYS_gettid) as u32,
-        }
-    }
-}
-
-/// Whether the calling thread, which has this number, is the process's first.
-pub(crate) fn is_initial(thread: u32) -> bool {
-    // SAFETY: takes nothing, and cannot fail.
-    thread == unsafe { libc::getpid() } as u32
-}
-
-/// The calling thread's blocks of thread-local memory. Those of libraries that were opened late lie
-/// elsewhere, and are left out.
-fn thread_local() -> Range<u64> {
-    let mut all: Range<u64> = 0..0;
-    inside::objects::each(|object| {
-        let Some(Segment { filled, zero }) = object.thread_local() else {
-            return;
-        };
-        if all.is_empty() {
-            all = filled.start..zero.end;
-        } else if filled.start.abs_diff(all.start) < 1 << 20 {
-            all = all.start.min(filled.start)..all.end.max(zero.end);
-        }
-    });
-    all
-}
+use crate::thread::Once;
+use crate::{looked_for, objects, own_memory, process, tls};
 
 /// What a new thread needs, in a mapping of its own.
 #[repr(C)]
@@ -233,17 +119,26 @@ extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
         inside::memory::unmap(block);
         start
     };
-    tls::set_stack_bytes(stack_bytes);
-    if process::checks() != Checks::default() {
+    own_memory::set_stack_bytes(stack_bytes);
+    if looked_for::checks() != Checks::default() {
         tls::attach(created);
         end_with_thread(is_told);
     }
     function(argument)
 }
 
+/// Makes the state of the calling thread if it is a runtime's own and has none yet.
+#[inline]
+pub(crate) fn attach_worker() {
+    if !tls::is_known() {
+        tls::attach(0);
+        end_with_thread(false);
+    }
+}
+
 /// Has the thread's recording end when the thread ends, however it does. `is_joined`: the program may
 /// wait for its end.
-pub(crate) fn end_with_thread(is_joined: bool) {
+fn end_with_thread(is_joined: bool) {
     static KEY: AtomicU64 = AtomicU64::new(0);
     let mut key = KEY.load(Relaxed);
     if key == 0 {
@@ -276,7 +171,7 @@ const NOT_JOINED: usize = 2;
 
 extern "C" fn thread_ends(value: *mut c_void) {
     if value as usize == JOINED {
-        let object = end_object(tls::register());
+        let object = end_object(own_memory::register());
         tls::with(|thread| thread.event(&Event::Signal { object }));
     }
     tls::end();
@@ -328,7 +223,7 @@ extern "C-unwind" fn c11_join(thread: libc::pthread_t, result: *mut c_int, at: A
 /// OpenMP has locks, too. Not before, since its caller may hold a lock of an allocator.
 fn begin_with_threads(at: At) {
     let is_looked_for = |shared: &Shared| shared.checks().has(Checks::DEADLOCK);
-    if process::checks() == Checks::default()
+    if looked_for::checks() == Checks::default()
         && process::attached().is_some_and(is_looked_for)
         && !objects::is_runtime(at.code())
     {
@@ -338,7 +233,7 @@ fn begin_with_threads(at: At) {
 
 /// Whether a call is told of.
 fn is_told(at: At) -> bool {
-    process::checks() != Checks::default() && !objects::is_runtime(at.code())
+    looked_for::checks() != Checks::default() && !objects::is_runtime(at.code())
 }
 
 fn signal(object: u64) {
@@ -417,7 +312,7 @@ releases! {
 macro_rules! answers {
     ($($to:ident $name:literal ($($argument:ident)?);)*) => {$(
         extern "C-unwind" fn $to($($argument: u64,)? at: At) -> u64 {
-            if process::checks().has(Checks::RACE) && !objects::is_runtime(at.code()) {
+            if looked_for::checks().has(Checks::RACE) && !objects::is_runtime(at.code()) {
                 tls::with(|thread| thread.asks_thread(at.code()));
             }
             next!($name, fn($(word!($argument))?) -> u64, ($($argument)?), 0)
@@ -504,13 +399,6 @@ semaphores! {
     try_down c"sem_trywait";
     down_until c"sem_timedwait" until;
     down_on_clock c"sem_clockwait" clock until;
-}
-
-/// The function that a thread is about to have called once in the program.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Once {
-    control: u64,
-    function: u64,
 }
 
 /// Calls a function once: what that does comes before all that follows any call.

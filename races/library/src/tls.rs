@@ -7,32 +7,13 @@ use crate::process;
 use crate::thread::{Block, Thread};
 
 inside::thread_word!(pointer "parallax_race_thread");
-inside::thread_word!(stack "parallax_race_stack");
 
 use pointer::{get, set};
 
-/// The thread register: the address of the block from which thread-local variables are counted.
-pub(crate) fn register() -> u64 {
-    let value: u64;
-    // SAFETY: the first word of that block points to itself (ELF Handling For Thread-Local Storage, x86-64).
-    unsafe {
-        core::arch::asm!(
-            "mov {value}, qword ptr fs:[0]",
-            value = out(reg) value,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    value
-}
-
-/// The size of the calling thread's stack; 0: not known.
-pub(crate) fn stack_bytes() -> u64 {
-    stack::get() as u64
-}
-
-/// Notes it.
-pub(crate) fn set_stack_bytes(value: u64) {
-    stack::set(value as usize);
+/// Whether the calling thread has a state, or is not recorded.
+#[inline]
+pub(crate) fn is_known() -> bool {
+    get() != 0
 }
 
 /// The pointer of a thread that is not recorded, and does not try again.
@@ -68,15 +49,6 @@ pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
             process::note_unchecked();
             R::default()
         }
-    }
-}
-
-/// Makes the state of the calling thread if it is a runtime's own and has none yet.
-#[inline]
-pub(crate) fn attach_worker() {
-    if get() == 0 {
-        attach(0);
-        crate::threads::end_with_thread(false);
     }
 }
 

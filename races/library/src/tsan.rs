@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use race_stream::record::{Checks, WRITE};
 
 use crate::thread::{self, Thread};
-use crate::{objects, process, stack, tls, unwritten};
+use crate::{looked_for, objects, stack, tls, unwritten};
 
 /// An access by the instruction before `code`; `kind` as [`Runs::begin`](crate::runs::Runs::begin) has it.
 #[unsafe(naked)]
@@ -99,7 +99,7 @@ unsafe extern "C" fn checked_access(_address: u64, _code: u64, _kind: u32) {
         used = const thread::USED_AT,
         address_bits = const unwritten::ADDRESS_BITS,
         marks = sym unwritten::MARKS,
-        checks = sym process::CHECKS,
+        checks = sym looked_for::CHECKS,
         race = const Checks::RACE.0,
         marked = sym access_and_fill,
         access = sym accessed,

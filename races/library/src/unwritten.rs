@@ -9,6 +9,7 @@
 //! byte is told of once.
 #![allow(unsafe_code)]
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use inside::objects::Segment;
@@ -35,8 +36,12 @@ pub(crate) fn is_on() -> bool {
     MARKS.load(Relaxed) != 0
 }
 
+/// Where it is counted what is not looked at.
+static SHARED: OnceLock<&'static Shared> = OnceLock::new();
+
 /// Maps the marks. What was not checked is counted in `shared`.
-pub(crate) fn start(shared: &Shared) {
+pub(crate) fn start(shared: &'static Shared) {
+    let _ = SHARED.set(shared);
     // SAFETY: a new mapping where the kernel likes it, which nothing else refers to. Huge pages would be
     // memory for marks of addresses that nobody has.
     let base = unsafe {
@@ -419,7 +424,7 @@ fn may_fill(address: u64, bytes: u64) -> bool {
         }
     }
     FILLED.fetch_sub(bytes, Relaxed);
-    if let Some(shared) = crate::process::shared() {
+    if let Some(shared) = SHARED.get() {
         shared.count_unmarked(bytes);
     }
     false

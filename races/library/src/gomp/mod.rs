@@ -17,11 +17,10 @@ mod entry;
 mod events;
 mod real;
 mod region;
+pub(crate) mod state;
 mod sync;
 mod target;
 mod task;
 mod work;
 
 pub(crate) use real::address;
-pub(crate) use region::Opened;
-pub(crate) use work::Work;

@@ -12,30 +12,9 @@ use ompt::kind::{LEAGUE, REDUCTIONS, SECTIONS, WORK};
 use ompt::numbers::parallel;
 
 use super::real::{self, Any, forward_to, query};
-use super::work::Work;
+use super::state::{Body, DEEPEST, Region, Work};
 use crate::thread::{Site, Thread};
 use crate::tls;
-
-/// An outlined function.
-pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
-
-/// What the threads of a region get in place of the program's data.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct Region {
-    /// The first word of the program's data, which libgomp reads for task reductions.
-    first: usize,
-    body: Option<Body>,
-    data: *mut c_void,
-    number: u64,
-    runtime: &'static Provider,
-    /// The call that forks it: its return address, and the stack pointer there.
-    code: u64,
-    frame: u64,
-    is_league: bool,
-    /// The loop or sections that it is, and how many iterations it has.
-    work: Option<(Work, u64)>,
-}
 
 /// A thread's implicit task.
 unsafe extern "C-unwind" fn run(region: *mut c_void) {
@@ -44,7 +23,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     let Some(body) = region.body else {
         return;
     };
-    tls::attach_worker();
+    crate::threads::attach_worker();
     enter(&region);
     crate::stack::begin_task();
     // SAFETY: the program's function and its data.
@@ -179,25 +158,6 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: &Saved, what: What) -> usize 
     let result = unsafe { pass(saved, what, &raw const region) };
     joined(region.number);
     result
-}
-
-/// Most regions that one thread has open; deeper ones are not recorded.
-const DEEPEST: usize = 8;
-
-/// Regions begun by one call and ended by another, as GCC before 4.9 compiles them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    /// Open regions, recorded or not.
-    depth: usize,
-    regions: [Option<Region>; DEEPEST],
-}
-
-impl Opened {
-    /// No open regions.
-    pub(crate) const NONE: Opened = Opened {
-        depth: 0,
-        regions: [None; DEEPEST],
-    };
 }
 
 /// Begins a region. The program then calls its function itself, and then [`close`].

@@ -11,7 +11,7 @@ use race_stream::record::Event;
 
 use super::events::tell;
 use super::real::{self, Any, forward, query};
-use super::region::Body;
+use super::state::Body;
 use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
 use crate::tls;
 

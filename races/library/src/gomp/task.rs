@@ -24,8 +24,8 @@ use race_stream::record::Event;
 use super::detach;
 use super::events::{tell, work_begins};
 use super::real::{self, Any, forward, forward_to, query};
-use super::region::Body;
-use super::work::Work;
+use super::state::Body;
+use super::state::Work;
 use crate::thread::Site;
 use crate::tls;
 

@@ -7,95 +7,9 @@ use race_stream::record::Event;
 
 use super::events::{BARRIER_WORKSHARE, at_barrier, object, tell, work_begins};
 use super::real::{address, forward};
+use super::state::Work;
 use crate::thread::{Place, Site, Thread};
 use crate::tls;
-
-/// The worksharing construct that a thread has met last.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Work {
-    /// `ompt_work_t`.
-    kind: u8,
-    /// It counts down.
-    is_down: bool,
-    /// Dimensions of a doacross loop.
-    dimensions: u32,
-    /// How many the thread has met in the region. The threads of a team meet the same ones.
-    number: u64,
-    /// The variable's first value.
-    first: u64,
-    /// The absolute value of the step.
-    step: u64,
-}
-
-impl Work {
-    const fn of(kind: u8) -> Work {
-        Work {
-            kind,
-            is_down: false,
-            dimensions: 0,
-            number: 0,
-            first: 0,
-            step: 1,
-        }
-    }
-
-    /// Sections.
-    pub(super) const fn sections() -> Work {
-        Work::of(work::SECTIONS)
-    }
-
-    /// A loop with a signed variable.
-    pub(super) fn signed(kind: u8, first: usize, step: usize) -> Work {
-        Work {
-            first: first as u64,
-            step: (step as i64).unsigned_abs().max(1),
-            is_down: (step as i64) < 0,
-            ..Work::of(kind)
-        }
-    }
-
-    /// A loop with an unsigned variable.
-    pub(super) fn unsigned(kind: u8, is_up: bool, first: usize, step: usize) -> Work {
-        let step = step as u64;
-        Work {
-            first: first as u64,
-            step: if is_up { step } else { step.wrapping_neg() }.max(1),
-            is_down: !is_up,
-            ..Work::of(kind)
-        }
-    }
-
-    /// The distance from one value of the variable to a later one.
-    fn distance(&self, from: u64, to: u64) -> u64 {
-        if self.is_down {
-            from.wrapping_sub(to)
-        } else {
-            to.wrapping_sub(from)
-        }
-    }
-
-    /// The number of iterations with values from `from` up to `to`.
-    pub(super) fn count(&self, from: usize, to: usize) -> u64 {
-        let distance = self.distance(from as u64, to as u64);
-        match distance as i64 {
-            ..0 if self.step < 1 << 62 => 0,
-            _ => distance.div_ceil(self.step),
-        }
-    }
-
-    /// The number of iterations from the first value up to `to`.
-    pub(super) fn total(&self, to: usize) -> u64 {
-        self.count(self.first as usize, to)
-    }
-
-    /// The chunk from value `from` up to `to`, in iterations from 0.
-    fn chunk(&self, from: usize, to: usize) -> Event {
-        Event::Chunk {
-            first: self.distance(self.first, from as u64) / self.step,
-            count: self.count(from, to),
-        }
-    }
-}
 
 impl Place {
     /// An object of the current worksharing construct, one and the same for the whole team.
