@@ -412,6 +412,21 @@ fn private_copies_of_a_runtime_are_each_their_own() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// With a limit, a program that waits forever ends with another status.
+#[test]
+fn nothing_is_asked_of_the_loader_while_a_mutex_is_held() {
+    let program = build(Family::Gcc, "loader_lock");
+    let experiment = program.with_extension("er");
+    for round in 0..3 {
+        let mut command = Command::new(&tools().collect);
+        command.args(["-r", "deadlock", "-t", "30", "-O"]);
+        command.arg(&experiment).arg(&program);
+        let outcome = finish(command);
+        assert_eq!(outcome.status, 4, "round {round}: {outcome:?}");
+    }
+    std::fs::remove_dir_all(&experiment).unwrap();
+}
+
 /// The program of this file, built by this compiler with these options.
 fn built(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let program = format!("{name}-{compiler}-{}", options.concat()).replace('.', "-");

@@ -31,6 +31,7 @@
 //! | `thread` | what all of them call: events and accesses in, records out |
 //! | `runs`, `contexts` | accesses as runs; calling contexts |
 //! | `unwritten`, `stack` | which memory nothing has written; that of stacks |
+//! | `load` | what is done while the library is loaded |
 //! | `process`, `looked_for` | the shared memory, and fork; what is looked for |
 //! | `own_memory` | a thread's stack and thread-local memory |
 //! | `unload` | libraries that the program unloads |
@@ -56,6 +57,7 @@ mod filters;
 mod fortran;
 mod gomp;
 mod kmpc;
+mod load;
 mod looked_for;
 mod mutexes;
 mod objects;

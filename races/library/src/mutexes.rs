@@ -17,6 +17,8 @@ macro_rules! tells {
     impl Thread {$(
         $(#[$doc])*
         pub(crate) fn $name(&mut self, kind: u8, lock: u64, site: Site) {
+            // The mutex is held while this is told.
+            self.held += u32::from($more > 0);
             let context = self.context_of(site);
             self.event(&Event::$event {
                 kind,
@@ -24,7 +26,7 @@ macro_rules! tells {
                 code: site.code,
                 context,
             });
-            self.held = self.held.saturating_add_signed($more);
+            self.held = self.held.saturating_sub(u32::from($more < 0));
         }
     )*}};
 }

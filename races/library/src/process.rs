@@ -78,18 +78,6 @@ pub(crate) fn attached() -> Option<&'static Shared> {
     SHARED.get_or_init(attach).as_ref()
 }
 
-extern "C" fn at_load() {
-    if !is_early() {
-        own_memory::learn_limit();
-        attached();
-    }
-}
-
-// SAFETY: the loader calls each pointer of this section once, while it loads the library.
-#[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
-#[used]
-static AT_LOAD: extern "C" fn() = at_load;
-
 /// Whether the C library has no environment yet: gcc's programs call the sanitizer before any
 /// library is initialised.
 pub(crate) fn is_early() -> bool {

@@ -251,16 +251,42 @@ macro_rules! word {
     };
 }
 
+/// The C library's functions of these names, and what looks them up.
+macro_rules! nexts {
+    ($module:ident $($to:ident $name:literal;)*) => {
+        #[allow(non_upper_case_globals, reason = "each is named as the function that calls it")]
+        mod $module {
+            use inside::next::Next;
+
+            $(pub(super) static $to: Next = Next::new($name);)*
+
+            pub(super) fn find() {
+                $($to.address();)*
+            }
+        }
+    };
+}
+
+/// Called as the library is loaded: a look-up takes a lock of the loader, which may be held by a thread that waits
+/// for a mutex of the program.
+pub(crate) fn start() {
+    taken::find();
+    given::find();
+    waited::find();
+}
+
 /// A call that takes a lock of this kind, and returns 0 if it has it.
 macro_rules! takes {
-    ($($to:ident $name:literal $kind:expr, waits $waits:literal $(, $more:ident)*;)*) => {$(
+    ($($to:ident $name:literal $kind:expr, waits $waits:literal $(, $more:ident)*;)*) => {
+        nexts! { taken $($to $name;)* }
+        $(
         extern "C-unwind" fn $to(lock: u64, $($more: u64,)* at: At) -> c_int {
             let is_told = is_told(at);
             if is_told && $waits {
                 wants($kind, lock, at);
             }
             let result = next!(
-                $name, fn(u64 $(, word!($more))*) -> c_int, (lock $(, $more)*), libc::EINVAL
+                taken::$to, fn(u64 $(, word!($more))*) -> c_int, (lock $(, $more)*), libc::EINVAL
             );
             if is_told && result == 0 {
                 acquired($kind, lock, at);
@@ -291,12 +317,14 @@ takes! {
 }
 
 macro_rules! releases {
-    ($($to:ident $name:literal;)*) => {$(
+    ($($to:ident $name:literal;)*) => {
+        nexts! { given $($to $name;)* }
+        $(
         extern "C-unwind" fn $to(lock: u64, at: At) -> c_int {
             if is_told(at) {
                 released(MUTEX_POSIX, lock, at);
             }
-            next!($name, fn(u64) -> c_int, (lock), libc::EINVAL)
+            next!(given::$to, fn(u64) -> c_int, (lock), libc::EINVAL)
         }
     )*};
 }
@@ -330,14 +358,16 @@ answers! {
 /// Waits for a condition, without the mutex meanwhile. That another thread signals first is chance:
 /// the mutex and the program's own test decide.
 macro_rules! conditions {
-    ($($to:ident $name:literal $($more:ident)*;)*) => {$(
+    ($($to:ident $name:literal $($more:ident)*;)*) => {
+        nexts! { waited $($to $name;)* }
+        $(
         extern "C-unwind" fn $to(condition: u64, mutex: u64, $($more: u64,)* at: At) -> c_int {
             let is_told = is_told(at);
             if is_told {
                 released(MUTEX_POSIX, mutex, at);
             }
             let result = next!(
-                $name, fn(u64, u64 $(, word!($more))*) -> c_int,
+                waited::$to, fn(u64, u64 $(, word!($more))*) -> c_int,
                 (condition, mutex $(, $more)*), libc::EINVAL
             );
             if is_told {
