@@ -172,14 +172,9 @@ fn is_experiment(directory: &Path) -> bool {
     real && names.iter().any(|name| name == RECORDS) && names.iter().all(is_ours)
 }
 
-/// File names in an experiment. Only a killed collect leaves the last two behind.
-const FILES: [&str; 5] = [
-    RECORDS,
-    HEADER,
-    findings::FILE,
-    "header.json.new",
-    "findings.json.new",
-];
+/// File names in an experiment. Only a killed collect leaves the third behind; experiments up to format 13 have
+/// the last.
+const FILES: [&str; 4] = [RECORDS, HEADER, "header.json.new", "findings.json"];
 
 fn remove(directory: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(directory.join(ARCHIVE)) {

@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use findings::{
+use experiment::findings::{
     Class, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised, Variable,
 };
 use report::Query;

@@ -13,17 +13,22 @@ use report::reports::{Build, REPORTS};
 use report::text::Layout;
 use report::{Query, Settings, json, races, text};
 
-use crate::records::{file_of, folder};
+use crate::records::{file_of, folder, push_number};
 
-/// The input is the file of an experiment's findings. Every report of them is made, in both modes, as text
+/// The kind of frame that holds them.
+const FRAME: u8 = 32;
+
+/// The input is an experiment's findings as JSON. Every report of them is made, in both modes, as text
 /// and JSON, and they are exported.
 pub(crate) fn findings(input: &[u8]) {
     let folder = folder();
-    fs::write(folder.join(RECORDS), file_of(&[])).expect("a file in memory");
-    fs::write(folder.join("findings.json"), input).expect("a file in memory");
-    let opened = Experiment::open(&folder);
-    fs::remove_file(folder.join("findings.json")).expect("it is there");
-    let Ok(experiment) = opened else {
+    let mut contents = Vec::new();
+    push_number(&mut contents, input.len() as u64);
+    contents.extend(input);
+    let [low, high, ..] = contents.len().to_le_bytes();
+    let frames = [&[FRAME, 1, low, high][..], &contents].concat();
+    fs::write(folder.join(RECORDS), file_of(&frames)).expect("a file in memory");
+    let Ok(experiment) = Experiment::open(&folder) else {
         return;
     };
     let analysis = Analysis::of(experiment, 1);

@@ -105,7 +105,7 @@ pub(crate) fn file_of(mut input: &[u8]) -> Vec<u8> {
 }
 
 /// As LEB128.
-fn push_number(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use experiment::findings::Findings;
 use experiment::header::{FORMAT_VERSION, Header, Losses, Sampling};
 use experiment::ids::{
     ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
@@ -62,6 +63,8 @@ pub struct Builder {
     pub phase_sums: Vec<PhaseSum>,
     /// Sample points.
     pub sample_points: Vec<SamplePoint>,
+    /// What `collect -r` found.
+    pub findings: Option<Findings>,
 }
 
 impl Builder {
@@ -252,6 +255,9 @@ impl Builder {
         let mut writer = self.write_unfinished(path);
         if !self.symbols.frames.is_empty() {
             writer.symbols(&self.symbols).unwrap();
+        }
+        if let Some(findings) = &self.findings {
+            writer.findings(findings).unwrap();
         }
         writer.finish(&self.header).unwrap();
     }

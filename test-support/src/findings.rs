@@ -11,9 +11,9 @@
 //! | 1 | uninitialised read | an element of a block |
 //! | 2 | initial value | the global `ready`, before it is written |
 
-use findings::{
+use experiment::findings::{
     Access, Check, Class, Construct, Content, Coverage, Deadlock, Declaration, Edge, Findings,
-    Frame, Kind, Misuse, Origin, Race, Uninitialised, VERSION, Variable,
+    Frame, Kind, Misuse, Origin, Race, Uninitialised, Variable,
 };
 
 /// The file that they name.
@@ -117,7 +117,6 @@ pub fn findings() -> Findings {
         wanted: stack(wanted),
     };
     Findings {
-        version: VERSION,
         checks: vec![Check::Race, Check::Deadlock, Check::Init],
         coverage: Coverage {
             accesses: 1_200,
@@ -191,7 +190,6 @@ pub fn findings() -> Findings {
                 count: 1,
             },
         ],
-        sources: Vec::new(),
     }
 }
 

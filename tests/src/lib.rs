@@ -21,7 +21,7 @@ pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder, ne
 pub use check::{check, check_by_stacks};
 pub use crowding::stolen;
 pub use outcome::{Outcome, finish, watch};
-pub use races::{planted, races, source};
+pub use races::{findings, planted, races, source};
 pub use report::{Node, Seconds, lost, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools, without_perf};

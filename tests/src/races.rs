@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use experiment::Experiment;
 use serde_json::Value;
 
 use crate::{finish, tools};
@@ -33,6 +34,20 @@ pub fn planted(name: &str, begin: &str, end: &str) -> BTreeMap<String, BTreeSet<
         }
     }
     planted
+}
+
+/// What an experiment of `collect -r` has found, and the sources that it knows by their digests. `None` if it
+/// has not stored that yet.
+#[must_use]
+pub fn findings(experiment: &Path) -> Option<(Value, Vec<String>)> {
+    let experiment = Experiment::open(experiment).ok()?;
+    let findings = serde_json::to_value(experiment.findings.as_deref()?).ok()?;
+    let symbols = experiment.symbols?;
+    let files = symbols.digests.iter().map(|(file, _)| file.0 as usize);
+    Some((
+        findings,
+        files.map(|at| symbols.files[at].clone()).collect(),
+    ))
 }
 
 /// The races that `collect -r race` finds with so many threads, as er_print lists them.

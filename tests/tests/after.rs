@@ -8,7 +8,7 @@ use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use end_to_end::{Outcome, finish, folder, reports, tools, watch};
+use end_to_end::{Outcome, findings, finish, folder, reports, tools, watch};
 use serde_json::Value;
 
 /// A folder for the files of one test.
@@ -157,7 +157,7 @@ fn a_collect_that_is_killed_at_once_says_what_it_had_stored() {
     assert!(built.unwrap().success());
     let experiment = place.join("run.er");
     let outcome = watch(check(&experiment, &program), |collect| {
-        if experiment.join("findings.json").exists() {
+        if findings(&experiment).is_some() {
             signal("KILL", collect);
         }
         Ok::<(), String>(())
@@ -169,7 +169,7 @@ fn a_collect_that_is_killed_at_once_says_what_it_had_stored() {
         "{said}"
     );
     // It can be replaced, whatever was being written.
-    fs::write(experiment.join("findings.json.new"), "{").unwrap();
+    fs::write(experiment.join("header.json.new"), "{").unwrap();
     let again = place.join("again");
     fs::write(place.join("b.c"), "int main(void) { return 3; }").unwrap();
     let built = Command::new("gcc")

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use end_to_end::{compiler, finish, folder, source, tools};
+use end_to_end::{compiler, findings, finish, folder, source, tools};
 use fixtures::Family;
 use serde_json::Value;
 
@@ -47,9 +47,8 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
     command.arg(&experiment).arg(program).arg(case);
     command.env("OMP_WAIT_POLICY", "passive");
     let outcome = finish(command);
-    let text = std::fs::read_to_string(experiment.join("findings.json"));
-    let text = text.unwrap_or_else(|error| panic!("{case}: {error}: {outcome:?}"));
-    let findings: Value = serde_json::from_str(&text).unwrap();
+    let (findings, sources) =
+        findings(&experiment).unwrap_or_else(|| panic!("{case}: {outcome:?}"));
     let list = |name: &str| findings[name].as_array().unwrap().clone();
     let mut words: Vec<String> = list("deadlocks")
         .iter()
@@ -72,9 +71,8 @@ fn found(program: &Path, case: &str, seconds: u32) -> (Vec<String>, i32, Value) 
     );
     // Else reports would not show its lines.
     let own = list("deadlocks").len() + list("misuse").len() > 0;
-    let mut sources = list("sources").into_iter();
-    let is_own = |it: &Value| it["file"].as_str().unwrap().contains("/programs/");
-    assert_eq!(sources.any(|it| is_own(&it)), own, "{findings:#}");
+    let has_own = sources.iter().any(|it| it.contains("/programs/"));
+    assert_eq!(has_own, own, "{findings:#}");
     std::fs::remove_dir_all(&experiment).unwrap();
     (words, outcome.status, findings)
 }
@@ -233,11 +231,10 @@ fn hang(family: Family, experiment: &Path, limit: &[&str]) -> Command {
 
 /// Who waits for whom, as the experiment has it.
 fn diagnosis(experiment: &Path) -> String {
-    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
+    let (findings, _) = findings(experiment).unwrap();
     std::fs::remove_dir_all(experiment).unwrap();
-    let findings: Value = serde_json::from_str(&text).unwrap();
     let deadlocks = findings["deadlocks"].as_array().unwrap();
-    assert_eq!(deadlocks.len(), 1, "{text}");
+    assert_eq!(deadlocks.len(), 1, "{findings:#}");
     assert_eq!(deadlocks[0]["happened"], true);
     deadlocks[0]["detail"].as_str().unwrap().to_owned()
 }
@@ -287,12 +284,11 @@ fn a_lock_on_the_stack_has_the_name_of_its_variable_if_calls_are_known() {
     command.env("OMP_WAIT_POLICY", "passive");
     command.arg(&program).arg("stack-order");
     assert_eq!(finish(command).status, 0);
-    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
+    let (findings, _) = findings(&experiment).unwrap();
     std::fs::remove_dir_all(&experiment).unwrap();
-    let findings: Value = serde_json::from_str(&text).unwrap();
     let edges = findings["deadlocks"][0]["edges"].as_array().unwrap();
     let wants: Vec<&Value> = edges.iter().map(|edge| &edge["wants"]).collect();
-    assert_eq!(wants, ["its", "own"], "{text}");
+    assert_eq!(wants, ["its", "own"], "{findings:#}");
 }
 
 #[test]

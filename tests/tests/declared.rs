@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{finish, folder, tools};
+use end_to_end::{findings, finish, folder, tools};
 use serde_json::Value;
 
 fn repository() -> &'static Path {
@@ -43,10 +43,9 @@ fn found(program: &Path, checks: &str, case: &str) -> (Value, i32) {
     command.arg(&experiment).arg(program).arg(case);
     command.env("OMP_WAIT_POLICY", "passive");
     let outcome = finish(command);
-    let text = std::fs::read_to_string(experiment.join("findings.json"));
-    let text = text.unwrap_or_else(|error| panic!("{case}: {error}: {outcome:?}"));
+    let (findings, _) = findings(&experiment).unwrap_or_else(|| panic!("{case}: {outcome:?}"));
     std::fs::remove_dir_all(&experiment).unwrap();
-    (serde_json::from_str(&text).unwrap(), outcome.status)
+    (findings, outcome.status)
 }
 
 /// The variables of races, and what is misused.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{folder, tools};
+use end_to_end::{findings, folder, tools};
 use serde_json::Value;
 
 /// What names, declares and advises each race of a program, by name.
@@ -40,10 +40,9 @@ impl Found {
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");
-        let text = std::fs::read(experiment.join("findings.json")).unwrap();
-        let findings: Value = serde_json::from_slice(&text).unwrap();
+        let (findings, sources) = findings(&experiment).unwrap();
         let races = findings["races"].as_array().unwrap().clone();
-        assert!(!findings["sources"].as_array().unwrap().is_empty());
+        assert!(!sources.is_empty());
         Found(races)
     }
 

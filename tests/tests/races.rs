@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use end_to_end::{finish, folder, planted, races, source, tools, watch};
+use end_to_end::{findings, finish, folder, planted, races, source, tools, watch};
 use serde_json::Value;
 
 /// The program, instrumented by this compiler. clang's own shared runtime need not be installed: the
@@ -213,8 +213,7 @@ fn a_killed_collect_leaves_what_was_found() {
     command.args(["-r", "race", "-O"]).arg(&experiment);
     command.arg(&program).env("OMP_NUM_THREADS", "2");
     let has_race = || {
-        let text = std::fs::read(experiment.join("findings.json")).ok()?;
-        let findings: Value = serde_json::from_slice(&text).unwrap();
+        let (findings, _) = findings(&experiment)?;
         Some(!findings["races"].as_array()?.is_empty())
     };
     let outcome = watch(command, |collect| {

@@ -22,9 +22,8 @@ fn checked(size: (u16, u16)) -> App {
     make.header.losses = Losses::default();
     make.process(100, "app", "/home/ann/app/app");
     make.thread(100, ThreadKind::Initial);
+    make.findings = Some(findings());
     make.write(&path);
-    let written = experiment::folder::Folder::open(&path).unwrap();
-    experiment::write_findings(&written, &findings()).unwrap();
     std::fs::write(folder.path().join("foo.c"), SOURCE).unwrap();
     let mut analysis = Analysis::open(&path, 1, symbolize::from_files).unwrap();
     analysis.name = "race.er".to_owned();

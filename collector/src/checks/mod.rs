@@ -10,12 +10,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::experiment::folder::Folder;
-use ::experiment::symbols::SymbolTable;
-use findings::{Check, Coverage, Findings};
+use ::experiment::findings::{Check, Coverage, Findings};
+use ::experiment::{ExperimentError, Writer};
+
 use omp_ring::address_space_limit;
 use processes::records::Mapping;
 use race_checker::misuse::Misuse;
@@ -25,6 +24,7 @@ use race_checker::synchronisation::{Deadlock, Synchronisation};
 use race_names::{GoesOn, Places};
 use race_stream::consumer::{Consumer, SlotState};
 use race_stream::record::Checks;
+use symbolize::Files;
 
 use crate::after::After;
 use crate::cli::Request;
@@ -89,7 +89,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let start = clock::raw_now();
     let mut header = header::initial(request, &environment, start);
     let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
-    store_nothing(writer.folder(), checks);
+    store_nothing(&mut writer, checks);
     let program = request.command[0].to_string_lossy().into_owned();
     // Before this, there is one thread, which forks.
     let presence = consumer.as_ref().ok().map(Consumer::stay).transpose();
@@ -110,9 +110,10 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         is_told: false,
         checks,
         facts,
-        folder: Arc::clone(writer.folder()),
         dump,
+        writer,
         is_stored: true,
+        begin: Instant::now(),
         store_at: Instant::now() + STORE_EVERY,
     };
     if checks.has(Checks::DEADLOCK) {
@@ -136,10 +137,8 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         let happened = findings.deadlocks.iter().filter(|it| it.happened);
         happened.for_each(|deadlock| say(&deadlock.detail));
     }
-    let stored = ::experiment::write_findings(&session.folder, &findings)
-        .and_then(|()| writer.symbols(&SymbolTable::default()))
-        .and_then(|()| writer.finish(&header));
-    if let Err(error) = stored {
+    let stored = write(&mut session.writer, &findings);
+    if let Err(error) = stored.and_then(|()| session.writer.finish(&header)) {
         say(error);
     }
     Ok(ended.status())
@@ -171,9 +170,8 @@ fn no_memory(error: &std::io::Error) -> String {
 }
 
 /// Stores that nothing is stored yet, for the case that this process is killed before it stores more.
-fn store_nothing(folder: &Folder, checks: Checks) {
+fn store_nothing(writer: &mut Writer, checks: Checks) {
     let nothing = Findings {
-        version: findings::VERSION,
         checks: words(checks),
         coverage: Coverage {
             losses: vec![
@@ -185,7 +183,13 @@ fn store_nothing(folder: &Folder, checks: Checks) {
         ..Findings::default()
     };
     // Where the file system refuses, the last store says so.
-    let _ = ::experiment::write_findings(folder, &nothing);
+    let _ = write(writer, &nothing);
+}
+
+/// Stores what was found, and digests of the sources that it names.
+fn write(writer: &mut Writer, findings: &Findings) -> Result<(), ExperimentError> {
+    writer.symbols(&symbolize::digests(findings.files(), &mut Files::default()))?;
+    writer.findings(findings)
 }
 
 /// The time after which the program is ended: nothing is gained by letting one go on unchecked.
@@ -249,12 +253,12 @@ struct Session {
     checks: Checks,
     /// What the program's file tells.
     facts: program::Facts,
-    /// The folder of the experiment.
-    folder: Arc<Folder>,
     /// Gets the threads' records as text, if it is asked for.
     dump: Option<Dump>,
+    writer: Writer,
     /// Nothing was read since the findings were stored.
     is_stored: bool,
+    begin: Instant,
     /// When the findings may be stored next.
     store_at: Instant,
 }
@@ -263,6 +267,8 @@ struct Session {
 const STORE_EVERY: Duration = Duration::from_secs(1);
 /// As a multiple of the time that a store took: the least time until the next one.
 const STORE_PAUSE: u32 = 50;
+/// As a part of the time since the program's start: likewise. Stores stay in the file.
+const STORE_PART: u32 = 50;
 /// The most findings of a kind that are stored while the program runs.
 const MOST_STORED: usize = 1000;
 /// The time in which those are named.
@@ -406,9 +412,10 @@ impl Session {
             );
         }
         // Where the file system refuses, the last store says so.
-        let _ = ::experiment::write_findings(&self.folder, &findings);
+        let _ = write(&mut self.writer, &findings);
         self.is_stored = true;
-        self.store_at = Instant::now() + STORE_EVERY.max(STORE_PAUSE * start.elapsed());
+        let pause = (STORE_PAUSE * start.elapsed()).max(self.begin.elapsed() / STORE_PART);
+        self.store_at = Instant::now() + pause.max(STORE_EVERY);
     }
 
     /// Replays what is in order.
@@ -610,7 +617,6 @@ impl Session {
             Default::default()
         };
         let mut findings = Findings {
-            version: findings::VERSION,
             checks: words(self.checks),
             coverage: Coverage {
                 accesses: self.replay.accesses(),
@@ -621,7 +627,6 @@ impl Session {
                 losses,
             },
             races,
-            sources: Vec::new(),
             deadlocks,
             misuse,
             uninitialised,
@@ -633,7 +638,6 @@ impl Session {
             findings.misuse.clear();
             findings.uninitialised.clear();
         }
-        findings.sources = race_names::sources(&findings);
         findings
     }
 }

@@ -17,6 +17,7 @@
 
 use std::path::Path;
 
+use experiment::findings::{Check, Findings};
 use experiment::header::{Counter, Losses, Runtime, Sampling};
 use experiment::ids::{
     ContextId, FrameId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId, ThreadStateId,
@@ -31,7 +32,6 @@ use experiment::symbols::{Construct, Directive, Workshare};
 use experiment::tables::{
     ContextKind, Frame, Lock, Loop, LoopClause, Mutex, Phase, RuntimeKind, Schedule, ThreadKind,
 };
-use findings::{Check, Findings};
 use test_support::Builder;
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.
@@ -120,7 +120,7 @@ pub(crate) fn counted(path: &Path) {
 }
 
 /// Writes experiments of `collect -r`, which have no samples: one with the findings of `test_support`, one
-/// recorded later, one that looked for deadlocks alone and found none, and one whose findings are damaged.
+/// recorded later, and one that looked for deadlocks alone and found none.
 pub(crate) fn checked(folder: &Path) {
     let write = |name: &str, findings: &Findings| {
         let mut make = builder("app");
@@ -129,24 +129,16 @@ pub(crate) fn checked(folder: &Path) {
         make.header.sampling = Sampling::default();
         make.header.losses = Losses::default();
         let path = folder.join(name);
+        make.findings = Some(findings.clone());
         make.write(&path);
-        let written = experiment::folder::Folder::open(&path).unwrap();
-        experiment::write_findings(&written, findings).unwrap();
     };
     write("race.er", &test_support::findings());
     write("later.er", &test_support::later_findings());
     let clean = Findings {
-        version: findings::VERSION,
         checks: vec![Check::Deadlock],
         ..Findings::default()
     };
     write("clean.er", &clean);
-    write("torn.er", &clean);
-    std::fs::write(
-        folder.join("torn.er").join(findings::FILE),
-        "{\"version\":1",
-    )
-    .unwrap();
     let sources = folder.join("checked");
     std::fs::create_dir(&sources).unwrap();
     std::fs::write(sources.join("foo.c"), test_support::SOURCE).unwrap();

@@ -65,6 +65,8 @@ numbered! {
         SamplePoints = 30,
         /// Samples of a counter, behind its number among those of the header.
         CounterSamples = 31,
+        /// What `collect -r` found, as JSON; the last one counts.
+        Findings = 32,
     }
 }
 

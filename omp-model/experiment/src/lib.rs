@@ -17,7 +17,7 @@
 
 pub mod barriers;
 mod column;
-mod findings_file;
+pub mod findings;
 pub mod folder;
 mod frame;
 pub mod header;
@@ -45,8 +45,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use findings::Findings;
-
+use crate::findings::Findings;
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
@@ -56,7 +55,6 @@ use crate::rows::{
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
-pub use findings_file::write as write_findings;
 pub use packed::{Packed, Unpacking};
 pub use reader::{Growing, read_header};
 pub use samples::{Iter, SampleFrame, Samples};
@@ -309,15 +307,6 @@ pub enum Warning {
         kept: usize,
         /// The others.
         left_out: u32,
-    },
-    /// The file of what `collect -r` found differs from what was written.
-    #[error(
-        "`{FILE}` is unreadable ({what}): what collect -r found is unknown",
-        FILE = findings::FILE
-    )]
-    Findings {
-        /// What is wrong with it.
-        what: String,
     },
     /// Neither the record file nor `header.json` says what was run.
     #[error("the header is unreadable: the command, the host and what was lost are unknown")]

@@ -6,10 +6,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use untrusted::printable;
 
 use crate::column::{Corrupt, Decoder, Scratch};
-use crate::findings_file;
+use crate::findings::{self, Findings};
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{Counter, FORMAT_VERSION, Header, MOST_COUNTERS};
 use crate::ids::Nanos;
@@ -161,7 +162,7 @@ const LONGEST_HEADER: u64 = 8 << 20;
 /// The header beside the records; `None` if there is none that can be read.
 pub fn read_header(experiment: &Path) -> Option<Header> {
     let bytes = untrusted::read(&experiment.join(HEADER), LONGEST_HEADER).ok()?;
-    let header: Header = header_of(&bytes).ok()?;
+    let header: Header = from_json(&bytes).ok()?;
     check_header(&header).is_ok().then_some(header)
 }
 
@@ -175,8 +176,8 @@ fn check_header(header: &Header) -> Result<(), Corrupt> {
     Ok(())
 }
 
-/// The header in its JSON, with text that a terminal does not obey.
-fn header_of(json: &[u8]) -> serde_json::Result<Header> {
+/// What JSON holds, with text that a terminal does not obey.
+fn from_json<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     let mut json = serde_json::from_slice(json)?;
     make_printable(&mut json);
     serde_json::from_value(json)
@@ -326,10 +327,6 @@ impl Contents {
         if frames > 0 {
             warnings.push(Warning::Undecodable { frames, samples });
         }
-        match findings_file::read(&path) {
-            Ok(findings) => experiment.findings = findings.map(Arc::new),
-            Err(what) => warnings.push(Warning::Findings { what }),
-        }
         if self.stacks_left_out > 0 {
             warnings.push(Warning::TooManyStacks {
                 kept: MOST_STACKS,
@@ -461,6 +458,10 @@ impl Contents {
                 *last = (*last).max(Nanos(u64::from(slice) * SLICE.0));
             }
             Kind::Header => self.header(&mut decoder)?,
+            Kind::Findings => {
+                let findings: Findings = json(&mut decoder, findings::LONGEST)?;
+                self.experiment.findings = Some(Arc::new(findings));
+            }
             Kind::Symbols => {
                 self.symbol_bytes = decoder.rest().len() as u64;
                 self.check_kept(range.end)?;
@@ -513,14 +514,7 @@ impl Contents {
     }
 
     fn header(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Corrupt> {
-        let length = decoder.number()?;
-        if length > LONGEST_HEADER {
-            return Err(Corrupt("a header longer than any"));
-        }
-        let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
-        let json = decoder.text(length)?;
-        let header = header_of(json);
-        let header: Header = header.map_err(|_| Corrupt("the header is not JSON"))?;
+        let header: Header = json(decoder, LONGEST_HEADER)?;
         check_header(&header)?;
         self.header = Some(header);
         Ok(())
@@ -619,6 +613,16 @@ impl Contents {
             _ => Err(Corrupt("not a kind of rows")),
         }
     }
+}
+
+/// What a frame holds as JSON.
+fn json<T: DeserializeOwned>(decoder: &mut Decoder<'_>, longest: u64) -> Result<T, Corrupt> {
+    let length = decoder.number()?;
+    if length > longest {
+        return Err(Corrupt("JSON longer than any"));
+    }
+    let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
+    from_json(decoder.text(length)?).map_err(|_| Corrupt("JSON of another form"))
 }
 
 /// Lists a row that is at least as long as the `shortest`, which grows where that would be too many.

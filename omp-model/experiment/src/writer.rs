@@ -10,6 +10,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 
 use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
+use crate::findings::Findings;
 use crate::folder::Folder;
 use crate::frame::{self, Kind};
 use crate::header::{FORMAT_VERSION, Header};
@@ -158,6 +159,13 @@ impl Writer {
             return Ok(());
         }
         self.push_payload(Kind::Symbols);
+        self.flush()
+    }
+
+    /// Writes what `collect -r` has found so far; a later call replaces an earlier one.
+    pub fn findings(&mut self, findings: &Findings) -> Result<(), ExperimentError> {
+        self.buffer.clear();
+        self.push_json(Kind::Findings, &findings.to_json());
         self.flush()
     }
 
@@ -375,9 +383,13 @@ impl Writer {
 
     fn push_header(&mut self, header: &Header) {
         let json = serde_json::to_vec(header).expect("a header is numbers and strings");
+        self.push_json(Kind::Header, &json);
+    }
+
+    fn push_json(&mut self, kind: Kind, json: &[u8]) {
         self.encoder.number(json.len() as u64);
-        self.encoder.text(&json);
-        self.push_payload(Kind::Header);
+        self.encoder.text(json);
+        self.push_payload(kind);
     }
 
     fn push_payload(&mut self, kind: Kind) {

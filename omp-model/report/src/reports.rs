@@ -1,6 +1,6 @@
 //! The table of reports. `er_print` makes its commands of it, and `analyzer` its list of reports.
 
-use findings::{Deadlock, Race, Uninitialised};
+use experiment::findings::{Deadlock, Race, Uninitialised};
 
 use crate::calltree::calltree;
 use crate::disasm::disasm;

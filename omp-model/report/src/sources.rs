@@ -42,12 +42,11 @@ impl SourceFile {
 
     /// Likewise a file that a finding names.
     pub fn of_finding(source: &Source<'_>, file: &str) -> SourceFile {
-        let findings = source.analysis.experiment.findings.as_deref();
-        let recorded = findings.map_or(&[][..], |findings| &findings.sources);
+        let symbols = &source.analysis.symbols;
+        let at = symbols.files.iter().position(|it| it == file);
+        let file_id = at.map(|at| FileId(at as u32));
         SourceFile::find(source, file.to_owned(), |digest| {
-            let mut of_file = recorded.iter().filter(|it| it.file == file).peekable();
-            of_file.peek()?;
-            Some(of_file.any(|it| it.digest == digest))
+            symbols.is_recorded(file_id?, digest)
         })
     }
 

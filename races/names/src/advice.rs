@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use findings::{Access, Construct, Frame, Kind, Origin, Race};
+use experiment::findings::{Access, Construct, Frame, Kind, Origin, Race};
 use hashbrown::HashMap;
 use symbolize::is_fortran;
 

@@ -21,8 +21,8 @@ mod variables;
 use std::path::Path;
 use std::rc::Rc;
 
+use experiment::findings::{Access, Class, Construct, Frame, Kind, Origin, Race, Variable};
 use experiment::symbols::Workshare;
-use findings::{Access, Class, Construct, Findings, Frame, Kind, Origin, Race, Source, Variable};
 use hashbrown::{HashMap, HashSet};
 use race_checker::contexts::Contexts;
 use race_checker::lock_order::Lock;
@@ -554,18 +554,6 @@ fn is_library_source(file: &str) -> bool {
 fn is_cpp_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| name.starts_with("libstdc++.so") || name.starts_with("libc++.so"))
-}
-
-/// The sources that findings name, as they are now: those that can be read.
-pub fn sources(findings: &Findings) -> Vec<Source> {
-    let source = |file: &str| {
-        let bytes = untrusted::read(Path::new(file), symbolize::LONGEST_SOURCE).ok()?;
-        Some(Source {
-            file: file.to_owned(),
-            digest: untrusted::digest(&bytes),
-        })
-    };
-    findings.files().into_iter().filter_map(source).collect()
 }
 
 /// Whether a load object is an OpenMP runtime.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use experiment::findings::{Declaration, Frame, Origin, Variable};
 use experiment::linkage::{parent_of, without_clone};
-use findings::{Declaration, Frame, Origin, Variable};
 use hashbrown::HashMap;
 use race_checker::lock_order::Lock;
 use race_checker::site::{FramePlace, Place};

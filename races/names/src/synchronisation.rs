@@ -1,7 +1,7 @@
 //! Deadlocks and misuse in the program's own words.
 
+use experiment::findings::{Deadlock, Edge, Frame, Misuse};
 use experiment::symbols::Workshare;
-use findings::{Deadlock, Edge, Frame, Misuse};
 use hashbrown::{HashMap, HashSet};
 use ompt::numbers::sync_region::{EXPLICIT, PARALLEL as JOIN};
 use race_checker::contexts::Contexts;

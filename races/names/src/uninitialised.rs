@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use findings::{Content, Frame, Origin, Uninitialised};
+use experiment::findings::{Content, Frame, Origin, Uninitialised};
 use hashbrown::HashMap;
 use race_checker::contexts::Contexts;
 use race_checker::site::{Base, ConstructKind, Place};

@@ -8,7 +8,7 @@ use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use findings::Declaration;
+use experiment::findings::Declaration;
 use gimli::{
     DW_AT_artificial, DW_AT_frame_base, DW_AT_location, DW_TAG_array_type, DW_TAG_class_type,
     DW_TAG_common_block, DW_TAG_formal_parameter, DW_TAG_inlined_subroutine, DW_TAG_lexical_block,

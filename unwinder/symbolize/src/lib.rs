@@ -50,6 +50,6 @@ pub use kallsyms::KernelFunction;
 pub use linked::Linked;
 pub use outlined::Origin;
 pub use ranges::Ranges;
-pub use resolve::{from_files, named, resolve};
+pub use resolve::{digests, from_files, named, resolve};
 pub use source::{Files, LONGEST_SOURCE, SymbolSource};
 pub use symbols::{ElfFunction, ElfVariable, Symbols};

@@ -46,6 +46,19 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     table
 }
 
+/// A table of source files that names nothing, and the digests of those that can be read.
+pub fn digests<'a>(
+    files: impl IntoIterator<Item = &'a str>,
+    source: &mut impl SymbolSource,
+) -> SymbolTable {
+    let mut table = SymbolTable {
+        files: files.into_iter().map(str::to_owned).collect(),
+        ..SymbolTable::default()
+    };
+    digest_sources(&mut table, source);
+    table
+}
+
 fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let frames = tables.frames.rows();
     let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use findings::{Deadlock, Misuse, Race, Uninitialised};
+use experiment::findings::{Deadlock, Misuse, Race, Uninitialised};
 use report::document::Column;
 use report::races::{self, Finding, FindingKind, Found};
 use report::settings::Compare;

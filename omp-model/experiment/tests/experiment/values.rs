@@ -1,14 +1,29 @@
 //! Rows and tables are read back by value.
 
+use experiment::findings::Findings;
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
     Blame, Interval, RegionSpan, SLICE, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within,
 };
 use experiment::state::Scheduling;
 use experiment::{Batch, Experiment, TICK};
-use test_support::{Recording, TempExperiment, assert_same_tables};
+use test_support::{Builder, Recording, TempExperiment, assert_same_tables};
 
 use super::{stored, ticked};
+
+#[test]
+fn findings_come_back_as_written_last_and_printable() {
+    let folder = TempExperiment::new("findings");
+    let mut findings = test_support::findings();
+    let make = Builder::default();
+    let mut writer = make.write_unfinished(&folder.path);
+    writer.findings(&Findings::default()).unwrap();
+    findings.coverage.losses = vec!["a\u{1b}[2Jb".to_owned()];
+    writer.findings(&findings).unwrap();
+    findings.coverage.losses = vec!["a\u{241b}[2Jb".to_owned()];
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.findings.as_deref(), Some(&findings));
+}
 
 #[test]
 fn a_recording_comes_back_by_value() {

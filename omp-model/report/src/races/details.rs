@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use findings::{
+use experiment::findings::{
     Access, Construct, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised,
     Variable,
 };

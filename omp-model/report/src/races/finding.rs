@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use findings::{
+use experiment::findings::{
     Access, Check, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse,
     Origin, Race, Uninitialised, Variable,
 };
@@ -236,7 +236,7 @@ impl Finding for Deadlock {
     }
 
     fn key(&self) -> String {
-        let edge = |edge: &findings::Edge| {
+        let edge = |edge: &experiment::findings::Edge| {
             let (held, wanted) = (site_key(edge.held.first()), site_key(edge.wanted.first()));
             format!("{} {held} {} {wanted}", edge.holds, edge.wants)
         };
@@ -298,7 +298,7 @@ impl Finding for Deadlock {
                 .or_insert(edge.wanted.as_slice());
         }
         let lock = |name: &str| json!({"name": name, "held": at(held.get(name)), "wanted": at(wanted.get(name))});
-        let edge = |edge: &findings::Edge| {
+        let edge = |edge: &experiment::findings::Edge| {
             let names = |stack: &[Frame]| Json::Object(frames(stack));
             json!({
                 "thread": edge.thread,

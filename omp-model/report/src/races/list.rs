@@ -1,6 +1,6 @@
 //! Lists of findings, a row each.
 
-use findings::{Access, Deadlock, Edge, Misuse, Race, Uninitialised};
+use experiment::findings::{Access, Deadlock, Edge, Misuse, Race, Uninitialised};
 use omp_model::metrics::Quantity;
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};

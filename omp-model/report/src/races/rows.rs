@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use experiment::Warning;
-use findings::Findings;
+use experiment::findings::Findings;
 use omp_model::filter::NamedStack;
 
 use super::finding::{Finding, FindingKind};
@@ -75,21 +74,16 @@ fn data<'a>(source: &Source<'a>, kind: FindingKind) -> Result<&'a Findings, Erro
     if let Some(findings) = findings.filter(|it| it.checks.contains(&kind.check())) {
         return Ok(findings);
     }
-    let warnings = &analysis.experiment.warnings;
-    let is_damaged = |warning: &Warning| matches!(warning, Warning::Findings { .. });
     let what = match kind {
         FindingKind::Uninit => "uninitialised reads",
         FindingKind::Misuse => "misuse of OpenMP",
         other => other.view(),
     };
     let name = &analysis.name;
-    Err(Error(match warnings.iter().find(|it| is_damaged(it)) {
-        Some(warning) => format!("{name}: {warning}; record it again"),
-        None => format!(
-            "the experiment has no data on {what} ({name}); record it with `collect -r {}`",
-            kind.option()
-        ),
-    }))
+    Err(Error(format!(
+        "the experiment has no data on {what} ({name}); record it with `collect -r {}`",
+        kind.option()
+    )))
 }
 
 /// The findings of a kind. A comparison has a count of each side.

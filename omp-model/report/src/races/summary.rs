@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::{Check, Coverage, Deadlock, Findings, Misuse, Race, Uninitialised};
+use experiment::findings::{Check, Coverage, Deadlock, Findings, Misuse, Race, Uninitialised};
 use serde_json::{Value as Json, json};
 
 use super::finding::{Finding, FindingKind, at, without_indexes};

@@ -161,7 +161,7 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Content, Frame, Misuse, Uninitialised, Variable};
+    use experiment::findings::{Content, Frame, Misuse, Uninitialised, Variable};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use findings::{Deadlock, Misuse, Race, Uninitialised};
+use experiment::findings::{Deadlock, Misuse, Race, Uninitialised};
 
 use super::details::{Detailed, Sources, lines};
 use super::list::{Listed, list};

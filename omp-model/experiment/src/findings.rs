@@ -1,23 +1,21 @@
-//! What `collect -r` found in a run, as an experiment stores it: the file [`FILE`].
+//! What `collect -r` found in a run.
 //!
-//! All names are resolved, so a reader needs neither the program nor its debug information. The
-//! checkers write it, `report` makes documents of it. Nothing here knows how a finding was made.
+//! All names are resolved, so a reader needs neither the program nor its debug information. Nothing here
+//! knows how a finding was made.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the file in the experiment's folder.
-pub const FILE: &str = "findings.json";
+/// The most findings of a kind that are stored, whatever their length.
+const MOST: usize = 50_000;
 
-/// The version of the file's form. A reader refuses another one.
-pub const VERSION: u32 = 1;
+/// The most bytes of JSON that are stored and read. Unpacked, they take many times as much.
+pub(crate) const LONGEST: u64 = 16 << 20;
 
 /// Everything that `collect -r` found, and how much of the program it saw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// [`VERSION`].
-    pub version: u32,
     /// What was looked for: the words of `collect -r`, without `all`.
     pub checks: Vec<Check>,
     /// How much of the program the checks saw.
@@ -31,19 +29,6 @@ pub struct Findings {
     pub misuse: Vec<Misuse>,
     /// Reads of memory that nothing has written.
     pub uninitialised: Vec<Uninitialised>,
-    /// The sources that findings name, as they were when the run was recorded. A reader shows the lines
-    /// of no other file, unless its user says where it is: anybody may have made an experiment.
-    #[serde(default)]
-    pub sources: Vec<Source>,
-}
-
-/// A source file as it was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its path, as frames and declarations have it.
-    pub file: String,
-    /// The MD5 digest of its contents.
-    pub digest: [u8; 16],
 }
 
 /// A kind of error that `collect -r` looks for.
@@ -70,7 +55,6 @@ pub struct Coverage {
     /// Load objects whose code was executed by the program and is not instrumented.
     pub uninstrumented: Vec<String>,
     /// Those of them that are the program's own: no libraries of the system.
-    #[serde(default)]
     pub own_uninstrumented: Vec<String>,
     /// Sentences about what was not checked, such as a checker that ended early.
     pub losses: Vec<String>,
@@ -208,7 +192,6 @@ pub struct Access {
     /// Names of the locks held.
     pub locks: Vec<String>,
     /// The compiler has given the access no line: the stacks begin with that of the code beside it.
-    #[serde(default)]
     pub is_line_inferred: bool,
 }
 
@@ -295,7 +278,6 @@ pub struct Misuse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uninitialised {
     /// What the memory holds.
-    #[serde(default)]
     pub class: Content,
     /// What is read.
     pub variable: Variable,
@@ -365,91 +347,89 @@ impl Findings {
         files
     }
 
-    /// The content of the file, as JSON.
-    ///
-    /// # Errors
-    /// Those of the JSON writer.
-    pub fn to_json(&self) -> Result<Vec<u8>, String> {
-        serde_json::to_vec_pretty(self).map_err(|error| error.to_string())
+    /// The findings as JSON. Of more than is read, the last of each kind are left out, and that is said.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        self.fitting(MOST, LONGEST)
     }
 
-    /// Reads the content of the file.
-    ///
-    /// # Errors
-    /// A phrase that says what is wrong with it.
-    pub fn from_json(text: &[u8]) -> Result<Findings, String> {
-        let findings: Findings = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if findings.version == VERSION {
-            Ok(findings)
-        } else {
-            Err(format!("version {} is not known", findings.version))
-        }
-    }
-
-    /// Changes every text of it, as a reader does that shows the text of others on a terminal.
-    pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
-        let coverage = &mut self.coverage;
-        let words = coverage.uninstrumented.iter_mut();
-        let words = words.chain(&mut coverage.own_uninstrumented);
-        words.chain(&mut coverage.losses).for_each(&mut *change);
-        for race in &mut self.races {
-            of_variable(&mut race.variable, change);
-            race.advice.iter_mut().for_each(&mut *change);
-            for access in &mut race.accesses {
-                of_frames(&mut access.stack, change);
-                of_frames(&mut access.machine_stack, change);
-                of_constructs(&mut access.constructs, change);
-                change(&mut access.strand);
-                access.locks.iter_mut().for_each(&mut *change);
+    /// At most that many of each kind, and bytes.
+    fn fitting(&self, most: usize, longest: u64) -> Vec<u8> {
+        let all: usize = self.lengths().iter().sum();
+        let mut kept = self.clone();
+        let mut most = most;
+        loop {
+            kept.races.truncate(most);
+            kept.deadlocks.truncate(most);
+            kept.misuse.truncate(most);
+            kept.uninitialised.truncate(most);
+            let lengths = kept.lengths();
+            let left_out = all - lengths.iter().sum::<usize>();
+            if left_out > 0 {
+                let losses = &mut kept.coverage.losses;
+                losses.truncate(self.coverage.losses.len());
+                losses.push(format!(
+                    "{left_out} more findings are not stored: no report could show as many"
+                ));
             }
-        }
-        for deadlock in &mut self.deadlocks {
-            change(&mut deadlock.detail);
-            for edge in &mut deadlock.edges {
-                change(&mut edge.holds);
-                change(&mut edge.wants);
-                of_frames(&mut edge.held, change);
-                of_frames(&mut edge.wanted, change);
+            let json = serde_json::to_vec(&kept).expect("findings are numbers and strings");
+            if json.len() as u64 <= longest || most == 0 {
+                return json;
             }
+            most = lengths.into_iter().max().unwrap_or(0) / 2;
         }
-        for misuse in &mut self.misuse {
-            change(&mut misuse.kind);
-            change(&mut misuse.detail);
-            of_frames(&mut misuse.stack, change);
-        }
-        for read in &mut self.uninitialised {
-            of_variable(&mut read.variable, change);
-            of_frames(&mut read.stack, change);
-            of_constructs(&mut read.constructs, change);
-        }
-        for source in &mut self.sources {
-            change(&mut source.file);
-        }
+    }
+
+    fn lengths(&self) -> [usize; 4] {
+        let Findings {
+            races,
+            deadlocks,
+            misuse,
+            uninitialised,
+            ..
+        } = self;
+        [
+            races.len(),
+            deadlocks.len(),
+            misuse.len(),
+            uninitialised.len(),
+        ]
     }
 }
 
-fn of_frames(frames: &mut [Frame], change: &mut impl FnMut(&mut String)) {
-    for frame in frames {
-        change(&mut frame.function);
-        change(&mut frame.file);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn of_constructs(constructs: &mut [Construct], change: &mut impl FnMut(&mut String)) {
-    for construct in constructs {
-        change(&mut construct.name);
-        change(&mut construct.file);
-    }
-}
-
-fn of_variable(variable: &mut Variable, change: &mut impl FnMut(&mut String)) {
-    variable.name.iter_mut().for_each(&mut *change);
-    match &mut variable.origin {
-        Origin::Unknown => {}
-        Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
-            change(&mut it.function);
-            change(&mut it.file);
+    #[test]
+    fn more_than_is_read_is_not_written_but_counted() {
+        let row = |number: u64| Misuse {
+            kind: "a kind".to_owned(),
+            detail: number.to_string(),
+            stack: Vec::new(),
+            count: 1,
+        };
+        let all = Findings {
+            misuse: (0..300).map(row).collect(),
+            ..Findings::default()
+        };
+        let kept = |most, longest| {
+            let json = all.fitting(most, longest);
+            let read: Findings = serde_json::from_slice(&json).expect("what was written");
+            assert!(json.len() as u64 <= longest);
+            assert_eq!(read.misuse, all.misuse[..read.misuse.len()]);
+            (read.misuse.len(), read.coverage.losses)
+        };
+        assert_eq!(kept(300, 1 << 20), (300, Vec::new()));
+        for (most, longest) in [(300, 10_000), (100, 1 << 20), (200, 5_000)] {
+            let (count, losses) = kept(most, longest);
+            assert!(count > 0 && count <= most, "{count} of {most}, {longest}");
+            let [loss] = losses.as_slice() else {
+                panic!("{losses:?}");
+            };
+            assert!(
+                loss.starts_with(&format!("{} more findings", 300 - count)),
+                "{loss}"
+            );
         }
-        Origin::Heap(stack) => of_frames(stack, change),
     }
 }
