@@ -106,9 +106,9 @@ impl Contexts {
         context != OUTERMOST && parent == Some(OUTERMOST)
     }
 
-    /// The return addresses of its calls, innermost first.
-    pub fn codes(&self, context: u32) -> Vec<u64> {
-        let mut codes = Vec::new();
+    /// The return addresses of a call in a context and of the calls around it, innermost first.
+    pub fn codes(&self, code: u64, context: u32) -> Vec<u64> {
+        let mut codes = vec![code];
         let mut next = context;
         while next != OUTERMOST {
             let (parent, code) = self.calls[next as usize];
@@ -132,8 +132,8 @@ mod tests {
         contexts.define(1, 2, 0, 0x10);
         contexts.define(1, 3, 2, 0x20);
         assert_eq!(contexts.of_thread(0, 2), contexts.of_thread(1, 3));
-        assert_eq!(contexts.codes(contexts.of_thread(1, 3)), [0x20, 0x10]);
-        assert_eq!(contexts.codes(contexts.of_thread(1, 1)), [0x30]);
+        assert_eq!(contexts.codes(7, contexts.of_thread(1, 3)), [7, 0x20, 0x10]);
+        assert_eq!(contexts.codes(7, contexts.of_thread(1, 1)), [7, 0x30]);
         assert_eq!(contexts.of_thread(7, 1), OUTERMOST);
         assert!(contexts.is_first_call(contexts.of_thread(1, 2)));
         assert!(!contexts.is_first_call(contexts.of_thread(1, 3)));

@@ -169,24 +169,32 @@ type Key = ([(String, u32, Kind); 2], String);
 
 fn key(race: &Race) -> Key {
     let side = |access: &Access| {
-        let frame = access.stack.first().cloned().unwrap_or_default();
-        let place = match frame.line {
-            0 => frame.function,
-            _ => frame.file,
-        };
-        (place, frame.line, access.kind)
+        let (place, line) = place_key(&access.stack);
+        (place, line, access.kind)
     };
     let mut sides = [side(&race.accesses[0]), side(&race.accesses[1])];
     sides.sort();
-    let name = race.variable.name.as_deref().unwrap_or_default();
-    let variable = match &race.variable.origin {
-        Origin::Heap(stack) => stack
-            .first()
-            .map(|frame| format!("{}:{}", frame.file, frame.line)),
-        _ => None,
-    };
-    let whole = whole(name);
-    (sides, variable.unwrap_or_else(|| whole.to_owned()))
+    (sides, variable_key(&race.variable))
+}
+
+/// What distinguishes the place of a stack for a reader: the file and the line, else the function.
+fn place_key(stack: &[Frame]) -> (String, u32) {
+    let frame = stack.first().cloned().unwrap_or_default();
+    match frame.line {
+        0 => (frame.function, 0),
+        line => (frame.file, line),
+    }
+}
+
+/// Likewise a variable: its name, or where its block was allocated.
+fn variable_key(variable: &Variable) -> String {
+    let name = variable.name.as_deref().unwrap_or_default();
+    match &variable.origin {
+        Origin::Heap(stack) if !stack.is_empty() => {
+            format!("{}:{}", stack[0].file, stack[0].line)
+        }
+        _ => whole(name).to_owned(),
+    }
 }
 
 /// The variable of which `name` is an element or a field: `a` of `a[17].x`, `a(3)%x` and `a+8`.
@@ -265,8 +273,7 @@ impl<'a> Namer<'a> {
     }
 
     fn access(&mut self, site: &Site) -> Access {
-        let codes = self.contexts.codes(site.context);
-        let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        let own = self.contexts.codes(site.code, site.context);
         let mut stack = self.user_stack(&own, site.base.as_ref());
         // GCC and flang give it the line of the directive.
         if site.kind & ATOMIC != 0
@@ -304,8 +311,7 @@ impl<'a> Namer<'a> {
         let mut next = base;
         while let Some(base) = next {
             if is_strand(base.kind) {
-                let codes = self.contexts.codes(base.context);
-                let calls: Vec<u64> = std::iter::once(base.code).chain(codes).collect();
+                let calls = self.contexts.codes(base.code, base.context);
                 self.add_frames(&mut stack, &calls, true, &mut is_guess);
             }
             next = base.outer.as_ref();
@@ -373,10 +379,11 @@ impl<'a> Namer<'a> {
         let mut next = base;
         while let Some(base) = next {
             // Of what the C++ library creates, the call of that.
-            let codes = self.contexts.codes(base.context);
-            let frame = std::iter::once(base.code)
-                .chain(codes)
-                .find_map(|code| self.places.user_frames(code).into_iter().next());
+            let calls = self.contexts.codes(base.code, base.context);
+            let mut frames = calls
+                .into_iter()
+                .flat_map(|code| self.places.user_frames(code));
+            let frame = frames.next();
             let frame = frame.map(|found| found.frame).unwrap_or_default();
             // GCC gives the calls no lines of their own.
             let line = match workshare(base.kind) {
@@ -459,15 +466,7 @@ impl<'a> Namer<'a> {
 
     /// A lock in a heap block: where that was allocated, and the offset of the lock.
     fn lock_in_block(&mut self, address: u64, block: &Block) -> String {
-        let stack = self.allocation(block);
-        let place = match stack.first() {
-            Some(frame) if frame.line != 0 => {
-                let file = frame.file.rsplit('/').next().unwrap_or(&frame.file);
-                format!("{file}:{}", frame.line)
-            }
-            Some(frame) => frame.function.clone(),
-            None => "an unknown place".to_owned(),
-        };
+        let place = synchronisation::at(&self.allocation(block));
         match address - block.address {
             0 => format!("<lock allocated at {place}>"),
             offset => format!("<lock at byte {offset} of the block allocated at {place}>"),
@@ -476,13 +475,12 @@ impl<'a> Namer<'a> {
 
     /// The user's stack at which a block was allocated.
     fn allocation(&mut self, block: &Block) -> Vec<Frame> {
-        let calls = self.contexts.codes(block.context);
         // flang's runtime tells of no function, so that its caller is in no context.
         let code = match block.caller {
             caller @ 1.. if self.places.is_flangs(block.code) => caller,
             _ => block.code,
         };
-        let own: Vec<u64> = std::iter::once(code).chain(calls).collect();
+        let own = self.contexts.codes(code, block.context);
         self.user_stack(&own, block.base.as_ref())
     }
 }
@@ -554,16 +552,6 @@ fn is_library_source(file: &str) -> bool {
 fn is_cpp_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| name.starts_with("libstdc++.so") || name.starts_with("libc++.so"))
-}
-
-/// Whether a load object is an OpenMP runtime.
-fn is_runtime(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| {
-        ["libomp", "libgomp", "libiomp", "libparallax_races"]
-            .iter()
-            .any(|runtime| name.starts_with(runtime))
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use omp_ring::context::Context;
 use race_checker::code::Code;
 use symbolize::{Symbols, iterations};
 
-use crate::is_runtime;
 use crate::places::Places;
 use crate::source::Sources;
 
@@ -78,10 +77,7 @@ impl Places {
         code: u64,
         question: impl FnOnce(&Symbols, u64, &mut Sources) -> T,
     ) -> Option<(u64, T)> {
-        let (module, svma) = self.locate_call(code)?;
-        if self.path(module).is_some_and(|path| is_runtime(&path)) {
-            return None;
-        }
+        let (module, svma) = self.user_call(code)?;
         let (symbols, sources) = self.symbols_and_sources(module)?;
         Some((svma, question(symbols, svma, sources)))
     }

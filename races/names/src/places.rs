@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use experiment::findings::{Declaration, Frame, Origin, Variable};
 use experiment::linkage::{parent_of, without_clone};
+use experiment::tables::{Mutex, RuntimeKind};
 use hashbrown::HashMap;
+use processes::runtimes::Runtime;
 use race_checker::lock_order::Lock;
 use race_checker::site::{FramePlace, Place};
 use race_stream::record::MUTEX_POSIX;
-use symbolize::{Location, Side, Symbols, names};
-use unwinder::elf::{Elf, ElfFile};
+use symbolize::{Location, Side, Symbols, names, section_name, variable_name};
+use unwinder::elf::ElfFile;
 use unwinder::symtab::ElfSymbols;
 use unwinder::{AddressSpace, Image, ModuleIdx, Regs, StackBytes, UnwindCache};
 
 use crate::pointers::{Memory, Reached};
 use crate::source::{Sources, Word, words, writes};
 use crate::variables::{Named, Registers, Variables};
-use crate::{is_cpp_library, is_library_source, is_runtime};
+use crate::{is_cpp_library, is_library_source};
 
 /// Whether a function is the body of a construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +56,8 @@ pub struct Places {
     locks: HashMap<Lock, Place>,
     /// Of load objects by their paths: whether they call the sanitizer.
     instrumented: HashMap<PathBuf, bool>,
-    /// Likewise: whether they have GCC's OpenMP runtime in them.
-    with_runtime: HashMap<PathBuf, bool>,
+    /// The OpenMP runtimes that load objects are or contain.
+    runtimes: HashMap<ModuleIdx, Runtime>,
     /// Nothing is named: code is an address in its load object.
     is_nameless: bool,
 }
@@ -74,43 +76,22 @@ const BASIC: [&str; 8] = [
 
 /// Whether a load object calls the sanitizer at the entry of functions.
 fn is_instrumented(path: &Path) -> bool {
-    let is_entry = |name: &[u8], _: bool| name == b"__tsan_func_entry";
-    let has_entry = |elf: &Elf<'_>| has_symbol(ElfSymbols::dynsym(elf), is_entry);
-    in_file(path, has_entry).unwrap_or(false)
-}
-
-/// Whether a load object has GCC's OpenMP runtime in it, whose functions then call each other directly.
-/// LLVM's has functions of these names, too, and tells of constructs from within.
-fn has_gccs_runtime(path: &Path) -> bool {
-    let has = |elf: &Elf<'_>| {
-        let defines = |wanted: &[u8]| {
-            let is_it = |name: &[u8], is_defined: bool| is_defined && name == wanted;
-            has_symbol(ElfSymbols::symtab(elf), is_it) || has_symbol(ElfSymbols::dynsym(elf), is_it)
-        };
-        defines(b"GOMP_parallel") && !defines(b"__kmpc_fork_call")
-    };
-    in_file(path, has).unwrap_or(false)
-}
-
-fn in_file<T>(path: &Path, of: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
-    let file = ElfFile::open(path).ok()?;
-    Some(of(&file.parse().ok()?))
-}
-
-/// Whether a table has a symbol of which this holds: its name, and whether it is defined.
-fn has_symbol(table: Option<ElfSymbols>, is_it: impl Fn(&[u8], bool) -> bool) -> bool {
-    table.is_some_and(|table| {
+    let has_entry = |file: ElfFile| {
+        let table = ElfSymbols::dynsym(&file.parse().ok()?)?;
         let mut symbols = table.iter();
-        symbols.any(|symbol| is_it(table.name(&symbol), symbol.is_defined()))
-    })
+        Some(symbols.any(|symbol| table.name(&symbol) == b"__tsan_func_entry"))
+    };
+    ElfFile::open(path).ok().and_then(has_entry) == Some(true)
 }
 
-/// The files that are mapped.
-fn objects(space: &AddressSpace) -> impl Iterator<Item = &Path> {
-    let paths = space.modules().iter();
-    let paths = paths.map(|module| module.path.as_path());
-    paths.filter(|path| path.is_absolute())
+/// Whether a load object is our own library, which has the entry points of all runtimes.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.starts_with("libparallax_races"))
 }
+
+/// The program's own file, which is mapped first.
+const PROGRAM: ModuleIdx = ModuleIdx(0);
 
 /// Whether a load object is one of the system, by its path.
 fn is_of_system(path: &Path) -> bool {
@@ -128,7 +109,39 @@ impl Places {
     /// `length` bytes of the file at `path` from `offset` on are mapped, executable, at `start`.
     pub fn map(&mut self, start: u64, length: u64, offset: u64, path: &Path) {
         let image = Image::open(path).ok().map(Arc::new);
+        let runtime = image.as_deref().and_then(Runtime::of);
         self.space.map(start, length, offset, image, path);
+        if let (Some((module, _)), Some(runtime)) = (self.space.locate(start), runtime)
+            && !is_ours(path)
+        {
+            self.runtimes.insert(module, runtime);
+        }
+    }
+
+    /// The files that are mapped.
+    fn objects(&self) -> impl Iterator<Item = (ModuleIdx, &Path)> {
+        let modules = (0..).map(ModuleIdx).zip(self.space.modules());
+        let paths = modules.map(|(module, it)| (module, it.path.as_path()));
+        paths.filter(|(_, path)| path.is_absolute())
+    }
+
+    /// The runtime that is a part of a load object with other code.
+    fn linked_runtime(&self, module: ModuleIdx) -> Option<&Runtime> {
+        let runtime = self.runtimes.get(&module);
+        runtime.filter(|runtime| runtime.is_part(module == PROGRAM))
+    }
+
+    /// Whether a load object is an OpenMP runtime, or our own library in the place of one.
+    fn is_all_runtime(&self, module: ModuleIdx) -> bool {
+        let is_runtime = self.runtimes.contains_key(&module);
+        is_runtime && self.linked_runtime(module).is_none()
+            || self.path(module).is_some_and(|path| is_ours(&path))
+    }
+
+    /// Whether code is of an OpenMP runtime.
+    pub(crate) fn is_runtime(&self, (module, svma): (ModuleIdx, u64)) -> bool {
+        let linked = self.linked_runtime(module);
+        linked.is_some_and(|runtime| runtime.holds(svma)) || self.is_all_runtime(module)
     }
 
     /// From now on, nothing is named, or all again: names take time, which there may not be.
@@ -175,17 +188,20 @@ impl Places {
     ///
     /// All of them, and those that are the program's own: no libraries of the system.
     pub fn uninstrumented(&mut self) -> (Vec<String>, Vec<String>) {
+        let objects = self.objects();
+        let paths = objects.filter(|(module, _)| !self.is_all_runtime(*module));
+        let paths: Vec<PathBuf> = paths.map(|(_, path)| path.to_owned()).collect();
         let known = &mut self.instrumented;
-        let mut is_known = |path: &Path| {
+        let paths = paths.into_iter().filter(|path| {
             let is_instrumented = || is_instrumented(path);
-            *known.entry_ref(path).or_insert_with(is_instrumented)
-        };
-        let paths = objects(&self.space);
-        let paths = paths.filter(|path| !is_runtime(path) && !is_known(path));
+            !*known
+                .entry_ref(path.as_path())
+                .or_insert_with(is_instrumented)
+        });
         let mut named: Vec<(String, bool)> = paths
             .filter_map(|path| {
                 let name = path.file_name()?.to_string_lossy().into_owned();
-                Some((name, !is_of_system(path)))
+                Some((name, !is_of_system(&path)))
             })
             .filter(|(name, _)| !BASIC.iter().any(|basic| name.starts_with(basic)))
             .collect();
@@ -197,16 +213,13 @@ impl Places {
     }
 
     /// Names of the load objects that have GCC's OpenMP runtime in them, of whose constructs nothing is told.
-    pub fn with_runtime(&mut self) -> Vec<String> {
-        let objects = objects(&self.space);
-        let own = objects.filter(|path| !is_of_system(path) && !is_runtime(path));
-        let known = &mut self.with_runtime;
-        let with = own.filter(|path| {
-            let has_runtime = || has_gccs_runtime(path);
-            *known.entry_ref(*path).or_insert_with(has_runtime)
+    pub fn with_runtime(&self) -> Vec<String> {
+        let is_gccs = |runtime: &Runtime| runtime.kind == RuntimeKind::Gomp;
+        let with = self.objects().filter(|(module, path)| {
+            self.linked_runtime(*module).is_some_and(is_gccs) && !is_of_system(path)
         });
-        let names = with.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let mut names: Vec<String> = names.collect();
+        let names = with.filter_map(|(_, path)| path.file_name());
+        let mut names: Vec<String> = names.map(|it| it.to_string_lossy().into_owned()).collect();
         names.sort();
         names.dedup();
         names
@@ -225,7 +238,7 @@ impl Places {
 
     /// The load object with the call that returns to `code`, and the svma of the call's last byte.
     pub(crate) fn locate_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
-        self.space.locate(code.saturating_sub(1))
+        self.space.locate(code.checked_sub(1)?)
     }
 
     pub(crate) fn path(&self, module: ModuleIdx) -> Option<PathBuf> {
@@ -251,7 +264,7 @@ impl Places {
 
     /// The frames of the call that returns to `code`, innermost first: of inlined functions, too.
     pub fn machine_frames(&mut self, code: u64) -> Vec<Frame> {
-        let Some((module, svma)) = self.space.locate(code.saturating_sub(1)) else {
+        let Some((module, svma)) = self.locate_call(code) else {
             return vec![unknown(code)];
         };
         let object = self.path(module).unwrap_or_default();
@@ -353,13 +366,11 @@ impl Places {
     }
 
     fn find_user_frames(&mut self, code: u64) -> Vec<UserFrame> {
-        let Some((module, svma)) = self.space.locate(code.saturating_sub(1)) else {
+        let Some((module, svma)) = self.locate_call(code) else {
             return Vec::new();
         };
-        if self
-            .path(module)
-            .is_some_and(|path| is_runtime(&path) || is_cpp_library(&path))
-        {
+        let path = self.path(module);
+        if self.is_runtime((module, svma)) || path.is_some_and(|path| is_cpp_library(&path)) {
             return Vec::new();
         }
         let parent = self.symbols(module).and_then(|symbols| {
@@ -401,7 +412,7 @@ impl Places {
             origin.line
         });
         let of_call = || {
-            let (module, svma) = self.call(code)?;
+            let (module, svma) = self.locate_call(code)?;
             let symbols = self.symbols(module)?;
             let line = symbols.forked_line(svma)?;
             let file = symbols.locations(svma).into_iter().next()?.file?;
@@ -424,14 +435,9 @@ impl Places {
         Some((symbols, self.variables.get(&module)?.as_ref()?))
     }
 
-    /// A call by the code before its return address.
-    fn call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
-        self.space.locate(code.checked_sub(1)?)
-    }
-
     /// Those of some calls that are in a load object.
     fn calls_in(&self, module: ModuleIdx, codes: &[u64]) -> Vec<u64> {
-        let calls = codes.iter().filter_map(|code| self.call(*code));
+        let calls = codes.iter().filter_map(|code| self.locate_call(*code));
         let within = calls.filter(|(found, _)| *found == module);
         within.map(|(_, svma)| svma).collect()
     }
@@ -466,7 +472,7 @@ impl Places {
         variable.origin = Origin::Thread(Declaration::default());
         let size = variable.size;
         for code in codes {
-            let Some((module, _)) = self.call(*code) else {
+            let Some((module, _)) = self.locate_call(*code) else {
                 continue;
             };
             let calls = self.calls_in(module, codes);
@@ -563,11 +569,10 @@ impl Places {
         variables.variable_array(svma)
     }
 
-    /// As [`Places::call`], unless that is in a runtime.
-    fn user_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
-        let (module, svma) = self.call(code)?;
-        let path = self.path(module)?;
-        (!is_runtime(&path)).then_some((module, svma))
+    /// As [`Places::locate_call`], unless that is in a runtime.
+    pub(crate) fn user_call(&self, code: u64) -> Option<(ModuleIdx, u64)> {
+        self.locate_call(code)
+            .filter(|call| !self.is_runtime(*call))
     }
 
     /// Takes over a name, and returns its declaration with the function as the author knows it.
@@ -671,35 +676,35 @@ impl Places {
     /// The name of a lock: `kind` is `ompt_mutex_t`, or one of the stream's. `own`: what it is called if
     /// it is no global variable.
     pub fn lock(&mut self, (kind, address): Lock, own: Option<String>) -> String {
-        const CRITICAL: u8 = 5;
-        const ATOMIC: u8 = 6;
-        const ORDERED: u8 = 7;
-        let named = |name: String| name.trim_start_matches(['.', '&']).to_owned();
-        let variable = self.space.locate_data(address).and_then(|(module, svma)| {
+        let symbol = self.space.locate_data(address).and_then(|(module, svma)| {
             let symbol = self.symbols(module)?.data(svma)?;
-            let whole = 1;
-            let named = self
-                .variables(module)
-                .and_then(|(_, variables)| variables.global(svma, whole, &[]));
-            let name = named.map_or(symbol.name, |named| named.name);
-            Some(name)
+            Some((module, svma, symbol.name))
+        });
+        let mutex = Mutex::from_u8(kind);
+        if mutex == Some(Mutex::Critical) {
+            let section = symbol.as_ref().and_then(|it| section_name(&it.2));
+            let section = section.filter(|name| !name.is_empty());
+            let words = section.map(|name| format!("critical({name})"));
+            return words.unwrap_or_else(|| "critical".to_owned());
+        }
+        let variable = symbol.map(|(module, svma, symbol)| {
+            let variables = self.variables(module);
+            let named = variables.and_then(|(_, it)| it.global(svma, 1, &[]));
+            named.map_or_else(|| variable_name(&symbol), |named| named.name)
         });
         let variable = variable.or(own).map(|name| {
             // Fields of the lock itself are the library's.
             let own = ["._lk", "._x"];
             let end = own.iter().filter_map(|own| name.find(own)).min();
-            name[..end.unwrap_or(name.len())].to_owned()
+            let name = &name[..end.unwrap_or(name.len())];
+            name.trim_start_matches(['.', '&']).to_owned()
         });
-        match kind {
-            CRITICAL => match variable.as_deref().and_then(critical_name) {
-                Some(name) => format!("critical({name})"),
-                None => "critical".to_owned(),
-            },
-            ATOMIC => "atomic".to_owned(),
-            ORDERED => "ordered".to_owned(),
-            MUTEX_POSIX => variable.map_or_else(|| format!("mutex {address:#x}"), named),
-            128.. => "mutexinoutset".to_owned(),
-            _ => variable.map_or_else(|| format!("lock {address:#x}"), named),
+        match (mutex, kind) {
+            (Some(Mutex::Atomic), _) => "atomic".to_owned(),
+            (Some(Mutex::Ordered), _) => "ordered".to_owned(),
+            (_, MUTEX_POSIX) => variable.unwrap_or_else(|| format!("mutex {address:#x}")),
+            (_, 128..) => "mutexinoutset".to_owned(),
+            _ => variable.unwrap_or_else(|| format!("lock {address:#x}")),
         }
     }
 }
@@ -736,14 +741,6 @@ fn assigns(line: &str, name: &str) -> bool {
     let words = words(line);
     let is_assigned = |pair: &[Word<'_>]| pair == [Word::Name(name), Word::Mark('=')];
     words.windows(2).any(is_assigned)
-}
-
-/// The name of a critical section by its variable, as compilers spell it; `None` without a name.
-fn critical_name(variable: &str) -> Option<&str> {
-    let name = variable.strip_prefix(".gomp_critical_user_")?;
-    let name = name.strip_suffix(".var").unwrap_or(name);
-    let name = name.strip_suffix(".AS0").unwrap_or(name);
-    (!name.is_empty()).then_some(name)
 }
 
 /// The place that stands for the access with its call at `svma`, which has no line: that of the access in the
@@ -788,5 +785,31 @@ fn in_object(object: &Path, svma: u64) -> Frame {
     Frame {
         function: format!("<static>@{svma:#x} ({name})"),
         ..Frame::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_known_by_its_symbols_whatever_its_name() {
+        let mut gcc = Command::new("gcc");
+        let said = gcc.arg("-print-file-name=libgomp.so.1").output();
+        let said = said.expect("gcc").stdout;
+        let runtime = PathBuf::from(String::from_utf8_lossy(&said).trim());
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join("libmine.so");
+        std::fs::copy(runtime, &copy).expect("libgomp");
+        let mut places = Places::new();
+        places.map(0x1000, 0x1000, 0, &folder.path().join("program"));
+        places.map(0x10_0000, 0x1000, 0, &copy);
+        assert!(places.user_call(0x1010).is_some());
+        assert!(places.locate_call(0x10_0010).is_some());
+        assert!(places.user_call(0x10_0010).is_none());
+        assert_eq!(places.uninstrumented().1, ["program"]);
+        assert_eq!(places.with_runtime(), Vec::<String>::new());
     }
 }

@@ -5,7 +5,6 @@ use experiment::symbols::Workshare;
 use hashbrown::{HashMap, HashSet};
 use ompt::numbers::sync_region::{EXPLICIT, PARALLEL as JOIN};
 use race_checker::contexts::Contexts;
-use race_checker::lock_order::Lock;
 use race_checker::misuse::{self, Inside, Kind};
 use race_checker::site::{Call, ConstructKind};
 use race_checker::synchronisation::{self, Waiter};
@@ -97,7 +96,7 @@ fn owned((file, line): (&str, u32)) -> (String, u32) {
 }
 
 /// `f.c:12`, or the function where no line is known.
-fn at(stack: &[Frame]) -> String {
+pub(crate) fn at(stack: &[Frame]) -> String {
     match stack.first() {
         Some(frame) if frame.line != 0 => {
             let name = frame.file.rsplit('/').next().unwrap_or(&frame.file);
@@ -123,20 +122,8 @@ fn threads(numbers: &[u32]) -> String {
 impl Namer<'_> {
     /// The user's frames of a call, innermost first.
     fn stack(&mut self, call: &Call) -> Vec<Frame> {
-        let codes = self.contexts.codes(call.context);
-        let own: Vec<u64> = std::iter::once(call.code).chain(codes).collect();
+        let own = self.contexts.codes(call.code, call.context);
         self.user_stack(&own, call.base.as_ref())
-    }
-
-    fn lock_name(&mut self, lock: Lock) -> String {
-        let name = self.lock(lock);
-        // GCC numbers the static variables of functions.
-        match name.rsplit_once('.') {
-            Some((own, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                own.to_owned()
-            }
-            _ => name,
-        }
     }
 
     /// The user's frames of the call by which a thread waits at a barrier of this kind. The end of a region
@@ -160,7 +147,7 @@ impl Namer<'_> {
             None => self.stack(&waiter.wanted),
         };
         let (holds, held) = match &waiter.holds {
-            Some((lock, call)) => (self.lock_name(*lock), self.stack(call)),
+            Some((lock, call)) => (self.lock(*lock), self.stack(call)),
             None => (String::new(), Vec::new()),
         };
         Edge {
@@ -168,7 +155,7 @@ impl Namer<'_> {
             holds,
             held,
             wants: match (waiter.wants, waiter.barrier) {
-                (Some(lock), _) => self.lock_name(lock),
+                (Some(lock), _) => self.lock(lock),
                 (None, Some(JOIN)) => "end of parallel".to_owned(),
                 _ => "barrier".to_owned(),
             },
@@ -274,10 +261,7 @@ impl Namer<'_> {
         if misuse.kind == Kind::InitialisedTwice && !is_variable {
             return None;
         }
-        let lock = misuse
-            .lock
-            .map(|lock| self.lock_name(lock))
-            .unwrap_or_default();
+        let lock = misuse.lock.map(|lock| self.lock(lock)).unwrap_or_default();
         let thread = misuse.call.thread;
         let here = at(&stack);
         let (there, owner) = other

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use experiment::findings::{Content, Frame, Origin, Uninitialised};
+use experiment::findings::{Content, Uninitialised};
 use hashbrown::HashMap;
 use race_checker::contexts::Contexts;
 use race_checker::site::{Base, ConstructKind, Place};
 use race_checker::uninitialised::UnwrittenRead;
 
-use crate::{GoesOn, Namer, Places};
+use crate::{GoesOn, Namer, Places, place_key, variable_key};
 
 /// Names the reads of a program, whose load objects are in `places`: one for each line and variable. Those
 /// of static memory, which still holds its initial value, come last.
@@ -50,21 +50,8 @@ pub fn uninitialised(
 type Key = (Content, String, u32, String);
 
 fn key(read: &Uninitialised) -> Key {
-    let frame = read.stack.first().cloned().unwrap_or_default();
-    let place = match frame.line {
-        0 => frame.function,
-        _ => frame.file,
-    };
-    let name = read.variable.name.as_deref().unwrap_or_default();
-    let variable = match &read.variable.origin {
-        Origin::Heap(stack) => stack
-            .first()
-            .map(|frame: &Frame| format!("{}:{}", frame.file, frame.line)),
-        _ => None,
-    };
-    let whole = crate::whole(name);
-    let variable = variable.unwrap_or_else(|| whole.to_owned());
-    (read.class, place, frame.line, variable)
+    let (place, line) = place_key(&read.stack);
+    (read.class, place, line, variable_key(&read.variable))
 }
 
 impl Namer<'_> {
@@ -82,8 +69,7 @@ impl Namer<'_> {
         if class == Content::Initial && (!is_in_construct || variable.name.is_none()) {
             return None;
         }
-        let codes = self.contexts.codes(site.context);
-        let own: Vec<u64> = std::iter::once(site.code).chain(codes).collect();
+        let own = self.contexts.codes(site.code, site.context);
         Some(Uninitialised {
             class,
             variable,

@@ -48,6 +48,7 @@ pub use directives::{Text, is_fortran};
 pub use jumps::find_jumps;
 pub use kallsyms::KernelFunction;
 pub use linked::Linked;
+pub use locks::{section_name, variable_name};
 pub use outlined::Origin;
 pub use ranges::Ranges;
 pub use resolve::{digests, from_files, named, resolve};

@@ -3,13 +3,21 @@
 use crate::directives::Text;
 use crate::names;
 
-/// The name of the variable with this symbol, as in the source; of a critical section's variable, the
-/// section's name, which may be empty.
-pub(crate) fn variable_name(symbol: &str) -> String {
-    const SECTION: &str = "gomp_critical_user_";
+/// The name of the critical section whose variable has this symbol, which may be empty; `None` for other
+/// variables.
+pub fn section_name(symbol: &str) -> Option<&str> {
     let plain = symbol.trim_start_matches(['.', '_']);
-    if let Some(section) = plain.strip_prefix(SECTION) {
-        return section.trim_end_matches(".var").to_owned();
+    let section = plain.strip_prefix("gomp_critical_user_")?;
+    let section = section.trim_end_matches(".var");
+    // flang adds the address space.
+    Some(section.strip_suffix(".AS0").unwrap_or(section))
+}
+
+/// The name of the variable with this symbol, as in the source; of a critical section's variable, the
+/// section's name.
+pub fn variable_name(symbol: &str) -> String {
+    if let Some(section) = section_name(symbol) {
+        return section.to_owned();
     }
     // A static variable of a function is numbered.
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
@@ -72,6 +80,7 @@ mod tests {
             ("lock.0", "lock"),
             (".gomp_critical_user_update", "update"),
             (".gomp_critical_user_update.var", "update"),
+            ("_gomp_critical_user_update.AS0.var", "update"),
             (".gomp_critical_user_.var", ""),
             ("_ZN5graph5locksE", "graph::locks"),
             ("__grid_MOD_guard", "grid::guard"),
