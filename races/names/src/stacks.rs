@@ -5,7 +5,6 @@ use std::path::Path;
 use omp_ring::context::Context;
 use unwinder::{Regs, StackBytes, StackMemory};
 
-use crate::is_runtime;
 use crate::places::Places;
 
 /// The C library that begins threads: glibc, or musl.
@@ -70,8 +69,7 @@ impl Places {
 
     /// Whether the call that returns to `code` is made by an OpenMP runtime, or by our own library.
     fn is_of_runtime(&self, code: u64) -> bool {
-        let module = self.locate_call(code).map(|(module, _)| module);
-        let path = module.and_then(|module| self.path(module));
-        path.is_some_and(|path| is_runtime(&path))
+        let call = self.locate_call(code);
+        call.is_some_and(|call| self.is_runtime(call))
     }
 }
