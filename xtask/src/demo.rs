@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: builds everything on a fresh machine, records a program and shows three views.
+//! `cargo xtask demo`: builds what it needs on a fresh machine, records a program and shows three views.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 use fixtures::Opt;
 use tempfile::TempDir;
 
-use crate::command::run;
-use crate::{Outcome, install, packages, target};
+use crate::command::{cargo, run};
+use crate::{Outcome, packages, target};
 
 /// The three views: what they show, and er_print's arguments.
 const VIEWS: [(&str, &[&str]); 3] = [
@@ -28,7 +28,7 @@ const VIEWS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Builds everything, records the program and shows the views.
+/// Builds `collect`, its library and `er_print`, records the program and shows the views.
 pub(crate) fn demo() -> Outcome {
     let recorded = Recorded::new()?;
     for (what_to_see, words) in VIEWS {
@@ -44,10 +44,10 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Builds everything and records the program.
+    /// Builds `collect` and `er_print`, and records the program.
     pub(crate) fn new() -> Outcome<Recorded> {
         let compiler = packages::clang("the demo's OpenMP program")?;
-        install::build_release()?;
+        build()?;
         check_permission(&std::fs::read_to_string(PARANOID).unwrap_or_default())?;
         let program = fixtures::program("demo").expect("the catalogue has the demo");
         let folder = tempfile::Builder::new()
@@ -77,6 +77,14 @@ impl Recorded {
     }
 }
 
+/// Builds what records the program and reads the recording, in the profile of tests, which takes less time to build
+/// than a release.
+fn build() -> Outcome {
+    let packages = ["collector", "collector-runtime", "er-print"];
+    let words = packages.iter().flat_map(|package| ["--package", package]);
+    run(cargo().arg("build").args(words))
+}
+
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// Whether the kernel lets this user sample; at 3 and above, which some distributions set, only
@@ -95,7 +103,7 @@ fn check_permission(paranoid: &str) -> Outcome {
 
 /// A command for a tool of this build, run in a folder.
 fn tool(name: &str, folder: &TempDir) -> Command {
-    let mut command = Command::new(absolute(&target().join("release").join(name)));
+    let mut command = Command::new(absolute(&target().join("debug").join(name)));
     command.current_dir(folder.path());
     command
 }

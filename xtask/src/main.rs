@@ -22,7 +22,7 @@ mod third_party;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  demo                   build everything (minutes), record an OpenMP program and read it
+  demo                   build collect and er_print (minutes), record an OpenMP program and read it
   test                   install what the tests need, then run every check; minutes
   test --all             the same, and the tests of hours: every compiler, faults at random
   ci                     the same as test: what .ci/run calls is what a person runs
