@@ -50,12 +50,12 @@ fn tabs_named(
         let tab = Tab {
             view,
             column,
-            text: format!("{}{space}{}", view.key(), name(view)),
+            text: format!("{}{space}{}", view.key().unwrap_or(' '), name(view)),
         };
         column = tab.end() + gap;
         tab
     };
-    View::shown(has_findings).map(tab).collect()
+    View::tabs(has_findings).map(tab).collect()
 }
 
 /// The view with the tab that covers a column.

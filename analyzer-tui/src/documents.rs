@@ -8,12 +8,10 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::Profile;
 use omp_model::views::TOTAL;
 use omp_model::views::notices::{self, Notice};
-use report::calltree::calltree;
 use report::disasm::compared;
 use report::document::{Block, Line, Role, Table};
 use report::find::Named;
 use report::functions::Kind;
-use report::neighbours::callers_callees;
 use report::query::{Query, Source, Subset};
 use report::reports::Report;
 use report::source::source;
@@ -325,32 +323,11 @@ impl Documents {
 
 /// Builds the document of a view that is not about one function.
 fn build(query: &Query<'_>, view: View) -> Document {
-    match view {
-        View::Overview => report::overview::overview(query),
-        View::Functions => report::functions::list(query, Kind::Functions),
-        View::Regions | View::Loops | View::Locks => constructs(query, view),
-        View::Races => report::races::view(query),
-        View::Threads => {
-            let mut threads = report::threads::threads(query);
-            set_heading(&mut threads, "kind", "Kind");
-            threads
-        }
-        View::Callers => callers_callees(query),
-        View::Tree | View::Flame => calltree(query),
-        // Views with a subject and the timeline are built elsewhere.
-        View::Experiment | View::Source | View::Disassembly | View::Timeline | View::Report => {
-            report::header::header(query)
-        }
+    let mut document = view.document(query).unwrap_or_default();
+    if view == View::Threads {
+        set_heading(&mut document, "kind", "Kind");
     }
-}
-
-/// The documents of a view of constructs as one.
-fn constructs(query: &Query<'_>, view: View) -> Document {
-    let reports = view.constructs().map_or(&[][..], |it| it.reports);
-    let mut documents = reports.iter().map(|build| build(query));
-    let mut first = documents.next().unwrap_or_default();
-    first.blocks.extend(documents.flat_map(|it| it.blocks));
-    first
+    document
 }
 
 /// Builds the document of a view about a function, or of a report.
@@ -370,7 +347,7 @@ fn about(query: &Query<'_>, view: View, subject: &str) -> Document {
     // The document, or one with the reason why there is none.
     made.unwrap_or_else(|why| Document {
         blocks: vec![Block::Lines(vec![Line::warning(why.to_string())])],
-        ..query.document(view.file_name())
+        ..query.document(view.name())
     })
 }
 

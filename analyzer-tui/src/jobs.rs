@@ -249,7 +249,7 @@ impl App {
             View::Source | View::Disassembly => self.select_code(),
             View::Callers => self.select_centre(),
             // The selection among constructs stays if the function is none.
-            View::Functions | View::Regions | View::Loops | View::Locks => {
+            view if view == View::Functions || view.order().is_some() => {
                 if let Some(at) = self.position(&self.function) {
                     self.select_row(at);
                 }
@@ -311,7 +311,7 @@ impl App {
                 Some(tree.name(self.tree.selected).to_owned())
             }
             // In these views a function counts as selected only after the cursor has moved.
-            View::Regions | View::Loops | View::Locks if has_moved() => {
+            view if view.order().is_some() && has_moved() => {
                 self.list.function(line).map(str::to_owned)
             }
             View::Timeline if has_moved() => self.function_at_cursor(),

@@ -12,7 +12,7 @@ use crate::columns::{Fitted, fitted};
 use crate::list::{Line, is_code};
 use crate::state::app::App;
 use crate::text_fit::{fit, fit_name, width};
-use crate::view::View;
+use crate::view::{View, has_own_order};
 
 /// The width that a name should have beside its branches.
 const LEAST: usize = 28;
@@ -118,7 +118,7 @@ fn draw_heading(app: &App, theme: &Theme, heading: Heading<'_>, area: Rect, cell
         let column = &table.columns[drawn.column];
         let is_sorted = match app.row_orders.get(&app.view) {
             Some(order) => (column.id.as_str(), drawn.side) == (order.column.as_str(), order.side),
-            None if app.view.has_own_order() => false,
+            None if has_own_order(app.view) => false,
             None => column.quantity == Some(app.documents.sort.quantity) && drawn.side == 0,
         };
         let style = if is_sorted && at == 0 {

@@ -70,8 +70,10 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         let at = from(area, tab.column);
         put(cells, at, &tab.text, style);
         // The key stands out: on a narrow screen the name follows without a space.
-        if tab.view != app.view {
-            put(cells, at, &tab.view.key().to_string(), theme.key());
+        if tab.view != app.view
+            && let Some(key) = tab.view.key()
+        {
+            put(cells, at, &key.to_string(), theme.key());
         }
     }
 }

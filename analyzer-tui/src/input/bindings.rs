@@ -57,12 +57,11 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Source => &[INSTRUCTIONS, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Disassembly => &[LINES, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Regions => &[INTO_CALLERS, ORDER, SEARCH, ROWS],
-        View::Loops | View::Locks => &[INTO_SOURCE, ORDER, SEARCH, ROWS],
-        View::Races => &[SEARCH, ROWS],
         View::Threads => &[INTO_TIMELINE, TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
-        View::Experiment => &[SEARCH, ROWS],
         View::Report => &[TIMES, SEARCH, ROWS],
+        view if view.order().is_some() => &[INTO_SOURCE, ORDER, SEARCH, ROWS],
+        _ => &[SEARCH, ROWS],
     };
     own.iter().copied().chain([EVERYWHERE]).flatten()
 }

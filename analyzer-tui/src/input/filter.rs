@@ -67,7 +67,7 @@ impl App {
                     ("the selected function alone", text)
                 }));
             }
-            View::Regions | View::Loops | View::Locks => match target {
+            view if view.order().is_some() => match target {
                 Some(Target::Construct(construct)) if !construct.contexts.is_empty() => {
                     all.extend(under("all under the selected construct", function));
                     let text = one_of(construct.word, &construct.contexts);
@@ -92,7 +92,7 @@ impl App {
             View::Overview => {
                 all.extend(under("all under what this line is about", function));
             }
-            View::Races | View::Experiment | View::Report => {}
+            _ => {}
         }
         all
     }

@@ -11,7 +11,7 @@ use crate::layout::Parts;
 use crate::row_order::RowOrder;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::Overlay;
-use crate::view::View;
+use crate::view::{View, has_own_order};
 use crate::{bars, boxes, columns};
 
 /// The number of rows that the wheel moves by.
@@ -138,7 +138,7 @@ impl App {
             Some(column) => column.quantity,
         };
         match (self.view, quantity) {
-            (view, _) if view.has_own_order() => {
+            (view, _) if has_own_order(view) => {
                 let id = column.map_or(RowOrder::NAME, |column| column.id.as_str());
                 let by = RowOrder {
                     side: heading.side,

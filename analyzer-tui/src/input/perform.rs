@@ -14,7 +14,7 @@ use crate::row_order::RowOrder;
 use crate::settings::next_compare;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::{Answer, Overlay};
-use crate::view::{Form, View};
+use crate::view::{Form, View, neighbour};
 
 impl App {
     /// The screen has another size.
@@ -62,8 +62,8 @@ impl App {
                 self.tell("the experiment has no data on races: record it with collect -r race");
             }
             Action::Go(view) => self.go(view),
-            Action::NextView => self.go(self.view.neighbour(true, self.has_findings())),
-            Action::PreviousView => self.go(self.view.neighbour(false, self.has_findings())),
+            Action::NextView => self.go(neighbour(self.view, true, self.has_findings())),
+            Action::PreviousView => self.go(neighbour(self.view, false, self.has_findings())),
             Action::Mode => self.next_mode(),
             Action::Inline => self.turn_inline(),
             Action::Hidden => self.turn_hidden(),

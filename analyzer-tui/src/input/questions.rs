@@ -8,7 +8,7 @@ use crate::columns::nonempty;
 use crate::row_order::RowOrder;
 use crate::state::app::App;
 use crate::state::overlay::{Answer, Choice, Overlay};
-use crate::view::View;
+use crate::view::{View, has_own_order};
 
 const REVERSED: &str = "the same, the other way round";
 
@@ -38,7 +38,7 @@ impl App {
     /// Asks for the order of the current view: its columns, the name, or the reverse.
     pub(super) fn ask_order(&self) -> Overlay {
         match self.view {
-            view if view.has_own_order() => self.ask_row_order(),
+            view if has_own_order(view) => self.ask_row_order(),
             View::Flame => {
                 let quantities = self.metrics_with_time().into_iter();
                 let quantities =
@@ -90,8 +90,8 @@ impl App {
     /// Asks for the order of rows: their columns, the name, or the reverse.
     fn ask_row_order(&self) -> Overlay {
         let now = self.row_orders.get(&self.view);
-        let constructs = self.view.constructs();
-        let as_made = constructs.map_or("The order of their appearance", |it| it.order);
+        let order = self.view.order();
+        let as_made = order.unwrap_or("The order of their appearance");
         let mut options = vec![(as_made.to_owned(), Answer::Order(None))];
         let table = self.list.table(0);
         let compare = table.map_or(Compare::Off, |table| table.compare);

@@ -41,7 +41,6 @@ impl App {
                     None => self.tell("this line leads to no function"),
                 }
             }
-            View::Loops | View::Locks => self.show_directive(),
             View::Tree => {
                 let tree = self.documents.tree(&self.experiments);
                 let is_open = tree
@@ -63,7 +62,8 @@ impl App {
             View::Disassembly => self.go(View::Source),
             View::Threads => self.show_thread(),
             View::Races => self.tell("r shows all of it: rdetail, ddetail, udetail"),
-            View::Experiment | View::Report => {}
+            view if view.order().is_some() => self.show_directive(),
+            _ => {}
         }
     }
 

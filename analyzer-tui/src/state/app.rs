@@ -255,7 +255,7 @@ impl App {
     pub(crate) fn file_name(&self) -> &'static str {
         match self.view {
             View::Report => self.report.name,
-            view => view.file_name(),
+            view => view.name(),
         }
     }
 

@@ -47,7 +47,7 @@ impl App {
             _ => None,
         };
         match more {
-            Some(more) if self.view.constructs().is_some() => more,
+            Some(more) if self.view.order().is_some() => more,
             Some(more) => format!("{number} {text}  {more}"),
             None => format!("{number} {}", text.trim_start()),
         }

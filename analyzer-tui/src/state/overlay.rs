@@ -7,7 +7,7 @@ use omp_model::metrics::SortKey;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::row_order::RowOrder;
-use crate::view::{Form, View};
+use crate::view::{Form, View, forms};
 
 /// The box over a view.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,7 +94,7 @@ const FILTER: &str = "Filter (as in er_print)";
 impl Overlay {
     /// Asks for a file's form.
     pub(crate) fn export(view: View) -> Overlay {
-        let forms = view.forms().iter();
+        let forms = forms(view).iter();
         Overlay::Choice(Choice {
             title: "Write this view as",
             options: forms

@@ -71,7 +71,7 @@ fn every_view_is_written_in_every_form() {
 #[test]
 fn pictures_name_what_they_show() {
     let (stem, _, flame) = written("5", 0);
-    assert_eq!(stem, "omp.er-flamegraph");
+    assert_eq!(stem, "omp.er-flame");
     assert!(
         flame.contains("<title>&lt;OMP implicit barrier&gt; (0.900 s)</title>"),
         "{flame}"
@@ -104,7 +104,7 @@ fn rows_of_threads_and_constructs_say_what_they_are() {
     assert_eq!(row["instances"], 1);
     assert_eq!(row["region"], serde_json::json!([1]));
     let (stem, _, loops) = written("w", 1);
-    assert_eq!(stem, "omp.er-loops");
+    assert_eq!(stem, "omp.er-OMP_loop");
     let report: Value = serde_json::from_str(&loops).unwrap();
     let row = &report["rows"][0];
     assert_eq!(

@@ -72,6 +72,16 @@ impl<T> List<T> {
     }
 }
 
+/// Advice is given for this part of the wall time and these seconds, or more.
+const WORTHWHILE: (f64, f64) = (0.01, 0.001);
+
+/// `up to 0.500 s (5.0 % of the run)`, the end of advice; `None` where so little deserves none.
+pub(crate) fn worth(gain: f64, wall: f64) -> Option<String> {
+    let is_worthwhile = gain >= WORTHWHILE.1 && gain >= WORTHWHILE.0 * wall;
+    let percent = 100.0 * gain / wall;
+    is_worthwhile.then(|| format!("up to {gain:.3} s ({percent:.1} % of the run)"))
+}
+
 /// Adds advice to what the program shows of a selected row.
 pub(crate) fn advise<T>(table: &mut Table, list: &List<T>, advice: impl Fn(&T) -> Option<String>) {
     for (shown, joined) in table.rows.iter_mut().zip(&list.joined) {

@@ -54,6 +54,7 @@ pub mod text;
 pub mod threads;
 pub mod timeline;
 mod usage;
+pub mod views;
 
 pub use document::Document;
 pub use error::Error;

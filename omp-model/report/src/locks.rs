@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::constructs::{
     ConstructRow, List, advise, facts, located, location, location_fields, none, sorted, table,
+    worth,
 };
 use crate::document::{Block, Document, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
@@ -187,12 +188,9 @@ const LEAST: f64 = 0.01;
 /// From this part of a row's waits on, those that no record explains are told.
 const UNTOLD: f64 = 0.1;
 
-/// Waits of less than this part of the wall time and these seconds are not explained.
-const WORTHWHILE: (f64, f64) = (0.01, 0.001);
-
 /// Who waited for whom, and what would help, for each mutex with waits that matter.
 fn wait_lines(list: &List<LockRow>, wall: f64) -> Vec<Line> {
-    let rows = list.rows().filter(|row| matters(row, wall));
+    let rows = list.rows().filter(|row| worth(row.gain(), wall).is_some());
     let lines = rows.flat_map(|row| {
         let mut lines = vec![Line::plain(located(row))];
         let least = LEAST * row.of_all.wait;
@@ -216,11 +214,6 @@ fn wait_lines(list: &List<LockRow>, wall: f64) -> Vec<Line> {
         lines
     });
     lines.collect()
-}
-
-fn matters(row: &LockRow, wall: f64) -> bool {
-    let gain = row.gain();
-    gain >= WORTHWHILE.1 && gain >= WORTHWHILE.0 * wall
 }
 
 /// `sim.c:12 (step) waited 1.203 s for sim.c:40 (flush)`.
@@ -255,14 +248,10 @@ const OFTEN: f64 = 0.01;
 
 /// One sentence on what would help, where waiting for the mutex costs time.
 fn advice(row: &LockRow, wall: f64) -> Option<String> {
-    let gain = row.gain();
-    if row.threads.len() < 2 || !matters(row, wall) || row.kind == Mutex::Ordered {
+    if row.threads.len() < 2 || row.kind == Mutex::Ordered {
         return None;
     }
-    let of_run = format!(
-        "up to {gain:.3} s ({:.1} % of the run)",
-        100.0 * gain / wall
-    );
+    let of_run = worth(row.gain(), wall)?;
     let hold = row.of_all.mean_hold();
     if hold < SHORT && row.of_all.held > 0.0 {
         // Where few acquisitions wait, and long, the thread that held the mutex had lost its CPU.

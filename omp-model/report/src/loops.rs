@@ -12,7 +12,7 @@ use omp_model::views::openmp::regions;
 use serde_json::json;
 
 use crate::constructs::{
-    ConstructRow, List, advise, facts, located, location, none, sorted, table,
+    ConstructRow, List, advise, facts, located, location, none, sorted, table, worth,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Unit, Value};
 use crate::list::Field;
@@ -269,9 +269,6 @@ fn advice_lines(list: &List<LoopRow>, run: Run) -> Vec<Line> {
         .collect()
 }
 
-/// Advice is given for this part of the wall time and these seconds, or more.
-const WORTHWHILE: (f64, f64) = (0.01, 0.001);
-
 /// A chunk should take so many times as long as the call for it.
 const CHUNK_TO_CALL: f64 = 20.0;
 
@@ -287,14 +284,7 @@ const USUAL_CALL: f64 = 1e-7;
 /// One sentence on what would serve the loop, where it loses time that another schedule can save.
 fn advice(row: &LoopRow, run: Run) -> Option<String> {
     let threads = row.threads.len() as f64;
-    let gain = row.gain();
-    if threads < 2.0 || gain < WORTHWHILE.1 || gain < WORTHWHILE.0 * run.wall {
-        return None;
-    }
-    let of_run = format!(
-        "up to {gain:.3} s ({:.1} % of the run)",
-        100.0 * gain / run.wall
-    );
+    let of_run = worth(row.gain(), run.wall).filter(|_| threads >= 2.0)?;
     if row.threads.len() > run.cpus as usize {
         return Some(format!(
             "{} threads shared {} CPUs, so its waits say nothing about its schedule",

@@ -17,8 +17,8 @@ use crate::json::mode_name;
 use crate::prune::prune;
 use crate::query::{Query, Source};
 use crate::races;
-use crate::reports::Report;
 use crate::settings::{Compare, Settings};
+use crate::views::View;
 
 /// What the user chooses of a page.
 #[derive(Clone, Copy, Debug)]
@@ -46,30 +46,6 @@ const SMALL: f64 = 0.05;
 const MOST_FILES: usize = 40;
 /// Lines that are shown on both sides of a line with time.
 const AROUND: usize = 12;
-
-/// The views, in the order of their tabs: each is a report.
-const VIEWS: [(&str, &str); 11] = [
-    ("Overview", "overview"),
-    ("Functions", "functions"),
-    ("Callers-Callees", "callers-callees"),
-    ("Call Tree", "calltree"),
-    ("Regions", "OMP_preg"),
-    ("Loops", "OMP_loop"),
-    ("Locks", "OMP_lock"),
-    ("Tasks", "OMP_task"),
-    ("Threads", "Threads"),
-    ("Phases", "Phases"),
-    ("Experiment", "header"),
-];
-
-/// The view of what `collect -r` found, for experiments that have any.
-const FINDINGS: (&str, &str) = ("Races", "races");
-
-/// The views that there are.
-fn views(query: &Query<'_>) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let findings = races::has_findings(query).then_some(FINDINGS);
-    findings.into_iter().chain(VIEWS)
-}
 
 /// All that the page's script reads.
 pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
@@ -100,6 +76,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
     let metrics: Vec<Json> = metrics
         .map(|metric| json!([metric.id(), metric.label()]))
         .collect();
+    let views = View::of_page(races::has_findings(query)).into_iter();
     let mut all = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "title": title(query),
@@ -109,7 +86,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         "compares": compares.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "metrics": metrics,
         "shown": shown,
-        "views": views(query).map(|(title, view)| json!([title, view])).collect::<Vec<_>>(),
+        "views": views.map(|view| json!([view.title(), view.name()])).collect::<Vec<_>>(),
         "variants": variants,
         "timeline": timeline::timeline(&query.all),
     });
@@ -164,27 +141,17 @@ fn under<'a>(query: &Query<'a>, settings: &'a Settings) -> Query<'a> {
 /// The documents of one mode.
 fn variant(query: &Query<'_>, choice: Choice) -> Json {
     let mut documents = Map::new();
-    if races::has_findings(query) {
-        let document = races::in_full(query, choice.has_sources);
-        documents.insert(FINDINGS.1.to_owned(), data::document(&document));
-    }
-    for (_, view) in VIEWS {
-        let Some(report) = Report::by_name(view) else {
-            continue;
+    for view in View::of_page(races::has_findings(query)) {
+        let document = match view {
+            View::Races => Some(races::in_full(query, choice.has_sources)),
+            view => view.document(query).map(|mut document| {
+                average(&mut document);
+                without_small(document)
+            }),
         };
-        let alone;
-        let query = if report.is_compared {
-            query
-        } else {
-            alone = query.added_up();
-            &alone
-        };
-        let mut document = match report.document(query, None) {
-            Ok(document) => document,
-            Err(error) => Document::of_lines(view, vec![error.to_string()]),
-        };
-        average(&mut document);
-        documents.insert(view.to_owned(), data::document(&without_small(document)));
+        if let Some(document) = document {
+            documents.insert(view.name().to_owned(), data::document(&document));
+        }
     }
     let (places, sources) = sources(query, choice);
     json!({"documents": documents, "places": places, "sources": sources})

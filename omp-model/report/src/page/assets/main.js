@@ -12,16 +12,11 @@ function current() {
   return data.variants[state.mode];
 }
 
-/** The views: those of the data, and what the page draws of them. */
+/** The views that have something to show: those without a document are drawn. */
 function views() {
-  const all = data.views.map(([title, view]) => [title, view]);
-  const tree = all.findIndex(([, view]) => view === "calltree");
-  all.splice(tree + 1, 0, ["Flame Graph", "flame"], ["Source", "source"]);
-  all.splice(1, 0, ["Timeline", "timeline"]);
-  return all.filter(([, view]) => {
+  return data.views.filter(([, view]) => {
     const blocks = current().documents[view]?.blocks;
-    const always = ["overview", "header", "functions"].includes(view) || !blocks;
-    return always || blocks.some((block) => block.table?.names.length || block.texts || (block.lines && !block.table));
+    return !blocks || blocks.some((block) => block.table?.names.length || block.texts || block.lines);
   });
 }
 

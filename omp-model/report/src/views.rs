@@ -1,0 +1,211 @@
+//! The table of views: the tabs of `analyzer` and of the page for browsers.
+//!
+//! A view of rows is its row here and the report that it shows: both readers offer it. A reader has code of its own
+//! only for what no document is: a drawing, and what keys do.
+
+use Content::{Drawn, Made, Reports};
+
+use crate::header::header;
+use crate::reports::Report;
+use crate::{Document, Query, races};
+
+/// Makes [`View`] and its rows of one table.
+macro_rules! views {
+    ($($(#[$about:meta])* $view:ident = $row:expr;)*) => {
+        /// A view, in the order of `analyzer`'s tabs.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum View { $($(#[$about])* $view,)* }
+
+        /// The rows, by the number of their view.
+        static ROWS: [Row; View::ALL.len()] = [$($row,)*];
+
+        impl View {
+            /// Every view.
+            pub const ALL: [View; [$(View::$view,)*].len()] = [$(View::$view,)*];
+        }
+    };
+}
+
+views! {
+    /// Where the time went.
+    #[default]
+    Overview = row("Overview", Reports(&["overview"])).tab('1', "Over").page(1);
+    /// The list of functions.
+    Functions = row("Functions", Reports(&["functions"])).tab('2', "Func").page(3);
+    /// One function between its callers and callees.
+    Callers = row("Callers-Callees", Reports(&["callers-callees"])).tab('3', "Call").page(4);
+    /// The call tree.
+    Tree = row("Call Tree", Reports(&["calltree"])).tab('4', "Tree").page(5);
+    /// The call tree as boxes.
+    Flame = row("Flame Graph", Drawn("flame")).tab('5', "Flame").page(6);
+    /// The source file of a function.
+    Source = row("Source", Drawn("source")).tab('6', "Src").page(7);
+    /// The instructions of a function.
+    Disassembly = row("Disassembly", Drawn("disasm")).tab('d', "Asm");
+    /// Regions and tasks.
+    Regions = row("Regions", Reports(&["OMP_preg", "OMP_task"])).tab('7', "Reg").page(8)
+        .order("What they could save, then tasks");
+    /// Worksharing loops.
+    Loops = row("Loops", Reports(&["OMP_loop"])).tab('w', "Loop").page(9).order("What they could save");
+    /// Locks, critical sections and other mutexes.
+    Locks = row("Locks", Reports(&["OMP_lock"])).tab('u', "Lock").page(10).order("How long threads waited");
+    /// What `collect -r` found; only of experiments that it recorded.
+    Races = row("Races", Made("races", races::view)).tab('R', "Race").page(0);
+    /// The threads.
+    Threads = row("Threads", Reports(&["Threads"])).tab('8', "Thr").page(11);
+    /// Who did what when.
+    Timeline = row("Timeline", Drawn("timeline")).tab('9', "Time").page(2);
+    /// The phases that the program named.
+    Phases = row("Phases", Reports(&["Phases"])).page(12);
+    /// How the recording was made, and what it is short of.
+    Experiment = row("Experiment", Made("header", header)).tab('0', "Exp").page(13);
+    /// Any report of `er_print`.
+    Report = row("Reports", Drawn("report")).tab('r', "Rep");
+}
+
+/// What is known of a view.
+struct Row {
+    /// Its name in headings and on tabs.
+    title: &'static str,
+    content: Content,
+    /// Its key in `analyzer`, and its name where there is little room; `None` if it is no tab there.
+    tab: Option<(char, &'static str)>,
+    /// Its place among the tabs of the page; `None` if it is no tab there.
+    page: Option<u8>,
+    /// The order of its rows, if they are constructs.
+    order: Option<&'static str>,
+}
+
+/// What a view shows.
+enum Content {
+    /// The documents of these reports, one below the other. The first one names the view.
+    Reports(&'static [&'static str]),
+    /// A document that no report shows, of a view with this name.
+    Made(&'static str, fn(&Query<'_>) -> Document),
+    /// What the reader makes itself: a drawing, or a document about one function.
+    Drawn(&'static str),
+}
+
+const fn row(title: &'static str, content: Content) -> Row {
+    Row {
+        title,
+        content,
+        tab: None,
+        page: None,
+        order: None,
+    }
+}
+
+impl Row {
+    const fn tab(mut self, key: char, short: &'static str) -> Row {
+        self.tab = Some((key, short));
+        self
+    }
+
+    const fn page(mut self, place: u8) -> Row {
+        self.page = Some(place);
+        self
+    }
+
+    const fn order(mut self, words: &'static str) -> Row {
+        self.order = Some(words);
+        self
+    }
+}
+
+impl View {
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// The view that a key of `analyzer` goes to.
+    pub fn by_key(key: char) -> Option<View> {
+        View::ALL.into_iter().find(|view| view.key() == Some(key))
+    }
+
+    /// Its key in `analyzer`: a digit, or a letter that no view has for anything else. `None` if it is no tab there.
+    pub fn key(self) -> Option<char> {
+        self.row().tab.map(|(key, _)| key)
+    }
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// Its name where there is little room.
+    pub fn short(self) -> &'static str {
+        self.row().tab.map_or("", |(_, short)| short)
+    }
+
+    /// Its name in files and addresses: that of `er_print`'s command where there is one.
+    pub fn name(self) -> &'static str {
+        match self.row().content {
+            Reports(names) => names[0],
+            Made(name, _) | Drawn(name) => name,
+        }
+    }
+
+    /// The order of its rows in words, if they are constructs.
+    pub fn order(self) -> Option<&'static str> {
+        self.row().order
+    }
+
+    /// The tabs of `analyzer`, with or without findings of `collect -r`.
+    pub fn tabs(has_findings: bool) -> impl DoubleEndedIterator<Item = View> {
+        let all = View::ALL.into_iter().filter(|view| view.key().is_some());
+        all.filter(move |view| has_findings || *view != View::Races)
+    }
+
+    /// The tabs of the page.
+    pub(crate) fn of_page(has_findings: bool) -> Vec<View> {
+        let all = View::ALL
+            .into_iter()
+            .filter(|view| view.row().page.is_some());
+        let mut all: Vec<View> = all
+            .filter(|view| has_findings || *view != View::Races)
+            .collect();
+        all.sort_by_key(|view| view.row().page);
+        all
+    }
+
+    /// Its document; `None` if the reader makes it.
+    pub fn document(self, query: &Query<'_>) -> Option<Document> {
+        let names = match self.row().content {
+            Reports(names) => names,
+            Made(_, make) => return Some(make(query)),
+            Drawn(_) => return None,
+        };
+        let documents = names.iter().map(|name| {
+            let report = Report::by_name(name).expect("the table names reports");
+            let made = report.document(query, None);
+            made.unwrap_or_else(|error| Document::of_lines(name, vec![error.to_string()]))
+        });
+        documents.reduce(|mut all, next| {
+            all.blocks.extend(next.blocks);
+            all
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn reports_exist_and_keys_and_places_are_unique() {
+        let (mut keys, mut places, mut names) = (HashSet::new(), HashSet::new(), HashSet::new());
+        for view in View::ALL {
+            let Row { content, page, .. } = view.row();
+            if let Reports(all) = content {
+                assert!(all.iter().all(|name| Report::by_name(name).is_some()));
+            }
+            assert!(view.key().is_none_or(|key| keys.insert(key)), "{view:?}");
+            assert!(page.is_none_or(|place| places.insert(place)), "{view:?}");
+            assert!(names.insert(view.name()), "{view:?}");
+        }
+    }
+}
