@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use crate::commands::script;
 use crate::commands::{self, Command, experiments};
 use crate::output::Output;
 use crate::prompt;
 use crate::rc;
-use crate::script;
 use crate::session::Session;
 use crate::stop::Stop;
 

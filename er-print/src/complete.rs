@@ -1,34 +1,14 @@
 //! Completion of commands and arguments, for the prompt and for shells.
 
-use std::sync::LazyLock;
-
 use experiment::symbols::FunctionId;
-use export::FORMATS;
 use omp_model::filter::Word;
 use omp_model::metrics::Metric;
 use omp_model::profile::Callee;
 use omp_model::views::names::{base_name, without_parameters};
 
+use crate::commands::choices::choices;
 use crate::commands::{COMMANDS, Command, find};
 use crate::session::Session;
-
-/// The possible words of a command's first argument, if there are few.
-pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
-    static FORMAT_NAMES: LazyLock<Vec<&str>> =
-        LazyLock::new(|| FORMATS.iter().map(|format| format.name).collect());
-    match command.name {
-        "export" => &FORMAT_NAMES,
-        "inline" => &["on", "off"],
-        "rdetail" | "ddetail" | "udetail" => &["all"],
-        "viewmode" => &["user", "expert", "machine"],
-        "printmode" => &["text", "json", "html", "markdown"],
-        "compare" => &["off", "on", "delta", "ratio", "scaling"],
-        "name" => &["long", "short", "mangled"],
-        "scc" | "dcc" | "cc" => &["parallel", "inline", "src", "all", "none"],
-        "en_desc" => &["on", "off"],
-        _ => &[],
-    }
-}
 
 /// The kind of a command's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Completions for shells, made from the table of commands.
 
+use crate::commands::choices::choices;
 use crate::commands::{COMMANDS, Command};
-use crate::complete::choices;
 
 fn supported() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(|command| command.action.is_some())

@@ -11,7 +11,6 @@ mod open_experiment;
 mod output;
 mod prompt;
 mod rc;
-mod script;
 mod session;
 mod stop;
 

@@ -11,9 +11,9 @@ use rustyline::validate::Validator;
 use rustyline::{Behavior, CompletionType, Config, Context, Editor, Helper};
 use untrusted::printable;
 
+use crate::commands::script::run_line;
 use crate::complete::Known;
 use crate::output::say;
-use crate::script::run_line;
 use crate::session::Session;
 use crate::stop::Stop;
 

@@ -2,6 +2,7 @@
 
 mod annotation;
 mod check;
+pub(crate) mod choices;
 mod defaults;
 pub(crate) mod experiments;
 mod export;
@@ -10,6 +11,7 @@ mod fragment;
 mod index;
 mod page;
 mod program;
+pub(crate) mod script;
 mod settings;
 mod table;
 
@@ -18,9 +20,9 @@ use omp_model::spelling::nearest;
 use report::find::Named;
 use report::reports::{self, Build, Report};
 
-use crate::complete::choices;
 use crate::session::Session;
 use crate::stop::Stop;
+use choices::choices;
 
 pub(crate) use index::index_types;
 pub(crate) use table::COMMANDS;

@@ -1,4 +1,4 @@
-//! Commands that affect later reports: metrics, order, names, mode, output, scripts.
+//! Commands that affect later reports: metrics, order, names, mode, output.
 
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::{Inline, ViewMode};
@@ -8,7 +8,6 @@ use report::metrics::{current_sort, spec};
 use report::text::Layout;
 
 use super::{choose, count};
-use crate::script as scripts;
 use crate::session::{PrintMode, Session};
 use crate::stop::Stop;
 
@@ -161,11 +160,6 @@ pub(crate) fn outfile(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Sends what follows to the end of a file.
 pub(crate) fn appendfile(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.redirect(&arguments[0], true)
-}
-
-/// Runs the commands of a file.
-pub(crate) fn script(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    scripts::run_file(session, &arguments[0])
 }
 
 /// Ends.

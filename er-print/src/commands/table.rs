@@ -6,7 +6,7 @@ use report::reports::{self, Build, REPORTS, Report};
 
 use super::{
     Action, Command, Group, annotation, check, defaults, experiments, export, filters, fragment,
-    index, page, program, settings,
+    index, page, program, script, settings,
 };
 use crate::session::Session;
 use crate::stop::Stop;
@@ -162,7 +162,7 @@ const OTHERS: &[Command] = &[
     on_experiments(RUN, "budgets", "FILE", "test the conditions of a file, one a line", check::budgets),
     unsupported(RUN, "ifreq", "", "show how often instructions ran"),
     on_session(RUN, "procstats", "", "show what er_print itself has used", program::procstats),
-    on_session(RUN, "script", "FILE", "read commands from a file", settings::script),
+    on_session(RUN, "script", "FILE", "read commands from a file", script::script),
     on_session(RUN, "version", "", "print the version", program::version),
     on_session(RUN, "help", "", "list the commands", program::help),
     alias(&["exit"], on_session(RUN, "quit", "", "end", settings::quit)),

@@ -4,8 +4,6 @@ use omp_model::analysis::Analysis;
 use omp_model::views::caveats::Caveat;
 use serde_json::{Value as Json, json};
 
-use crate::query::Query;
-
 /// What a reader must know of a run before any of its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunCaveats {
@@ -26,17 +24,6 @@ impl RunCaveats {
             side,
             caveats: caveats.to_vec(),
         })
-    }
-
-    /// Those of all runs of a query.
-    pub(crate) fn of_all(query: &Query<'_>) -> Vec<RunCaveats> {
-        let sides = query.groups().sides().iter();
-        let each = query.each.iter().zip(sides);
-        let of = each.filter_map(|(source, side)| {
-            let side = query.is_comparison().then_some(side + 1);
-            RunCaveats::of(source.analysis, side)
-        });
-        of.collect()
     }
 
     fn is_like(&self, other: &RunCaveats) -> bool {

@@ -727,3 +727,8 @@ impl Line {
         }
     }
 }
+/// `2:0x00001139`: the number of the load object and the offset in it; 0 for what has no code.
+pub fn address(code: Option<Code>) -> String {
+    let (module, address) = code.map_or((0, 0), |code| (code.module.0, code.address));
+    format!("{module}:0x{address:08x}")
+}

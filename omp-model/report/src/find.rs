@@ -8,10 +8,10 @@ use omp_model::views::compare::Shared;
 use omp_model::views::functions::List;
 use omp_model::views::names::{Names, base_name, unqualified, without_parameters};
 
+use crate::document::address;
 use crate::error::Error;
 use crate::functions::Kind;
 use crate::query::Query;
-use crate::text::address;
 
 /// A function or file by its name, and which of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use omp_model::metrics::Quantity;
 use omp_model::views::fragment::{NamedCode, Piece, piece};
 use serde_json::{Map, Value as Json, json};
 
+use crate::document::address;
 use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
 use crate::functions::Kind;
 use crate::neighbours::edges;
 use crate::query::Query;
-use crate::text::address;
 
 /// A stack fragment, callers first, as a command shows it.
 ///

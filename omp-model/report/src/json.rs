@@ -6,9 +6,9 @@ use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
 use crate::caveats;
+use crate::document::address;
 use crate::document::{Block, Column, Document, InJson, Mean, Role, Row, Style, Table, Value};
 use crate::settings::Compare;
-use crate::text::address;
 
 /// The document on one line.
 pub fn render(document: &Document) -> String {

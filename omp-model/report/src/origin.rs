@@ -10,10 +10,10 @@ use omp_model::views::ListRow;
 use omp_model::views::names::{NameForm, NameStyle, Names};
 use serde_json::{Map, Value as Json, json};
 
+use crate::document::address;
 use crate::find::symbol;
 use crate::functions::Kind;
 use crate::query::Source;
-use crate::text::address;
 
 /// Finds the origins of the rows of a list.
 pub(crate) struct Origins<'a> {

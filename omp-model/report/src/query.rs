@@ -402,10 +402,21 @@ impl<'a> Query<'a> {
         Document {
             view: view.to_owned(),
             about: Some(self.about(experiments)),
-            caveats: RunCaveats::of_all(self),
+            caveats: self.caveats(),
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
+    }
+
+    /// Those of all runs.
+    pub(crate) fn caveats(&self) -> Vec<RunCaveats> {
+        let sides = self.groups().sides().iter();
+        let each = self.each.iter().zip(sides);
+        let of = each.filter_map(|(source, side)| {
+            let side = self.is_comparison().then_some(side + 1);
+            RunCaveats::of(source.analysis, side)
+        });
+        of.collect()
     }
 
     /// The document of a report on findings. Such a report itself says what was not checked.

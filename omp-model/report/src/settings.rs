@@ -9,7 +9,7 @@ use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::visibility::{Visibility, default_of};
 use symbolize::search::SearchPath;
 
-use crate::races::Suppressions;
+use crate::races::suppressions::Suppressions;
 
 /// The user's choices, which every builder obeys.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{data, timeline};
 use crate::averages::average;
-use crate::caveats::{self, RunCaveats};
+use crate::caveats;
 use crate::document::{Block, Document, Row, Style, Table};
 use crate::find::{self, Named};
 use crate::functions::Kind;
@@ -80,7 +80,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
     let mut all = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "title": title(query),
-        "caveats": caveats::lines(&RunCaveats::of_all(query), query.each.len()),
+        "caveats": caveats::lines(&query.caveats(), query.each.len()),
         "mode": mode_name(query.settings.mode),
         "modes": modes.map(mode_name),
         "compares": compares.iter().map(|it| it.word()).collect::<Vec<_>>(),

@@ -5,11 +5,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::document::address;
 use crate::document::{
     Block, Column, Document, Line, Mark, Role, Row, Style, Table, TablePart, Target, Unit, Value,
 };
 use crate::settings::Compare;
-use crate::text::{self, Layout, address};
+use crate::text::{self, Layout};
 
 /// How the values of compared experiments can be shown: one table of them serves all.
 pub(super) const COMPARED: [Compare; 3] = [Compare::On, Compare::Delta, Compare::Ratio];

@@ -11,7 +11,8 @@ use omp_model::views::names::base_name;
 use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthChar;
 
-use super::finding::{Finding, FindingKind, NO_LINE, at, line_of, origin_words, stack_in};
+use super::finding::{Finding, NO_LINE, at, line_of, origin_words, stack_in};
+use super::kind::FindingKind;
 use super::list::{fields_of, list};
 use super::rows::{Row, found, sources};
 use super::summary::{not_checked, notices_of};

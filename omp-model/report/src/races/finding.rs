@@ -4,89 +4,16 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use experiment::findings::{
-    Access, Check, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse,
-    Origin, Race, Uninitialised, Variable,
+    Access, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse, Origin,
+    Race, Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
 use serde_json::{Map, Value as Json, json};
 
+use super::kind::FindingKind;
+use super::suppressions::without_indexes;
 use crate::json::fields;
-
-/// A kind of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingKind {
-    /// Races of both classes.
-    Race,
-    /// Deadlocks that happened or may.
-    Deadlock,
-    /// What the specification forbids.
-    Misuse,
-    /// Reads of memory that nothing has written.
-    Uninit,
-}
-
-impl FindingKind {
-    /// Every kind, in the order of documents.
-    pub const ALL: [FindingKind; 4] = [
-        FindingKind::Race,
-        FindingKind::Deadlock,
-        FindingKind::Misuse,
-        FindingKind::Uninit,
-    ];
-
-    /// Its word in files of suppressions.
-    pub const fn word(self) -> &'static str {
-        match self {
-            FindingKind::Race => "race",
-            FindingKind::Deadlock => "deadlock",
-            FindingKind::Misuse => "misuse",
-            FindingKind::Uninit => "uninit",
-        }
-    }
-
-    /// The command that lists it, which is also the word of its budget.
-    pub const fn view(self) -> &'static str {
-        match self {
-            FindingKind::Race => "races",
-            FindingKind::Deadlock => "deadlocks",
-            FindingKind::Misuse => "misuse",
-            FindingKind::Uninit => "uninit",
-        }
-    }
-
-    /// One or several, in words.
-    pub const fn noun(self, count: usize) -> &'static str {
-        match (self, count) {
-            (FindingKind::Race, 1) => "race",
-            (FindingKind::Race, _) => "races",
-            (FindingKind::Deadlock, 1) => "deadlock",
-            (FindingKind::Deadlock, _) => "deadlocks",
-            (FindingKind::Misuse, 1) => "misuse",
-            (FindingKind::Misuse, _) => "kinds of misuse",
-            (FindingKind::Uninit, 1) => "uninitialised read",
-            (FindingKind::Uninit, _) => "uninitialised reads",
-        }
-    }
-
-    /// What is to be looked for to find it.
-    pub const fn check(self) -> Check {
-        match self {
-            FindingKind::Race => Check::Race,
-            FindingKind::Deadlock | FindingKind::Misuse => Check::Deadlock,
-            FindingKind::Uninit => Check::Init,
-        }
-    }
-
-    /// The word of `collect -r` for that.
-    pub const fn option(self) -> &'static str {
-        match self.check() {
-            Check::Race => "race",
-            Check::Deadlock => "deadlock",
-            Check::Init => "init",
-        }
-    }
-}
 
 /// What is said of an access whose line the compiler did not give.
 pub(super) const NO_LINE: &str =
@@ -451,24 +378,6 @@ fn variable_name(variable: &Variable) -> Cow<'_, str> {
         }
         _ => format!("<memory at {:#x}>", variable.address),
     })
-}
-
-/// A variable's name without its indexes: `a[].x`. One element races as another does.
-pub(super) fn without_indexes(name: &str) -> String {
-    let mut depth = 0_u32;
-    let mut bare = String::with_capacity(name.len());
-    for letter in name.chars() {
-        if letter == ']' {
-            depth = depth.saturating_sub(1);
-        }
-        if depth == 0 {
-            bare.push(letter);
-        }
-        if letter == '[' {
-            depth += 1;
-        }
-    }
-    bare
 }
 
 /// What names a variable in another recording: addresses do not.

@@ -5,7 +5,8 @@ use omp_model::metrics::Quantity;
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use super::finding::{Finding, FindingKind, NO_LINE, at, stack_in};
+use super::finding::{Finding, NO_LINE, at, stack_in};
+use super::kind::FindingKind;
 use super::rows::{Found, Row as Numbered, found};
 use super::summary::{not_checked, notices_of};
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, TablePart, Value};

@@ -5,14 +5,16 @@
 
 mod details;
 mod finding;
+mod kind;
 mod list;
 mod rows;
 mod summary;
-mod suppressions;
+pub(crate) mod suppressions;
 mod view;
 
 pub use details::{details, misuse};
-pub use finding::{Finding, FindingKind, place_of as place};
+pub use finding::{Finding, place_of as place};
+pub use kind::FindingKind;
 pub use list::list;
 pub use rows::{Found, Row, found, has_findings};
 pub(crate) use summary::coverage;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use experiment::findings::Findings;
 use omp_model::filter::NamedStack;
 
-use super::finding::{Finding, FindingKind};
+use super::finding::Finding;
+use super::kind::FindingKind;
 use crate::error::Error;
 use crate::query::{Query, Source};
 
@@ -130,7 +131,11 @@ pub fn found<T: Finding>(query: &Query<'_>) -> Result<Found<T>, Error> {
                     id: at + 1,
                     finding: finding.clone(),
                     counts: vec![None; side_count],
-                    suppressed: query.settings.suppressions.rule_for(finding),
+                    suppressed: query.settings.suppressions.rule_for(
+                        T::KIND,
+                        &finding.sites(),
+                        &finding.variables(),
+                    ),
                     kept,
                 }),
             }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use experiment::findings::{Check, Coverage, Deadlock, Findings, Misuse, Race, Uninitialised};
 use serde_json::{Value as Json, json};
 
-use super::finding::{Finding, FindingKind, at, without_indexes};
+use super::finding::{Finding, at};
+use super::kind::FindingKind;
 use super::rows::{found, sources};
+use super::suppressions::without_indexes;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, TablePart, Value};
 use crate::error::Error;
 use crate::json;

@@ -6,9 +6,10 @@
 //! deadlock function:shutdown  # runs on one thread
 //! ```
 
+use experiment::findings::Frame;
 use omp_model::filter::is_like;
 
-use super::finding::{Finding, FindingKind, without_indexes};
+use super::kind::FindingKind;
 use crate::error::Error;
 
 /// What a rule looks at.
@@ -68,9 +69,16 @@ impl Suppressions {
         Ok(())
     }
 
-    /// The first rule that suppresses a finding.
-    pub fn rule_for<T: Finding>(&self, finding: &T) -> Option<usize> {
-        self.rules.iter().position(|rule| rule.suppresses(finding))
+    /// The first rule that suppresses a finding of this kind, with the places of its accesses or calls and the
+    /// variables or locks that it is about.
+    pub(super) fn rule_for(
+        &self,
+        kind: FindingKind,
+        sites: &[&Frame],
+        variables: &[&str],
+    ) -> Option<usize> {
+        let mut rules = self.rules.iter();
+        rules.position(|rule| rule.kind == kind && rule.suppresses(sites, variables))
     }
 
     /// Sentences about the rules on a kind that suppress nothing.
@@ -128,20 +136,17 @@ impl Rule {
         })
     }
 
-    fn suppresses<T: Finding>(&self, finding: &T) -> bool {
-        if self.kind != T::KIND {
-            return false;
-        }
+    fn suppresses(&self, sites: &[&Frame], variables: &[&str]) -> bool {
         let pattern = self.pattern.as_str();
         match self.part {
             Part::Function => {
-                let mut sites = finding.sites().into_iter();
+                let mut sites = sites.iter();
                 sites.any(|site| is_like(pattern, &site.function))
             }
             Part::File => {
                 let anywhere = format!("*/{pattern}");
                 let is = |file: &str| is_like(pattern, file) || is_like(&anywhere, file);
-                finding.sites().into_iter().any(|site| is(&site.file))
+                sites.iter().any(|site| is(&site.file))
             }
             Part::Variable => {
                 let is = |name: &&str| {
@@ -153,17 +158,40 @@ impl Rule {
                         || is_like(pattern, &bare)
                         || wholes.any(|whole| is_like(pattern, whole))
                 };
-                finding.variables().iter().any(is)
+                variables.iter().any(is)
             }
         }
     }
 }
 
+/// A variable's name without its indexes: `a[].x`. One element races as another does.
+pub(super) fn without_indexes(name: &str) -> String {
+    let mut depth = 0_u32;
+    let mut bare = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if letter == ']' {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            bare.push(letter);
+        }
+        if letter == '[' {
+            depth += 1;
+        }
+    }
+    bare
+}
+
 #[cfg(test)]
 mod tests {
-    use experiment::findings::{Content, Frame, Misuse, Uninitialised, Variable};
+    use experiment::findings::{Content, Misuse, Uninitialised, Variable};
 
     use super::*;
+    use crate::races::finding::Finding;
+
+    fn rule_for<T: Finding>(rules: &Suppressions, finding: &T) -> Option<usize> {
+        rules.rule_for(T::KIND, &finding.sites(), &finding.variables())
+    }
 
     fn read(name: &str, function: &str, file: &str) -> Uninitialised {
         Uninitialised {
@@ -202,7 +230,7 @@ mod tests {
             ("uninit file:c # known", false),
             ("race variable:a # known", false),
         ] {
-            let is = rules(rule).rule_for(&found).is_some();
+            let is = rule_for(&rules(rule), &found).is_some();
             assert_eq!(is, suppresses, "{rule}");
         }
         let found = read("a[3].b", "step", "/home/ann/app/gen/a.c");
@@ -213,7 +241,7 @@ mod tests {
             ("uninit variable:a[].c # known", false),
             ("uninit variable:b # known", false),
         ] {
-            let is = rules(rule).rule_for(&found).is_some();
+            let is = rule_for(&rules(rule), &found).is_some();
             assert_eq!(is, suppresses, "{rule}");
         }
         let misuse = Misuse {
@@ -223,7 +251,7 @@ mod tests {
             count: 1,
         };
         assert_eq!(
-            rules("\n# all\nmisuse file:a.c # x").rule_for(&misuse),
+            rule_for(&rules("\n# all\nmisuse file:a.c # x"), &misuse),
             Some(0)
         );
     }

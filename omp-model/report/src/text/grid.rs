@@ -4,8 +4,8 @@ use omp_model::metrics::Quantity;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
-use super::layout::{Layout, address, html, indented, leads, markdown, style};
-use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
+use super::layout::{Layout, html, indented, leads, markdown, style};
+use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value, address};
 use crate::settings::Compare;
 
 /// A column of cells.

@@ -1,7 +1,5 @@
 //! How the tables of a text are laid out.
 
-use omp_model::views::Code;
-
 use crate::document::{Column, Mark, Row, Style, Table, TablePart, Unit};
 
 /// How the tables of a text are laid out.
@@ -124,12 +122,6 @@ pub(super) fn style(table: &Table) -> Style {
         Style::Annotated if table.has_sides() => Style::Right,
         style => style,
     }
-}
-
-/// `2:0x00001139`: the number of the load object and the offset in it; 0 for what has no code.
-pub fn address(code: Option<Code>) -> String {
-    let (module, address) = code.map_or((0, 0), |code| (code.module.0, code.address));
-    format!("{module}:0x{address:08x}")
 }
 
 /// A text in HTML.

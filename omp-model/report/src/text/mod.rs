@@ -23,7 +23,7 @@ use layout::{columns, fence, html, in_one_part, markdown, parts, style};
 pub use aligned::Screen;
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
-pub use layout::{Layout, address, mark};
+pub use layout::{Layout, mark};
 
 /// The document in a layout.
 pub fn render(document: &Document, layout: Layout) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 use omp_model::defaults::words;
 
-use crate::commands;
+use super::find;
 use crate::session::Session;
 use crate::stop::Stop;
 
@@ -25,7 +25,7 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
     let line = line.trim();
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // An expression has quotation marks of its own.
-    if let Ok(command) = commands::find(first.strip_prefix('-').unwrap_or(first))
+    if let Ok(command) = find(first.strip_prefix('-').unwrap_or(first))
         && command.takes_expression()
         && !rest.trim().is_empty()
     {
@@ -42,14 +42,17 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
     let defined = types
         .iter()
         .any(|(known, _)| known.eq_ignore_ascii_case(name));
-    let (command, arguments) = match commands::find(name) {
-        Err(_) if defined && arguments.is_empty() => {
-            (commands::find("indxobj")?, vec![name.to_owned()])
-        }
+    let (command, arguments) = match find(name) {
+        Err(_) if defined && arguments.is_empty() => (find("indxobj")?, vec![name.to_owned()]),
         found => (found?, arguments.to_vec()),
     };
     let action = command.action_for(&arguments)?;
     action.perform(session, &arguments)
+}
+
+/// Runs the commands of a file.
+pub(crate) fn script(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    run_file(session, &arguments[0])
 }
 
 /// Runs a file of commands, up to the first that fails; its message names the line.
