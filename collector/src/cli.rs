@@ -190,16 +190,7 @@ pub fn command() -> Command {
                     "Whether child processes are recorded too, until they end [default: on]",
                 ),
         )
-        .arg(
-            Arg::new("checks")
-                .short('r')
-                .value_name("race|deadlock|init|all|off,...")
-                .conflicts_with_all(["attach", "counters", "period"])
-                .help(
-                    "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
-                     instead of sampling it",
-                ),
-        )
+        .arg(checked_for())
         .args(control_options::args())
         .arg(
             Arg::new("comment")
@@ -221,14 +212,7 @@ pub fn command() -> Command {
         )
         .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
         .arg(flag("verbose", 'v').help("Say more on standard error"))
-        .arg(
-            Arg::new("dump")
-                .long("dump-events")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with("attach")
-                .hide(true),
-        )
+        .arg(dump())
         .arg(flag("version", 'V').help("Print the version"))
         .arg(
             Arg::new("help")
@@ -238,6 +222,28 @@ pub fn command() -> Command {
         )
         .args(later)
         .arg(program())
+}
+
+/// What the program is checked for.
+fn checked_for() -> Arg {
+    Arg::new("checks")
+        .short('r')
+        .value_name("race|deadlock|init|all|off,...")
+        .conflicts_with_all(["attach", "counters", "period"])
+        .help(
+            "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
+             instead of sampling it",
+        )
+}
+
+/// The file of the threads' events, for those who work on this.
+fn dump() -> Arg {
+    Arg::new("dump")
+        .long("dump-events")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .conflicts_with("attach")
+        .hide(true)
 }
 
 /// The program and its arguments.
