@@ -2,7 +2,7 @@
 
 pub use report::views::View;
 
-/// The tab so many steps further, of those that there are.
+/// The tab this many steps after another one, round about.
 pub(crate) fn neighbour(view: View, forward: bool, has_findings: bool) -> View {
     let shown: Vec<View> = View::tabs(has_findings).collect();
     let step = if forward { 1 } else { shown.len() - 1 };

@@ -35,7 +35,7 @@ pub(crate) fn checks(mut input: &[u8]) {
     }
 }
 
-/// A program of whose code little is known.
+/// A program about whose code the answers are made up.
 struct Unknown;
 
 impl Code for Unknown {

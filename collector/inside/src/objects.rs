@@ -126,6 +126,11 @@ pub fn with<T>(address: u64, of: impl Fn(&Object<'_>) -> T) -> Option<T> {
     first(|object| object.bounds().contains(&address).then(|| of(object)))
 }
 
+/// How many objects the loader has loaded so far, at its start and later.
+pub(crate) fn loads() -> u64 {
+    first(|object| Some(object.info.dlpi_adds)).unwrap_or_default()
+}
+
 /// The bounds of the library with `address`; empty for the executable.
 pub fn library_of(address: u64) -> Range<u64> {
     let bounds = |object: &Object<'_>| {

@@ -18,6 +18,7 @@ use ompt::{Function, NAMES};
 
 use crate::loader::{Module, Scope, any_module};
 use crate::memory::{self, Zeroed};
+use crate::objects;
 
 /// What a library of ours does with the runtimes that are found.
 pub trait Client {
@@ -333,6 +334,13 @@ fn ask_loader<C: Client>(function: usize, hint: u64) -> Option<Option<&'static P
 
 /// The first loaded runtime that has the function.
 fn anybody<C: Client>(function: usize) -> Option<&'static Provider> {
+    /// One more than the number of loads after which no object had a runtime; 0: not looked yet. A program
+    /// without one may ask often: its calls of routines are weak.
+    static NONE_AFTER: AtomicU64 = AtomicU64::new(0);
+    let loads = objects::loads() + 1;
+    if NONE_AFTER.load(Relaxed) == loads {
+        return None;
+    }
     let mut found = None;
     any_module(|module| {
         found = module
@@ -340,6 +348,9 @@ fn anybody<C: Client>(function: usize) -> Option<&'static Provider> {
             .and_then(|scope| Provider::among::<C>(&scope, function));
         found.is_some()
     });
+    if found.is_none() {
+        NONE_AFTER.store(loads, Relaxed);
+    }
     found
 }
 

@@ -297,8 +297,11 @@ pub(crate) fn registers() -> Registers {
     Registers::default()
 }
 
+/// The thread register: the address of the block from which thread-local variables are counted.
 #[cfg(target_arch = "x86_64")]
-fn thread_register() -> u64 {
+#[inline(always)]
+#[must_use]
+pub fn thread_register() -> u64 {
     let value: u64;
     // SAFETY: fs points to the thread's control block, whose first word is a pointer to itself (ELF
     // Handling For Thread-Local Storage, x86-64).
@@ -312,14 +315,17 @@ fn thread_register() -> u64 {
     value
 }
 
+/// Not known.
 #[cfg(not(target_arch = "x86_64"))]
-fn thread_register() -> u64 {
+#[must_use]
+pub fn thread_register() -> u64 {
     0
 }
 
 /// The upper end of the frames on the initial thread's stack: the kernel puts random bytes there, and
 /// the strings of arguments and environment above them (fs/binfmt_elf.c).
-fn initial_top() -> u64 {
+#[must_use]
+pub fn initial_top() -> u64 {
     // SAFETY: the call takes a number, returns a number and touches no memory of ours.
     unsafe { libc::getauxval(libc::AT_RANDOM) / 8 * 8 }
 }

@@ -226,7 +226,7 @@ fields! {
     CallingContextId, it => it.0.into(), CallingContextId(it as u32);
 }
 
-/// The greatest value of so many bits.
+/// The greatest value that fits in this number of bits.
 const fn most(bits: u32) -> u64 {
     u64::MAX >> (u64::BITS - bits)
 }
@@ -298,7 +298,7 @@ payloads! {
     }
     /// An instance id and an `ompt_sync_region_t`.
     JoinPayload {
-        /// The region whose barrier it may be.
+        /// The region whose barrier the thread may wait at.
         region: InstanceId, id at 0 of 40;
         /// `ompt_sync_region_t`.
         kind: u8, id at 56 of 8;

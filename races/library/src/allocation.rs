@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use inside::next::Next;
 use race_stream::record::{Checks, Event};
 
-use crate::{looked_for, objects, own_memory, stack, tls, unwritten};
+use crate::{looked_for, objects, stack, tls, unwritten};
 
 static MALLOC: Next = Next::new(c"malloc");
 static CALLOC: Next = Next::new(c"calloc");
@@ -61,7 +61,7 @@ fn address(next: &'static Next) -> Option<usize> {
     if let Some(found) = next.found() {
         return Some(found);
     }
-    let thread = own_memory::register();
+    let thread = inside::stack::thread_register();
     if SEEKER.load(Relaxed) == thread {
         return None;
     }

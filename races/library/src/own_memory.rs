@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use inside::objects::Segment;
+use inside::stack::{initial_top, thread_register};
 
 inside::thread_word!(stack "parallax_race_stack");
 
@@ -38,7 +39,7 @@ pub(crate) fn learn_own_memory() {
     if LIMIT.load(Relaxed) == 0 {
         learn_limit();
     }
-    let (local, register) = (thread_local(), register());
+    let (local, register) = (thread_local(), thread_register());
     for (place, address) in LOCAL.iter().zip([local.start, local.end]) {
         place.store(address.wrapping_sub(register), Relaxed);
     }
@@ -53,16 +54,14 @@ pub(crate) fn own_memory() -> OwnMemory {
     /// Without a limit, the C library's default for other threads (`ARCH_STACK_DEFAULT_SIZE`).
     const DEFAULT: u64 = 2 << 20;
     const PAGE: u64 = 4096;
-    let (thread, register) = (known_thread(), register());
+    let (thread, register) = (known_thread(), thread_register());
     let limit = LIMIT.load(Relaxed);
     let size = |unlimited| match limit {
         libc::RLIM_INFINITY => unlimited,
         limit => limit,
     };
     let stack = if is_initial(thread) {
-        // SAFETY: takes a number, returns one, and touches no memory of ours. The kernel puts these bytes
-        // above the stack, below the program's words.
-        let end = unsafe { libc::getauxval(libc::AT_RANDOM) } / 8 * 8;
+        let end = initial_top();
         end.saturating_sub(size(UNLIMITED))..end
     } else {
         // The C library puts the block to which the thread register points at the end of the stack.
@@ -91,7 +90,7 @@ pub(crate) fn known_thread() -> u32 {
     // SAFETY: the thread is the calling one; the function writes the local value. The last call takes nothing,
     // and cannot fail.
     unsafe {
-        match libc::pthread_getcpuclockid(register(), &raw mut clock) {
+        match libc::pthread_getcpuclockid(thread_register(), &raw mut clock) {
             0 => !(clock >> 3) as u32,
             _ => libc::syscall(libc::SYS_gettid) as u32,
         }
@@ -119,20 +118,6 @@ fn thread_local() -> Range<u64> {
         }
     });
     all
-}
-
-/// The thread register: the address of the block from which thread-local variables are counted.
-pub(crate) fn register() -> u64 {
-    let value: u64;
-    // SAFETY: the first word of that block points to itself (ELF Handling For Thread-Local Storage, x86-64).
-    unsafe {
-        core::arch::asm!(
-            "mov {value}, qword ptr fs:[0]",
-            value = out(reg) value,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    value
 }
 
 /// The size of the calling thread's stack; 0: not known.

@@ -171,7 +171,7 @@ const NOT_JOINED: usize = 2;
 
 extern "C" fn thread_ends(value: *mut c_void) {
     if value as usize == JOINED {
-        let object = end_object(own_memory::register());
+        let object = end_object(inside::stack::thread_register());
         tls::with(|thread| thread.event(&Event::Signal { object }));
     }
     tls::end();

@@ -74,6 +74,11 @@ const BASIC: [&str; 8] = [
     "libstdc++.so",
 ];
 
+/// Whether a file of this name is one of them.
+pub(crate) fn is_basic(name: &str) -> bool {
+    BASIC.iter().any(|basic| name.starts_with(basic))
+}
+
 /// Whether a load object calls the sanitizer at the entry of functions.
 fn is_instrumented(path: &Path) -> bool {
     let has_entry = |file: ElfFile| {
@@ -203,7 +208,7 @@ impl Places {
                 let name = path.file_name()?.to_string_lossy().into_owned();
                 Some((name, !is_of_system(&path)))
             })
-            .filter(|(name, _)| !BASIC.iter().any(|basic| name.starts_with(basic)))
+            .filter(|(name, _)| !is_basic(name))
             .collect();
         named.sort();
         named.dedup();

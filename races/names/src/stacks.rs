@@ -5,10 +5,7 @@ use std::path::Path;
 use omp_ring::context::Context;
 use unwinder::{Regs, StackBytes, StackMemory};
 
-use crate::places::Places;
-
-/// The C library that begins threads: glibc, or musl.
-const C_LIBRARIES: [&str; 4] = ["libc.so", "libpthread.so", "libc.musl", "ld-musl"];
+use crate::places::{Places, is_basic};
 
 /// The part of a stack that a thread sent.
 struct Sent<'a>(&'a Context);
@@ -61,10 +58,7 @@ impl Places {
         let module = self.locate_call(code).map(|(module, _)| module);
         let path = module.and_then(|module| self.path(module));
         let name = path.as_deref().and_then(Path::file_name);
-        name.is_some_and(|name| {
-            let name = name.to_string_lossy();
-            C_LIBRARIES.iter().any(|library| name.starts_with(library))
-        })
+        name.is_some_and(|name| is_basic(&name.to_string_lossy()))
     }
 
     /// Whether the call that returns to `code` is made by an OpenMP runtime, or by our own library.

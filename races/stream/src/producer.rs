@@ -207,7 +207,7 @@ impl Producer {
         has_room
     }
 
-    /// Whether there is room for so many words, once it has waited for it. `false` if nobody reads any more.
+    /// Waits until the ring has room for this many words. `false` if nobody reads any more.
     #[inline]
     fn has_room(&mut self, words: usize) -> bool {
         self.head + words as u64 <= self.tail + RING_WORDS as u64 || self.wait(words)

@@ -28,8 +28,8 @@ impl Client for Checker {
     }
 }
 
-/// The addresses of the functions by number, while all callers have one runtime; 0: not known. [`RECORDED`] is set
-/// in those whose calls are recorded here.
+/// The addresses of the functions by number, while all callers have one runtime; 0: not known. The bit [`RECORDED`]
+/// marks functions whose calls the checks record.
 pub(crate) static ADDRESSES: [AtomicUsize; NAMES.len()] =
     [const { AtomicUsize::new(0) }; NAMES.len()];
 
