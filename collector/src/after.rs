@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use experiment::tables::Module;
-use symbolize::{KernelFunction, SymbolSource, Symbols};
+use std::rc::Rc;
+use symbolize::{Generated, KernelFunction, SymbolSource, Symbols};
 
 use crate::say::{clear_line, show_line};
 use crate::signals::Signals;
@@ -102,6 +103,10 @@ pub struct Watched<'a, 's, S> {
 impl<S: SymbolSource> SymbolSource for Watched<'_, '_, S> {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
         self.source.symbols(module)
+    }
+
+    fn generated(&mut self, module: &Module) -> Option<Rc<Generated>> {
+        self.source.generated(module)
     }
 
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {

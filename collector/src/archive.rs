@@ -6,39 +6,40 @@ use std::path::{Path, PathBuf};
 use experiment::folder::Folder;
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
-use symbolize::LONGEST_SOURCE;
 use symbolize::search::ARCHIVE;
+use symbolize::{Files, LONGEST_SOURCE};
 
 use crate::after::After;
 use crate::control_options::Archive;
 
-/// Copies what the experiment names. Returns what went wrong, as a sentence.
+/// Copies what the experiment names, from where `files` have it. Returns what went wrong, as a sentence.
 pub fn copy(
     experiment: &Folder,
     what: Archive,
-    tables: &Tables,
-    symbols: &SymbolTable,
+    (tables, symbols): (&Tables, &SymbolTable),
+    files: &Files,
     after: &mut After<'_>,
 ) -> Option<String> {
-    let objects = tables.modules.rows().iter().map(|module| &module.path);
-    let objects = objects
-        .filter(|_| what.objects)
-        .map(|path| (path, u64::MAX));
+    let objects = tables.modules.rows().iter().filter(|_| what.objects);
+    let objects = objects.map(|module| {
+        let path = Path::new(&module.path);
+        (path, files.place_of(module), u64::MAX)
+    });
     let sources = symbols.files.iter().filter(|_| what.sources);
-    let sources = sources.map(|path| (path, LONGEST_SOURCE));
+    let sources = sources.map(|path| (Path::new(path), Path::new(path), LONGEST_SOURCE));
     let mut failed: Option<String> = None;
-    for (path, longest) in objects.chain(sources) {
-        let from = Path::new(path);
+    for (path, from, longest) in objects.chain(sources) {
         // A relative path of a source names no file; others are of the kernel.
-        if !from.is_absolute() {
+        if !path.is_absolute() {
             continue;
         }
-        let goes_on = &mut || after.goes_on(|| format!("copying {path}"));
+        let name = path.display();
+        let goes_on = &mut || after.goes_on(|| format!("copying {name}"));
         if !goes_on() {
-            return Some(format!("a signal ended the copying at {path}: {REST}"));
+            return Some(format!("a signal ended the copying at {name}: {REST}"));
         }
-        if let Err(error) = copy_file(from, experiment, longest, goes_on) {
-            failed.get_or_insert_with(|| format!("cannot archive {path}: {error}; {REST}"));
+        if let Err(error) = copy_file((path, from), experiment, longest, goes_on) {
+            failed.get_or_insert_with(|| format!("cannot archive {name}: {error}; {REST}"));
         }
     }
     failed
@@ -47,15 +48,15 @@ pub fn copy(
 /// What follows from a file that was not copied.
 const REST: &str = "the archive lacks it and perhaps others";
 
-/// Copies a file, if there is one of at most this length, to its path below the experiment's archive. The copy has none of
-/// its permissions: a program that sets its user id would do so there, too.
+/// Copies the file that was at `path` and is at `from`, if there is one of at most this length, to its path below the
+/// experiment's archive. The copy has none of its permissions: a program that sets its user id would do so there, too.
 fn copy_file(
-    from: &Path,
+    (path, from): (&Path, &Path),
     experiment: &Folder,
     longest: u64,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> io::Result<()> {
-    let below: PathBuf = from.components().skip(1).collect();
+    let below: PathBuf = path.components().skip(1).collect();
     let is_plain = below
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -113,11 +114,11 @@ mod tests {
                 left -= 1;
                 left >= 0
             };
-            assert!(copy_file(&program, &experiment, u64::MAX, &mut goes_on).is_err());
+            assert!(copy_file((&program, &program), &experiment, u64::MAX, &mut goes_on).is_err());
             let copy = archive.join(program.strip_prefix("/").expect("an absolute path"));
             assert!(!copy.exists(), "after {steps} steps");
         }
-        assert!(copy_file(&program, &experiment, u64::MAX, &mut || true).is_ok());
+        assert!(copy_file((&program, &program), &experiment, u64::MAX, &mut || true).is_ok());
     }
 
     #[test]
@@ -126,7 +127,8 @@ mod tests {
         let experiment = Folder::open(folder.path()).expect("it is there");
         let archive = folder.path().join(ARCHIVE);
         let copied = |from: &Path, longest| {
-            copy_file(from, &experiment, longest, &mut || true).expect("it is copied or left out");
+            copy_file((from, from), &experiment, longest, &mut || true)
+                .expect("it is copied or left out");
             let below = from.strip_prefix("/").expect("an absolute path");
             fs::metadata(archive.join(below)).ok()
         };

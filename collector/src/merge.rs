@@ -280,6 +280,7 @@ impl Merge {
                 .take(arena, &mut self.processes, self.merged_to);
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
+        self.processes.look_at_copies();
     }
 
     /// Begins with a process that runs already. `found` are its name, mappings and threads, at time 0.

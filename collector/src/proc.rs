@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
+use processes::maps;
 use processes::records::Mapping;
 
 /// The ids of a process's threads; `None` if there is no such process.
@@ -48,51 +49,15 @@ pub(crate) fn children((pid, tid): (i32, i32)) -> Vec<i32> {
 }
 
 /// The executable mappings of a process, those of its executable first, as the kernel maps it, and where
-/// that begins. A file that was deleted keeps the mark that the kernel gives it: another file may have its
-/// name now.
+/// that begins.
 pub(crate) fn mappings(pid: i32) -> (Option<u64>, Vec<Mapping>) {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let is_its = |mapping: &Mapping| *mapping.path == *executable.as_os_str().as_bytes();
-    let mut mappings = parsed(&maps);
+    let areas = maps::areas(pid).into_iter().filter(|it| it.executable);
+    let mut mappings: Vec<Mapping> = areas.map(Mapping::from).collect();
     mappings.sort_by_key(|mapping| !is_its(mapping));
     let first = mappings.first().filter(|mapping| is_its(mapping));
     (first.map(|mapping| mapping.start), mappings)
-}
-
-/// The executable mappings in `/proc/PID/maps`.
-fn parsed(maps: &[u8]) -> Vec<Mapping> {
-    let lines = maps.split(|byte| *byte == b'\n');
-    lines.filter_map(mapping).collect()
-}
-
-/// `START-END PERMISSIONS OFFSET DEVICE INODE PATH` (proc(5)).
-fn mapping(line: &[u8]) -> Option<Mapping> {
-    let mut fields = line.splitn(6, |byte| *byte == b' ');
-    let mut text = || std::str::from_utf8(fields.next()?).ok();
-    let (range, permissions, offset, _, _) = (text()?, text()?, text()?, text()?, text()?);
-    if permissions.as_bytes().get(2) != Some(&b'x') {
-        return None;
-    }
-    let (start, end) = range.split_once('-')?;
-    let [start, end, offset] = [start, end, offset].map(|it| u64::from_str_radix(it, 16).ok());
-    let path = fields.next().unwrap_or_default().trim_ascii_start();
-    Some(Mapping {
-        start: start?,
-        length: end?.checked_sub(start?)?,
-        offset: offset?,
-        path: unescaped(if path.is_empty() { b"//anon" } else { path }).into(),
-        build_id: Box::default(),
-    })
-}
-
-/// A path of `/proc/PID/maps`, where the kernel writes a line end as `\012`.
-fn unescaped(path: &[u8]) -> Vec<u8> {
-    let mut path = path.to_vec();
-    while let Some(at) = path.windows(4).position(|part| part == br"\012") {
-        path.splice(at..at + 4, [b'\n']);
-    }
-    path
 }
 
 /// The kernel's counts for a thread.
@@ -132,37 +97,6 @@ impl CpuTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn executable_mappings_are_read_with_any_name() {
-        let maps = b"55d0-55e0 r--p 00000000 fe:00 12   /usr/bin/a b\n\
-                     55e0-5600 r-xp 00001000 fe:00 12   /usr/bin/a b\n\
-                     7000-7100 rwxp 00000000 00:00 0 \n\
-                     7f00-7f10 r-xp 00002000 fe:00 13   /tmp/x.so (deleted)\n\
-                     7f20-7f30 r-xp 00000000 fe:00 14   /tmp/new\\012line\n\
-                     7ff0-7ff2 r-xp 00000000 00:00 0    [vdso]\n";
-        let found: Vec<_> = parsed(maps)
-            .into_iter()
-            .map(|it| {
-                (
-                    it.start,
-                    it.length,
-                    it.offset,
-                    String::from_utf8(it.path.into()).unwrap(),
-                )
-            })
-            .collect();
-        let expected = [
-            (0x55e0, 0x20, 0x1000, "/usr/bin/a b"),
-            (0x7000, 0x100, 0, "//anon"),
-            (0x7f00, 0x10, 0x2000, "/tmp/x.so (deleted)"),
-            (0x7f20, 0x10, 0, "/tmp/new\nline"),
-            (0x7ff0, 2, 0, "[vdso]"),
-        ];
-        let expected =
-            expected.map(|(start, length, offset, path)| (start, length, offset, path.to_owned()));
-        assert_eq!(found, expected);
-    }
 
     #[test]
     fn our_own_process_is_told() {

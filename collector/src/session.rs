@@ -459,6 +459,7 @@ impl Session {
         let files = Files {
             vdso: sys::vdso().map(Into::into),
             paths: self.merge.processes.objects.paths(),
+            generated: self.merge.processes.generated(),
         };
         let goes_on = ended.is_none() && !self.is_attached;
         let mut after = After::new(signals, goes_on.then_some(self.pid));
@@ -470,6 +471,7 @@ impl Session {
         self.writer.append(&self.merge.tables, &Batch::default())?;
         let mut symbols = symbolize::resolve(&self.merge.tables, &mut files);
         symbols.jumps = jumps;
+        let files = files.source;
         if after.is_ended() {
             // A reader that finds no symbols resolves all itself.
             self.remark("a signal ended the naming of functions: they have the names that they have in the files where the experiment is read");
@@ -477,8 +479,8 @@ impl Session {
         }
         self.writer.symbols(&symbols)?;
         let (archive, folder) = (self.options.archive, self.writer.folder());
-        let (tables, symbols) = (&self.merge.tables, &symbols);
-        let failed = archive::copy(folder, archive, tables, symbols, &mut after);
+        let named = (&self.merge.tables, &symbols);
+        let failed = archive::copy(folder, archive, named, &files, &mut after);
         drop(after);
         if let Some(failed) = failed {
             self.remark(&failed);

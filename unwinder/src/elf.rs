@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::elf::{EM_X86_64, PF_X, PT_TLS, SHF_EXECINSTR};
+use object::elf::{EM_X86_64, PF_X, PT_DYNAMIC, PT_GNU_EH_FRAME, PT_TLS, SHF_EXECINSTR};
 use object::read::ReadCache;
 use object::read::elf::ElfFile64;
 use object::{CompressionFormat, LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
@@ -284,7 +284,18 @@ impl<'a> Elf<'a> {
     /// The header of the section of that name.
     #[must_use]
     pub fn section(&self, name: &str) -> Option<Section> {
-        self.sections().find(|section| section.name == name)
+        let named = self.sections().find(|section| section.name == name);
+        named.or_else(|| {
+            let (svma, size) = self.loaded(name)?;
+            Some(Section {
+                name: name.to_owned(),
+                svma,
+                size,
+                entry_size: 0,
+                executable: false,
+                has_bytes: true,
+            })
+        })
     }
 
     /// The bytes of the section of that name, inflated if they are compressed. `None` if there are
@@ -294,9 +305,103 @@ impl<'a> Elf<'a> {
         if self.is_too_large(name) {
             return None;
         }
-        let section = self.0.section_by_name(name)?;
-        let bytes = section.uncompressed_data().ok()?;
+        let bytes = match self.0.section_by_name(name) {
+            Some(section) => section.uncompressed_data().ok()?,
+            None => {
+                let (svma, size) = self.loaded(name)?;
+                Cow::Borrowed(self.loaded_bytes(svma, size)?)
+            }
+        };
         (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Svma and size of a section that the loader needs, of a file without section headers: such are those that
+    /// a packer made, and copies of what is mapped of a file.
+    fn loaded(&self, name: &str) -> Option<(u64, u64)> {
+        let endian = self.0.endian();
+        let headers = self.0.elf_program_headers();
+        if self.0.sections().next().is_some() {
+            return None;
+        }
+        let header = |kind| headers.iter().find(|it| it.p_type.get(endian) == kind);
+        let place = |kind| {
+            let header = header(kind)?;
+            Some((header.p_vaddr.get(endian), header.p_filesz.get(endian)))
+        };
+        match name {
+            ".eh_frame_hdr" => place(PT_GNU_EH_FRAME),
+            ".eh_frame" => {
+                let (svma, size) = place(PT_GNU_EH_FRAME)?;
+                let [1, ENCODING, _, _, offset @ ..] = self.loaded_bytes(svma, size.min(8))? else {
+                    return None;
+                };
+                let offset = i32::from_le_bytes(*offset.first_chunk()?);
+                let start = svma.wrapping_add(4).wrapping_add_signed(offset.into());
+                // It ends with an empty entry, at the latest with its segment.
+                let mut segments = self.segments();
+                let holds =
+                    |it: &Segment| (it.svma..it.svma.saturating_add(it.file_size)).contains(&start);
+                let segment = segments.find(holds)?;
+                Some((start, segment.file_size - (start - segment.svma)))
+            }
+            ".dynsym" => {
+                let size = self.dynamic_symbols()?.checked_mul(SYMBOL_SIZE)?;
+                Some((self.dynamic(DT_SYMTAB)?, size))
+            }
+            ".dynstr" => Some((self.dynamic(DT_STRTAB)?, self.dynamic(DT_STRSZ)?)),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the file that are loaded at `svma`.
+    fn loaded_bytes(&self, svma: u64, size: u64) -> Option<&'a [u8]> {
+        let mut segments = self.segments();
+        let offset = segments.find_map(|segment| {
+            let from = svma.checked_sub(segment.svma)?;
+            let fits = from.checked_add(size)? <= segment.file_size;
+            (fits && size <= LONGEST_SECTION).then(|| segment.offset.checked_add(from))?
+        })?;
+        self.0.data().read_bytes_at(offset, size).ok()
+    }
+
+    /// The value of an entry of the dynamic section (PT_DYNAMIC).
+    fn dynamic(&self, tag: u64) -> Option<u64> {
+        let endian = self.0.endian();
+        let mut headers = self.0.elf_program_headers().iter();
+        let header = headers.find(|it| it.p_type.get(endian) == PT_DYNAMIC)?;
+        let bytes = self.loaded_bytes(header.p_vaddr.get(endian), header.p_filesz.get(endian))?;
+        let mut entries = bytes.chunks_exact(16).map(|entry| {
+            let (tag, value) = entry.split_at(8);
+            (word(tag), word(value))
+        });
+        entries.find(|entry| entry.0 == tag).map(|entry| entry.1)
+    }
+
+    /// The number of symbols in the dynamic table, by its hash table: DT_HASH tells it; of DT_GNU_HASH the last
+    /// chain ends with the last symbol.
+    fn dynamic_symbols(&self) -> Option<u64> {
+        let half = |svma: u64| {
+            let bytes = self.loaded_bytes(svma, 4)?.first_chunk()?;
+            Some(u64::from(u32::from_le_bytes(*bytes)))
+        };
+        if let Some(hash) = self.dynamic(DT_HASH) {
+            return half(hash.checked_add(4)?);
+        }
+        let hash = self.dynamic(DT_GNU_HASH)?;
+        let at = |start: u64, number: u64, size: u64| start.checked_add(number.checked_mul(size)?);
+        let (buckets, first, words) = (half(hash)?, half(at(hash, 1, 4)?)?, half(at(hash, 2, 4)?)?);
+        let buckets_at = at(at(hash, 4, 4)?, words, 8)?;
+        let starts = self.loaded_bytes(buckets_at, buckets * 4)?.chunks_exact(4);
+        let starts = starts.map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]]));
+        let mut last = u64::from(starts.max()?);
+        if last < first {
+            return Some(first);
+        }
+        let chains_at = at(buckets_at, buckets, 4)?;
+        while half(at(chains_at, last - first, 4)?)? & 1 == 0 {
+            last += 1;
+        }
+        Some(last + 1)
     }
 
     /// Whether the section of that name has more bytes than are read, or says that it inflates to so
@@ -330,6 +435,22 @@ impl<'a> Elf<'a> {
             .map(|segment| range(segment.svma, segment.size))
             .collect()
     }
+}
+
+/// `.eh_frame_hdr`: the pointer to `.eh_frame` has 4 bytes, relative to its own place (DW_EH_PE_pcrel, sdata4).
+const ENCODING: u8 = 0x1b;
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_STRSZ: u64 = 10;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// The size of an `Elf64_Sym`.
+const SYMBOL_SIZE: u64 = 24;
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 fn is_executable(flags: SegmentFlags) -> bool {

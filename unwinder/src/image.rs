@@ -127,6 +127,19 @@ impl Image {
         )
     }
 
+    /// The offset in the file of the code at `svma`.
+    #[must_use]
+    pub fn offset_of_code(&self, svma: u64) -> Option<u64> {
+        let mut code = self.segments.iter().filter(|segment| segment.executable);
+        let segment = code.find(|it| {
+            // A mapping begins and ends with a page.
+            let end = it.svma.saturating_add(it.file_size);
+            (it.svma / PAGE * PAGE..end.checked_next_multiple_of(PAGE).unwrap_or(end))
+                .contains(&svma)
+        })?;
+        Some(svma.wrapping_sub(segment.svma).wrapping_add(segment.offset))
+    }
+
     /// Whether `svma` lies in a segment that is loaded.
     pub(crate) fn holds(&self, svma: u64) -> bool {
         let mut segments = self.segments.iter();

@@ -49,5 +49,5 @@ pub use build_id::BuildId;
 pub use cfi::Cfi;
 pub use image::{Image, ImageCache};
 pub use regs::{Register, Regs};
-pub use space::{AddressSpace, Module, ModuleIdx};
+pub use space::{AddressSpace, MappedCode, Module, ModuleIdx};
 pub use unwind::{CutReason, Ending, MAX_FRAMES, StackBytes, StackMemory, UnwindCache};

@@ -25,6 +25,19 @@ pub struct Module {
     pub image: Option<Arc<Image>>,
 }
 
+/// Code of a file that is or was mapped.
+#[derive(Clone, Debug)]
+pub struct MappedCode {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// The offset in the file of the first byte.
+    pub offset: u64,
+    /// The file.
+    pub image: Arc<Image>,
+    /// The path under which it was mapped.
+    pub path: PathBuf,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     start: u64,
@@ -190,6 +203,25 @@ impl AddressSpace {
             Some(Call::Indirect) => true,
             None => false,
         }
+    }
+
+    /// The code of files that is mapped in `len` bytes from `start`, by address.
+    #[must_use]
+    pub fn code_in(&self, start: u64, len: u64) -> Vec<MappedCode> {
+        let end = start.saturating_add(len);
+        let inside = self.mappings.iter().filter_map(|mapping| {
+            let range = mapping.start.max(start)..mapping.end.min(end);
+            let module = self.module(mapping.module)?;
+            let image = module.image.clone().filter(|_| !range.is_empty())?;
+            let offset = image.offset_of_code(range.start.wrapping_sub(mapping.bias))?;
+            Some(MappedCode {
+                range,
+                offset,
+                image,
+                path: module.path.clone(),
+            })
+        });
+        inside.collect()
     }
 
     /// A load object by its index.

@@ -1,16 +1,19 @@
 //! Processes, threads and mappings, from the side-band records.
 
+mod copy;
+mod files;
+mod generated;
 pub mod history;
 pub mod last_stack;
+pub mod maps;
 pub mod objects;
 pub mod records;
 pub mod runtimes;
 pub mod stacks;
 pub mod usage;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use experiment::ids::{FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId};
@@ -18,9 +21,11 @@ use experiment::state::Scheduling;
 use experiment::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::stream::{Event, What};
 use rustc_hash::{FxHashMap, FxHashSet};
+use symbolize::Generated;
 use untrusted::printable;
-use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
+use unwinder::{AddressSpace, Image, MappedCode, ModuleIdx};
 
+use crate::generated::GeneratedCode;
 use crate::history::History;
 use crate::last_stack::LastStack;
 pub use crate::objects::LoadObjects;
@@ -238,6 +243,9 @@ pub struct Processes {
     pub passed_over: u64,
     /// What the kernel counts for each thread.
     pub usage: Usage,
+    generated: GeneratedCode,
+    /// Code of files that memory was mapped over, of processes that run.
+    covered: Vec<Covered>,
     /// CPU time that the first process had when the recording began, in nanoseconds.
     pub cpu_time_before: u64,
 }
@@ -260,6 +268,8 @@ impl Processes {
             unrecorded: Vec::new(),
             passed_over: 0,
             usage: Usage::default(),
+            generated: GeneratedCode::default(),
+            covered: Vec::new(),
             cpu_time_before: 0,
         }
     }
@@ -436,6 +446,36 @@ impl Processes {
             .collect()
     }
 
+    /// The functions of code that programs generated, by load object, as their files tell now.
+    pub fn generated(&self) -> FxHashMap<String, Rc<Generated>> {
+        self.generated.functions()
+    }
+
+    /// Called every so often: looks whether programs have copied their code to the memory that they mapped over it, as those do that want
+    /// large pages: then it is what it was.
+    pub fn look_at_copies(&mut self) {
+        let mut covered = std::mem::take(&mut self.covered);
+        covered.retain_mut(|it| {
+            it.looks += 1;
+            let is_copy = self.objects.is_in_memory(it.pid, &it.code);
+            if is_copy {
+                let code = it.code.clone();
+                let program = self.processes[it.process.index()].program.at_mut(u64::MAX);
+                let length = code.range.end - code.range.start;
+                let image = Some(code.image);
+                program
+                    .space
+                    .map(code.range.start, length, code.offset, image, &code.path);
+                program.frames.clear();
+                program.last_stack.clear();
+                self.changes += 1;
+            }
+            !is_copy && it.looks < MOST_LOOKS
+        });
+        covered.append(&mut self.covered);
+        self.covered = covered;
+    }
+
     /// Drops state that only lookups at times before `time` need.
     pub fn forget_before(&mut self, time: u64) {
         for process in self.processes.iter_mut().filter(|process| process.stale) {
@@ -606,10 +646,9 @@ impl Processes {
 
     fn map(&mut self, tables: &mut Tables, pid: i32, time: u64, mapping: &Mapping) {
         let process = self.process(tables, pid, time);
-        let path = Path::new(OsStr::from_bytes(&mapping.path));
-        let build_id = BuildId::new(&mapping.build_id);
+        let path = &*self.objects.name(mapping);
         self.changes += 1;
-        let image = self.objects.image(pid, path, build_id.as_ref());
+        let image = self.objects.image(pid, path, mapping);
         let entry = &mut self.processes[process.index()];
         entry.bare_since = None;
         let (since, program) = (entry.since, entry.program.at_mut(time));
@@ -635,21 +674,51 @@ impl Processes {
                 },
             );
         }
-        program
-            .space
-            .map(mapping.start, mapping.length, mapping.offset, image, path);
+        let (start, length) = (mapping.start, mapping.length);
+        if image.is_none() && generated::is_memory(mapping) {
+            self.generated.add(pid, mapping);
+            let code = program.space.code_in(start, length).into_iter();
+            self.covered.extend(code.map(|code| Covered {
+                pid,
+                process,
+                code,
+                looks: 0,
+            }));
+            let object = generated::object_of(pid);
+            // Its addresses are those of the process.
+            program.space.map(start, length, start, None, &object);
+        } else {
+            self.generated.add_dump(pid, mapping);
+            program
+                .space
+                .map(start, length, mapping.offset, image, path);
+        }
         program.frames.clear();
         program.last_stack.clear();
         // The kernel maps the program first, before its interpreter.
+        if program.executable.is_none() && path.is_absolute() {
+            program.executable = Some(path.to_owned());
+        }
         let row = &mut tables.processes[process.index()];
         if row.executable.is_empty() && path.is_absolute() {
             row.executable = path.to_string_lossy().into_owned();
         }
-        if program.executable.is_none() && path.is_absolute() {
-            program.executable = Some(path.to_owned());
-        }
+        // At once: a calling context may be about to be unwound.
+        self.look_at_copies();
     }
 }
+
+/// Code of a file over which a process mapped memory.
+struct Covered {
+    pid: i32,
+    process: ProcessId,
+    code: MappedCode,
+    /// How often it was looked at.
+    looks: u32,
+}
+
+/// After so many looks, memory is no copy of the code that was there.
+const MOST_LOOKS: u32 = 100;
 
 /// Names that are told apart; all others have one name.
 const MOST_NAMES: usize = 1 << 16;

@@ -1,15 +1,15 @@
 //! The load objects that programs map: their files, each parsed once, and their rows in the tables.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::ids::ModuleId;
 use experiment::tables::{self, RuntimeKind, Tables};
 use rustc_hash::FxHashMap;
-use unwinder::{BuildId, Image, ImageCache};
+use unwinder::{BuildId, Image, ImageCache, MappedCode};
 
+use crate::files::{self, MappedFiles};
+use crate::records::Mapping;
 use crate::runtimes::Runtime;
 
 /// The rows of a load object in the tables.
@@ -27,10 +27,10 @@ pub struct LoadObjects {
     /// `libcollector.so`, where it is loaded into programs.
     collector: Option<PathBuf>,
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
-    /// Files that their paths in the tables do not lead to, by path and build id: where they are.
+    /// Those of processes that run, opened.
+    files: MappedFiles,
+    /// Those of processes that ran once whose paths are not UTF-8, by path and build id: where they are.
     paths: FxHashMap<(String, String), PathBuf>,
-    /// Those that only a process in a mount namespace of its own could see, kept for after its end.
-    kept: Vec<File>,
     /// Files that are gone, or are other ones by now: their build ids.
     missing: FxHashMap<PathBuf, BuildId>,
     /// Whether processes are looked up in `/proc`.
@@ -63,8 +63,8 @@ impl LoadObjects {
             vdso,
             collector: None,
             runtimes: FxHashMap::default(),
+            files: MappedFiles::default(),
             paths: FxHashMap::default(),
-            kept: Vec::new(),
             missing: FxHashMap::default(),
         }
     }
@@ -79,36 +79,34 @@ impl LoadObjects {
         self.collector() == Some(path)
     }
 
-    /// Files that their paths in the tables do not lead to, by path and build id: where they are. Such paths
-    /// are not UTF-8, or those of other mount namespaces.
+    /// Files that their paths in the tables do not lead to, by path and build id: where they are. They were
+    /// deleted or replaced, or are in other mount namespaces, or their paths are not UTF-8.
     pub fn paths(&self) -> FxHashMap<(String, String), PathBuf> {
-        self.paths.clone()
+        let mut paths = self.paths.clone();
+        paths.extend(self.files.moved());
+        paths
     }
 
-    pub(crate) fn image(
-        &mut self,
-        pid: i32,
-        path: &Path,
-        build_id: Option<&BuildId>,
-    ) -> Option<Arc<Image>> {
-        let Some(image) = self.parsed(pid, path, build_id) else {
+    /// The path of a mapping's file in the tables.
+    pub(crate) fn name(&mut self, mapping: &Mapping) -> PathBuf {
+        self.files.name(mapping)
+    }
+
+    /// The file of a mapping, parsed, if it could be read. `path` is its path in the tables.
+    pub(crate) fn image(&mut self, pid: i32, path: &Path, mapping: &Mapping) -> Option<Arc<Image>> {
+        let build_id = BuildId::new(&mapping.build_id);
+        let Some(image) = self.parsed(pid, path, (mapping, build_id.as_ref())) else {
             if let Some(expected) = build_id {
-                self.missing.insert(path.to_owned(), expected.clone());
+                self.missing.insert(path.to_owned(), expected);
             }
             return None;
         };
-        let build_id = image.build_id().map(ToString::to_string);
-        let row = (
-            path.to_string_lossy().into_owned(),
-            build_id.unwrap_or_default(),
-        );
-        if image.path() != path && !self.paths.contains_key(&row) {
-            if let Ok(file) = File::open(image.path()) {
-                let kept = format!("/proc/self/fd/{}", file.as_raw_fd());
-                self.paths.insert(row, kept.into());
-                self.kept.push(file);
-            }
-        } else if path.to_str().is_none() {
+        if !self.is_live && path.to_str().is_none() {
+            let build_id = image.build_id().map(ToString::to_string);
+            let row = (
+                path.to_string_lossy().into_owned(),
+                build_id.unwrap_or_default(),
+            );
             self.paths.insert(row, path.to_owned());
         }
         let key = key_of(&image);
@@ -121,33 +119,43 @@ impl LoadObjects {
         Some(image)
     }
 
+    /// Whether the memory of a process holds the code of a file that was mapped there.
+    pub(crate) fn is_in_memory(&self, pid: i32, code: &MappedCode) -> bool {
+        let mapping = Mapping {
+            start: code.range.start,
+            length: code.range.end - code.range.start,
+            offset: code.offset,
+            path: Box::default(),
+            inode: 0,
+            build_id: Box::default(),
+        };
+        let file = untrusted::open(code.image.path()).ok();
+        let same = file.and_then(|file| files::same_content(pid, &mapping, &file).ok());
+        self.is_live && same == Some(true)
+    }
+
     /// The OpenMP runtime that a load object is or contains.
     pub(crate) fn runtime(&self, image: &Image) -> Option<&Arc<Runtime>> {
         self.runtimes.get(&key_of(image))
     }
 
-    fn parsed(&mut self, pid: i32, path: &Path, build_id: Option<&BuildId>) -> Option<Arc<Image>> {
+    fn parsed(
+        &mut self,
+        pid: i32,
+        path: &Path,
+        (mapping, build_id): (&Mapping, Option<&BuildId>),
+    ) -> Option<Arc<Image>> {
         if path == Path::new(VDSO) {
             return self.vdso.clone();
         }
         if !path.is_absolute() || path.starts_with("//anon") {
             return None;
         }
-        if !self.is_live {
-            return self.images.get(path, build_id).ok();
-        }
-        // A process in a mount namespace of its own may see files that we do not, or other ones under the
-        // same path. The build id tells them apart.
-        let root = PathBuf::from(format!("/proc/{pid}/root"));
-        let inside = root.join(path.strip_prefix("/").ok()?);
-        let paths = if build_id.is_none() && has_other_files(pid) {
-            [&inside, path]
+        if self.is_live {
+            self.files.image(pid, mapping)
         } else {
-            [path, &inside]
-        };
-        paths
-            .into_iter()
-            .find_map(|path| self.images.get(path, build_id).ok())
+            self.images.get(path, build_id).ok()
+        }
     }
 
     /// The rows of a load object: its own and, if a runtime is linked into it, one for that. So the
@@ -181,16 +189,6 @@ impl LoadObjects {
             linked,
         }
     }
-}
-
-/// Whether a process has another root or mount namespace than ours.
-fn has_other_files(pid: i32) -> bool {
-    let link = |process: &str, name| fs::read_link(format!("/proc/{process}/{name}")).ok();
-    let pid = pid.to_string();
-    ["root", "ns/mnt"].into_iter().any(|name| {
-        let theirs = link(&pid, name);
-        theirs.is_some() && theirs != link("self", name)
-    })
 }
 
 /// Distinguishes files that had the same path at different times.

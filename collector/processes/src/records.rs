@@ -84,6 +84,8 @@ pub struct Mapping {
     pub offset: u64,
     /// Path of the file, or a name that the kernel made up.
     pub path: Box<[u8]>,
+    /// The number of the file on its device; 0 if it is not told, or there is no file.
+    pub inode: u64,
     /// The build id, where the kernel could read it.
     pub build_id: Box<[u8]>,
 }
@@ -219,11 +221,13 @@ pub fn side(
 fn mapping(kind: u32, misc: u16, mut fields: Fields<'_>) -> Mapping {
     let (start, length, offset) = (fields.u64(), fields.u64(), fields.u64());
     let mut build_id: &[u8] = &[];
+    let mut inode = 0;
     if kind == MMAP2 {
         let identity = fields.slice(24);
-        if misc & MISC_PREEMPT_OR_BUILD_ID != 0
-            && let [size, _, _, _, id @ ..] = identity
-        {
+        if misc & MISC_PREEMPT_OR_BUILD_ID == 0 {
+            // Device (two numbers of 32 bits), inode, generation.
+            inode = Fields::new(&identity[identity.len().min(8)..]).u64();
+        } else if let [size, _, _, _, id @ ..] = identity {
             build_id = &id[..usize::from(*size).min(id.len())];
         }
         let _protection_and_flags = fields.u64();
@@ -233,6 +237,7 @@ fn mapping(kind: u32, misc: u16, mut fields: Fields<'_>) -> Mapping {
         length,
         offset,
         path: fields.text().into(),
+        inode,
         build_id: build_id.into(),
     }
 }

@@ -48,6 +48,7 @@ impl Setup {
             length: 0x1000,
             offset: 0,
             path: path.as_bytes().into(),
+            inode: 0,
             build_id: [].into(),
         };
         self.apply(time, (pid, pid), Side::Map(Box::new(mapping)));

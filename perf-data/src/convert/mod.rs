@@ -20,7 +20,8 @@ use omp_model::stream::{Event as StreamEvent, What};
 use processes::records::{self, Fields, Side, SideRecord};
 use processes::{LoadObjects, Processes};
 use rustc_hash::FxHashMap;
-use symbolize::{Files, KernelFunction, SymbolSource, Symbols};
+use std::rc::Rc;
+use symbolize::{Files, Generated, KernelFunction, SymbolSource, Symbols};
 
 use counters::{OfCounter, Weighed, counters_of, evened};
 
@@ -539,6 +540,7 @@ impl<'a> Conversion<'a> {
                     .flatten()
                     .map(Into::into),
                 paths: self.processes.objects.paths(),
+                generated: self.processes.generated(),
             },
             kernel_at: self.kernel_at.filter(|_| is_same_release(&file.about)),
         };
@@ -562,6 +564,10 @@ struct Source {
 impl SymbolSource for Source {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
         self.files.symbols(module)
+    }
+
+    fn generated(&mut self, module: &Module) -> Option<Rc<Generated>> {
+        self.files.generated(module)
     }
 
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {

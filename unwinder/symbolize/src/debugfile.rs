@@ -27,6 +27,13 @@ pub enum SymbolsMiss {
         /// The file.
         path: PathBuf,
     },
+    /// The file has no section headers, or could not be opened and was copied from the memory of a process: only
+    /// what it exports has names.
+    #[error("only what is loaded of {path} was there to be read", path = .path.display())]
+    NoSections {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no separate debug file.
     #[error("no debug file for {path}", path = .path.display())]
     NoDebugFile {
@@ -78,12 +85,20 @@ pub enum SymbolsMiss {
 /// Where debug files are installed.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
+/// Where the bytes of a file are.
+#[derive(Clone, Debug)]
+pub(crate) enum Bytes {
+    At(PathBuf),
+    /// Those of a file that is in no file system.
+    InMemory(Arc<[u8]>),
+}
+
 /// An ELF file, and its references to its debug file.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectFile {
+    /// Its path when it was mapped, beside which its debug file is looked for.
     pub(crate) path: PathBuf,
-    /// Its bytes, if it is not in the file system.
-    bytes: Option<Arc<[u8]>>,
+    bytes: Bytes,
     pub(crate) build_id: Option<BuildId>,
     /// `.gnu_debuglink`: a file name and the CRC-32 of the file.
     debug_link: Option<(PathBuf, u32)>,
@@ -92,12 +107,7 @@ pub(crate) struct ObjectFile {
 }
 
 impl ObjectFile {
-    pub(crate) fn of(
-        path: &Path,
-        bytes: Option<Arc<[u8]>>,
-        elf: &Elf<'_>,
-        roots: &[PathBuf],
-    ) -> Self {
+    pub(crate) fn of(path: &Path, bytes: Bytes, elf: &Elf<'_>, roots: &[PathBuf]) -> Self {
         Self {
             path: path.to_owned(),
             bytes,
@@ -110,8 +120,8 @@ impl ObjectFile {
     /// Opens the file itself.
     pub(crate) fn open(&self) -> Result<ElfFile, ElfError> {
         match &self.bytes {
-            Some(bytes) => Ok(ElfFile::in_memory(bytes.clone())),
-            None => ElfFile::open(&self.path),
+            Bytes::InMemory(bytes) => Ok(ElfFile::in_memory(bytes.clone())),
+            Bytes::At(place) => ElfFile::open(place),
         }
     }
 

@@ -4,6 +4,7 @@
 //! cost of a large program depends on what its samples touched. Only the [`SymbolSource`] opens files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{Compiler, outlining_compiler};
@@ -18,6 +19,7 @@ use crate::barriers;
 use crate::builder::TableBuilder;
 use crate::code::UserFrames;
 use crate::directives::{self, is_fortran};
+use crate::generated::Generated;
 use crate::kallsyms::KernelFunction;
 use crate::locks;
 use crate::object::ObjectResolver;
@@ -92,6 +94,10 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             (ModuleId::NONE, _) | (_, None) => None,
             (ModuleId::KERNEL, _) => kernel(&mut builder, texts.source, &wanted),
             (_, Some(row)) if row.path.is_empty() => None,
+            (_, Some(row)) if let Some(functions) = texts.source.generated(row) => {
+                name_generated(&mut builder, module, &functions, &wanted);
+                None
+            }
             (_, Some(row)) => match texts.source.symbols(row) {
                 Ok(symbols) => {
                     // After a tail call of the program, the call is one of our own library or of
@@ -313,6 +319,35 @@ fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
     undecided
         .map(|thread_state| (thread_state.call, Barrier::Unknown))
         .collect()
+}
+
+/// Resolves frames of generated code.
+fn name_generated(
+    builder: &mut TableBuilder,
+    module: ModuleId,
+    functions: &Generated,
+    wanted: &[(FrameId, u64)],
+) {
+    // Of a function and its piece of memory, the begin may be the same.
+    let mut known: FxHashMap<Range<u64>, FunctionId> = FxHashMap::default();
+    for &(id, address) in wanted {
+        let Some((range, linkage)) = functions.at(address) else {
+            continue;
+        };
+        let function = *known.entry(range.clone()).or_insert_with(|| {
+            let name = builder.demangle(linkage);
+            builder.function(Function {
+                module,
+                address: range.start,
+                size: range.end - range.start,
+                linkage: linkage.to_owned(),
+                name,
+                source: None,
+                outlined: None,
+            })
+        });
+        builder.table.frames[id.index()].function = Some(function);
+    }
 }
 
 /// Resolves kernel frames, whose addresses come sorted.

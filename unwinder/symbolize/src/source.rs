@@ -8,6 +8,7 @@ use experiment::tables::Module;
 use rustc_hash::FxHashMap;
 
 use crate::directives::Text;
+use crate::generated::Generated;
 use crate::kallsyms::{self, KernelFunction};
 use crate::symbols::Symbols;
 
@@ -27,6 +28,12 @@ pub trait SymbolSource {
     /// # Errors
     /// Why there are none, in one clause.
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
+
+    /// The functions of a load object that no file holds: code that a program generated. `None` for others.
+    fn generated(&mut self, module: &Module) -> Option<Rc<Generated>> {
+        let _ = module;
+        None
+    }
 
     /// Asked before each step, of which there are many: whether to go on with `what`, such as a load object, by
     /// its path. If not, what is not resolved yet stays without names.
@@ -49,24 +56,39 @@ pub struct Files {
     pub vdso: Option<Arc<[u8]>>,
     /// Files that their paths in the tables do not lead to, by path and build id: where they are.
     pub paths: FxHashMap<(String, String), PathBuf>,
+    /// The code that programs generated, by the names of such load objects.
+    pub generated: FxHashMap<String, Rc<Generated>>,
+}
+
+impl Files {
+    /// Where the file of a load object is.
+    #[must_use]
+    pub fn place_of<'a>(&'a self, module: &'a Module) -> &'a Path {
+        let row = (module.path.clone(), module.build_id.clone());
+        let path = Path::new(&module.path);
+        self.paths.get(&row).map_or(path, PathBuf::as_path)
+    }
 }
 
 impl SymbolSource for Files {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
-        let row = (module.path.clone(), module.build_id.clone());
-        let path = self.paths.get(&row);
-        let path = path.map_or(Path::new(&module.path), PathBuf::as_path);
+        let path = Path::new(&module.path);
+        let place = self.place_of(module);
         let opened = if module.path == "[vdso]" {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
             Symbols::from_bytes(path, bytes)
         } else {
-            Symbols::open_recorded(path, &module.build_id)
+            Symbols::open_recorded(path, place, &module.build_id)
         };
         opened.map_err(|miss| miss.to_string())
     }
 
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
         kallsyms::find(addresses)
+    }
+
+    fn generated(&mut self, module: &Module) -> Option<Rc<Generated>> {
+        self.generated.get(&module.path).cloned()
     }
 
     fn source(&mut self, path: &str) -> Option<Vec<u8>> {

@@ -12,7 +12,7 @@ use unwinder::elf::{Code, Elf, ElfError, ElfFile};
 use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
 use unwinder::{BuildId, Cfi};
 
-use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
+use crate::debugfile::{Bytes, DEBUG_ROOT, ObjectFile, SymbolsMiss};
 use crate::debuginfo::{DebugInfo, FullDebugInfo, Location};
 use crate::outlined::Origin;
 use crate::ranges::Ranges;
@@ -107,13 +107,23 @@ impl Symbols {
         expected: Option<&BuildId>,
         debug_roots: &[PathBuf],
     ) -> Result<Self, SymbolsMiss> {
+        Self::open_at((path, path), expected, debug_roots)
+    }
+
+    /// As [`Symbols::open_below`], of a file that was at `path` and is at `place`.
+    fn open_at(
+        (path, place): (&Path, &Path),
+        expected: Option<&BuildId>,
+        debug_roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
         let unusable = |error| SymbolsMiss::File {
             path: path.to_owned(),
             error,
         };
-        let file = ElfFile::open(path).map_err(unusable)?;
+        let file = ElfFile::open(place).map_err(unusable)?;
         let elf = file.parse().map_err(unusable)?;
-        let object = ObjectFile::of(path, None, &elf, debug_roots);
+        let bytes = Bytes::At(place.to_owned());
+        let object = ObjectFile::of(path, bytes, &elf, debug_roots);
         if let Some(expected) = expected
             && !object
                 .build_id
@@ -128,15 +138,16 @@ impl Symbols {
         Ok(Self::of(&elf, object))
     }
 
-    /// Opens the symbols of the file at `path` if it is a recorded load object by its build id in
-    /// hexadecimal: anybody may have made the recording, which may name any file. One that had no build id
+    /// Opens the symbols of the file at `place`, which was at `path`, if it is a recorded load object by its build
+    /// id in hexadecimal: anybody may have made the recording, which may name any file. One that had no build id
     /// has none now.
     ///
     /// # Errors
     /// As [`Symbols::open`].
-    pub fn open_recorded(path: &Path, build_id: &str) -> Result<Self, SymbolsMiss> {
+    pub fn open_recorded(path: &Path, place: &Path, build_id: &str) -> Result<Self, SymbolsMiss> {
         let expected = BuildId::from_hex(build_id);
-        let symbols = Self::open(path, expected.as_ref())?;
+        let roots = [PathBuf::from(DEBUG_ROOT)];
+        let symbols = Self::open_at((path, place), expected.as_ref(), &roots)?;
         match (expected, symbols.build_id()) {
             (None, Some(found)) => Err(SymbolsMiss::File {
                 path: path.to_owned(),
@@ -159,7 +170,8 @@ impl Symbols {
             path: path.to_owned(),
             error,
         })?;
-        let object = ObjectFile::of(path, Some(bytes), &elf, &[PathBuf::from(DEBUG_ROOT)]);
+        let bytes = Bytes::InMemory(bytes);
+        let object = ObjectFile::of(path, bytes, &elf, &[PathBuf::from(DEBUG_ROOT)]);
         Ok(Self::of(&elf, object))
     }
 
@@ -385,7 +397,11 @@ fn tables(elf: &Elf<'_>, object: &ObjectFile, misses: &mut Vec<SymbolsMiss>) -> 
                 .and_then(|(_, file)| ElfSymbols::symtab(&file.parse().ok()?));
             if found.is_none() {
                 let path = object.path.clone();
-                misses.insert(0, SymbolsMiss::Stripped { path });
+                let miss = match elf.sections().next() {
+                    Some(_) => SymbolsMiss::Stripped { path },
+                    None => SymbolsMiss::NoSections { path },
+                };
+                misses.insert(0, miss);
             }
             tables.extend(found);
         }

@@ -128,7 +128,7 @@ fn an_exec_is_told_from_a_new_name() {
 }
 
 #[test]
-fn a_mapping_has_its_build_id_only_where_the_kernel_gave_one() {
+fn a_mapping_has_its_build_id_or_its_inode() {
     let mut body = words(&[pair(5, 6), 0x4000, 0x1000, 0x2000]);
     let mut identity = vec![4, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef];
     identity.resize(24, 0);
@@ -136,13 +136,19 @@ fn a_mapping_has_its_build_id_only_where_the_kernel_gave_one() {
     body.extend(words(&[pair(5, 2)]));
     body.extend(b"/bin/app\0\0\0\0\0\0\0\0");
     body.extend(sample_id(5, 6, 80));
-    for (misc, build_id) in [(0, vec![]), (1 << 14, vec![0xde, 0xad, 0xbe, 0xef])] {
+    let inode = 0x1234;
+    body[40..48].copy_from_slice(&u64::to_le_bytes(inode));
+    for (misc, inode, build_id) in [
+        (0, inode, vec![]),
+        (1 << 14, 0, vec![0xde, 0xad, 0xbe, 0xef]),
+    ] {
         let record = side(&record(MMAP2, misc, &body));
         let expected = Mapping {
             start: 0x4000,
             length: 0x1000,
             offset: 0x2000,
             path: b"/bin/app".as_slice().into(),
+            inode,
             build_id: build_id.into(),
         };
         assert_eq!(record.what, Side::Map(Box::new(expected)));

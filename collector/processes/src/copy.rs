@@ -1,0 +1,147 @@
+//! A copy of a file from the memory of a process that has mapped it: what the loader maps. That is the program
+//! headers, the functions that other files may call, call frame information and code; no sections, and so no
+//! names of other functions and no lines.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::maps::{self, Area};
+use crate::records::Mapping;
+
+/// The longest file that is copied, in bytes.
+const LONGEST: u64 = 256 << 20;
+
+/// The length of an ELF header of 64 bits.
+const HEADER: usize = 64;
+
+/// What a process has mapped of the file of `mapping`, at its places in that file.
+pub(crate) fn of(pid: i32, mapping: &Mapping) -> Option<File> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let areas = areas_of_one_load(maps::areas(pid), mapping);
+    let length = |area: &Area| area.range.end - area.range.start;
+    let ends = areas
+        .iter()
+        .map(|area| area.offset.checked_add(length(area)));
+    let end = ends.max()??;
+    if end > LONGEST {
+        return None;
+    }
+    let mut bytes = vec![0; end as usize];
+    for area in &areas {
+        let at = area.offset as usize;
+        let place = &mut bytes[at..at + length(area) as usize];
+        // A part that may not be read, such as a gap between segments, stays empty.
+        let _ = memory.read_exact_at(place, area.range.start);
+    }
+    without_sections(&mut bytes)?;
+    let begin = areas.iter().find(|area| area.offset == 0)?;
+    unrelocate(&mut bytes, begin.range.start);
+    let mut copy = File::from(memfd_create("copied", MemfdFlags::CLOEXEC).ok()?);
+    copy.write_all(&bytes).ok()?;
+    Some(copy)
+}
+
+/// The areas of the file of `mapping`. A process may have loaded it more than once: then those from the begin of
+/// the file before `mapping` to the next one.
+fn areas_of_one_load(areas: Vec<Area>, mapping: &Mapping) -> Vec<Area> {
+    let own = areas.iter().find(|it| it.range.contains(&mapping.start));
+    let Some(own) = own.filter(|it| it.inode != 0).cloned() else {
+        return Vec::new();
+    };
+    let is_same = |area: &Area| (area.inode, &area.path) == (own.inode, &own.path);
+    let same: Vec<Area> = areas.into_iter().filter(is_same).collect();
+    let is_begin = |area: &Area| area.offset == 0 && !area.executable;
+    let at = same.partition_point(|area| area.range.start <= own.range.start);
+    let from = same[..at].iter().rposition(is_begin).unwrap_or(0);
+    let to = same[at..].iter().position(is_begin);
+    same[from..to.map_or(same.len(), |to| at + to)].to_vec()
+}
+
+/// Makes the header say that there are no section headers: they are not mapped.
+fn without_sections(bytes: &mut [u8]) -> Option<()> {
+    let header = bytes.get_mut(..HEADER)?;
+    header.starts_with(b"\x7fELF").then_some(())?;
+    // e_shoff; e_shnum and e_shstrndx.
+    header[40..48].fill(0);
+    header[60..64].fill(0);
+    Some(())
+}
+
+/// Takes the address at which the file was loaded, `start`, away from the pointers of its dynamic section, to which
+/// the loader has added it.
+fn unrelocate(bytes: &mut [u8], start: u64) -> Option<()> {
+    const PROGRAM_HEADER: usize = 56;
+    const PT_LOAD: u32 = 1;
+    const PT_DYNAMIC: u32 = 2;
+    // DT_HASH, DT_STRTAB, DT_SYMTAB, DT_GNU_HASH.
+    const POINTERS: [u64; 4] = [4, 5, 6, 0x6fff_fef5];
+    let word = |bytes: &[u8], at: usize| {
+        let word = bytes.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*word))
+    };
+    let table = word(bytes, 32)? as usize;
+    let count = usize::from(u16::from_le_bytes(*bytes.get(56..)?.first_chunk()?));
+    let headers = (0..count).filter_map(|number| {
+        let at = table.checked_add(number * PROGRAM_HEADER)?;
+        let kind = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        // Offset in the file, svma, length in the file.
+        Some((
+            kind,
+            word(bytes, at + 8)?,
+            word(bytes, at + 16)?,
+            word(bytes, at + 32)?,
+        ))
+    });
+    let headers: Vec<_> = headers.collect();
+    let first = headers.iter().find(|it| it.0 == PT_LOAD && it.1 == 0)?;
+    let bias = start.checked_sub(first.2)?;
+    let &(_, offset, _, length) = headers.iter().find(|it| it.0 == PT_DYNAMIC)?;
+    let end = offset.checked_add(length)?;
+    for at in (offset..end).step_by(16) {
+        let at = usize::try_from(at).ok()?;
+        let (tag, value) = (word(bytes, at)?, word(bytes, at + 8)?);
+        if POINTERS.contains(&tag) && value >= bias {
+            bytes[at + 8..at + 16].copy_from_slice(&(value - bias).to_le_bytes());
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area(start: u64, offset: u64, executable: bool, inode: u64) -> Area {
+        Area {
+            range: start..start + 0x1000,
+            executable,
+            offset,
+            inode,
+            path: b"/lib (deleted)".as_slice().into(),
+        }
+    }
+
+    #[test]
+    fn of_a_file_that_was_loaded_twice_one_load_is_copied() {
+        let areas = vec![
+            area(0x1000, 0, false, 7),
+            area(0x2000, 0x1000, true, 7),
+            area(0x3000, 0, false, 8),
+            area(0x5000, 0, false, 7),
+            area(0x6000, 0x1000, true, 7),
+            area(0x7000, 0x2000, false, 7),
+        ];
+        let starts = |start| {
+            let mapping = Mapping::from(area(start, 0x1000, true, 7));
+            let found = areas_of_one_load(areas.clone(), &mapping);
+            let starts: Vec<u64> = found.iter().map(|area| area.range.start).collect();
+            starts
+        };
+        assert_eq!(starts(0x2000), [0x1000, 0x2000]);
+        assert_eq!(starts(0x6000), [0x5000, 0x6000, 0x7000]);
+        assert_eq!(starts(0x9000), [0; 0]);
+    }
+}
