@@ -125,6 +125,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_mapped_of_a_file_is_enough_to_unwind_and_to_name_what_it_exports() {
+        let pid = std::process::id() as i32;
+        let is_code = |area: &Area| area.executable && area.path.starts_with(b"/");
+        let code: Vec<Area> = maps::areas(pid).into_iter().filter(is_code).collect();
+        let is_library = |area: &&Area| area.path.windows(7).any(|part| part == b"libc.so");
+        let area = code.iter().find(is_library).expect("the C library");
+        let copy = of(pid, &Mapping::from(area.clone())).expect("a copy");
+        let place = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&copy));
+        let (path, place) = (String::from_utf8_lossy(&area.path), place);
+        let [own, copied] = [&*path, &place].map(|path| {
+            let path = std::path::Path::new(path);
+            let image = unwinder::Image::open(path).expect("an ELF file");
+            let symbols = symbolize::Symbols::open(path, image.build_id()).expect("symbols");
+            (image, symbols)
+        });
+        assert!(copied.0.has_unwind_info());
+        assert_eq!(copied.0.build_id(), own.0.build_id());
+        for svma in (0..0x10_0000).step_by(0x1000) {
+            assert_eq!(copied.0.svma_of_offset(svma), own.0.svma_of_offset(svma));
+        }
+        let malloc = |symbols: &symbolize::Symbols| {
+            let malloc = symbols.named("malloc").expect("it is exported");
+            (malloc.start, malloc.size)
+        };
+        assert_eq!(malloc(&copied.1), malloc(&own.1));
+        let bounds = |symbols: &symbolize::Symbols| {
+            let code = symbols.code(malloc(symbols).0).expect("a function");
+            (code.start, code.size)
+        };
+        assert_eq!(bounds(&copied.1), bounds(&own.1));
+        assert!(copied.0.exports("malloc") && !copied.0.exports("no_such_function"));
+    }
+
+    #[test]
     fn of_a_file_that_was_loaded_twice_one_load_is_copied() {
         let areas = vec![
             area(0x1000, 0, false, 7),

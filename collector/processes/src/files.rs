@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use rustix::process::{Resource, getrlimit};
 use unwinder::{BuildId, Image};
 
 use crate::copy;
@@ -39,20 +40,32 @@ struct Kept {
 }
 
 /// The files that processes have mapped.
-#[derive(Default)]
-pub(crate) struct MappedFiles {
+pub struct MappedFiles {
     images: FxHashMap<Key, Arc<Image>>,
     /// The first file that each path led to, of those of whom the kernel tells no build id.
     inodes: FxHashMap<PathBuf, u64>,
     kept: Vec<Kept>,
+    /// Most files that stay open; of others, only what a path leads to in the end has names.
+    most: usize,
 }
 
-/// Most files that stay open; of others, only what a path leads to in the end has names.
-const MOST_KEPT: usize = 4096;
+impl Default for MappedFiles {
+    /// Files may take half of the descriptors that there are.
+    fn default() -> Self {
+        let limit = getrlimit(Resource::Nofile).current;
+        MappedFiles {
+            images: FxHashMap::default(),
+            inodes: FxHashMap::default(),
+            kept: Vec::new(),
+            most: limit.map_or(usize::MAX, |limit| limit as usize / 2),
+        }
+    }
+}
 
 impl MappedFiles {
-    /// The file of a mapping of a process that runs, parsed.
-    pub(crate) fn image(&mut self, pid: i32, mapping: &Mapping) -> Option<Arc<Image>> {
+    /// The file of a mapping of a process that runs, parsed. Its path leads to the file while this lives, whatever
+    /// becomes of the path that was mapped.
+    pub fn image(&mut self, pid: i32, mapping: &Mapping) -> Option<Arc<Image>> {
         let key = Key {
             path: mapping.path.clone(),
             inode: mapping.inode,
@@ -61,10 +74,15 @@ impl MappedFiles {
         if let Some(known) = self.images.get(&key) {
             return Some(known.clone());
         }
-        let (file, image) = opened(pid, mapping)?;
+        let Opened { from, file, image } = opened(pid, mapping)?;
+        let may_stay = self.kept.len() < self.most;
+        let image = match may_stay {
+            true => image,
+            false => Image::open(&from?).ok()?,
+        };
         let image = Arc::new(image);
         self.images.insert(key, image.clone());
-        if self.kept.len() < MOST_KEPT {
+        if may_stay {
             let name = self.name(mapping).to_string_lossy().into_owned();
             self.kept.push(Kept {
                 path: path_of(maps::unmarked(&mapping.path)).to_owned(),
@@ -81,7 +99,7 @@ impl MappedFiles {
 
     /// The path of a mapping's file in the tables: its own, but for a file that took the place of another one, if
     /// only their inodes tell them apart.
-    pub(crate) fn name(&mut self, mapping: &Mapping) -> PathBuf {
+    pub fn name(&mut self, mapping: &Mapping) -> PathBuf {
         let path = path_of(maps::unmarked(&mapping.path));
         let inode = mapping.inode;
         if inode == 0 || *self.inodes.entry(path.to_owned()).or_insert(inode) == inode {
@@ -115,19 +133,29 @@ fn place(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
+/// A file, and from which path it was opened, unless it is a copy.
+struct Opened {
+    from: Option<PathBuf>,
+    file: File,
+    image: Image,
+}
+
 /// The file of a mapping, from wherever it can be had.
-fn opened(pid: i32, mapping: &Mapping) -> Option<(File, Image)> {
+fn opened(pid: i32, mapping: &Mapping) -> Option<Opened> {
     let path = path_of(&mapping.path);
     let inside = path.strip_prefix("/").ok()?;
     let process = PathBuf::from(format!("/proc/{pid}"));
     let by_path = [path.to_owned(), process.join("root").join(inside)];
-    let open = |path: PathBuf| usable(pid, mapping, untrusted::open(&path).ok()?);
+    let open = |path: PathBuf| {
+        let file = untrusted::open(&path).ok()?;
+        usable(pid, mapping, (Some(path), file))
+    };
     by_path
         .into_iter()
         .find_map(open)
         .or_else(|| open(process.join("exe")))
         .or_else(|| open(map_file(pid, mapping)?))
-        .or_else(|| usable(pid, mapping, copy::of(pid, mapping)?))
+        .or_else(|| usable(pid, mapping, (None, copy::of(pid, mapping)?)))
 }
 
 /// The link to a mapping's file (proc(5)), which only the privileged may follow.
@@ -142,7 +170,7 @@ fn map_file(pid: i32, mapping: &Mapping) -> Option<PathBuf> {
 }
 
 /// An open file, parsed, if it is the one that is mapped.
-fn usable(pid: i32, mapping: &Mapping, file: File) -> Option<(File, Image)> {
+fn usable(pid: i32, mapping: &Mapping, (from, file): (Option<PathBuf>, File)) -> Option<Opened> {
     let image = Image::open(&place(&file)).ok()?;
     let is_it = match BuildId::new(&mapping.build_id) {
         Some(expected) => image
@@ -154,7 +182,7 @@ fn usable(pid: i32, mapping: &Mapping, file: File) -> Option<(File, Image)> {
                 || same_content(pid, mapping, &file).unwrap_or(false)
         }
     };
-    is_it.then_some((file, image))
+    is_it.then_some(Opened { from, file, image })
 }
 
 /// Most bytes that are compared. Two files are told apart by far fewer.

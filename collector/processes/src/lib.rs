@@ -1,7 +1,7 @@
 //! Processes, threads and mappings, from the side-band records.
 
 mod copy;
-mod files;
+pub mod files;
 mod generated;
 pub mod history;
 pub mod last_stack;

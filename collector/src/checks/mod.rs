@@ -6,16 +6,16 @@
 
 mod program;
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ::experiment::findings::{Check, Coverage, Findings};
 use ::experiment::{ExperimentError, Writer};
 
 use omp_ring::address_space_limit;
+use processes::files::MappedFiles;
 use processes::records::Mapping;
 use race_checker::misuse::Misuse;
 use race_checker::replay::Replay;
@@ -105,6 +105,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         streams: Streams::default(),
         replay: Replay::default(),
         places: Places::new(),
+        files: MappedFiles::default(),
         words: Vec::new(),
         hang: None,
         is_told: false,
@@ -245,6 +246,8 @@ struct Session {
     streams: Streams,
     replay: Replay,
     places: Places,
+    /// The files of the program's mappings.
+    files: MappedFiles,
     words: Vec<u64>,
     /// The deadlock in which the program hangs, as of the last time that nothing moved.
     hang: Option<Deadlock>,
@@ -438,16 +441,20 @@ impl Session {
         let own = consumer.process().map(u32::cast_signed);
         // In a container of its own, a process has another number for itself.
         let all = own.into_iter().chain([pid]);
-        let found = all.map(|process| proc::mappings(process).1);
-        let has_library = |mappings: &Vec<Mapping>| {
+        let found = all.map(|process| (process, proc::mappings(process).1));
+        let has_library = |(_, mappings): &(i32, Vec<Mapping>)| {
             let mut paths = mappings.iter().map(|mapping| &mapping.path);
             paths.any(|path| String::from_utf8_lossy(path).contains(LIBRARY))
         };
-        for mapping in found.filter(has_library).take(1).flatten() {
-            let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
+        let Some((process, mappings)) = found.into_iter().find(has_library) else {
+            return;
+        };
+        for mapping in mappings {
             if !self.places.is_mapped(mapping.start) {
-                self.places
-                    .map(mapping.start, mapping.length, mapping.offset, &path);
+                let path = self.files.name(&mapping);
+                let image = self.files.image(process, &mapping);
+                let range = (mapping.start, mapping.length, mapping.offset);
+                self.places.map(range, &path, image);
             }
         }
     }

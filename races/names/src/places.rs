@@ -111,9 +111,14 @@ impl Places {
         Places::default()
     }
 
-    /// `length` bytes of the file at `path` from `offset` on are mapped, executable, at `start`.
-    pub fn map(&mut self, start: u64, length: u64, offset: u64, path: &Path) {
-        let image = Image::open(path).ok().map(Arc::new);
+    /// `length` bytes of the file at `path` from `offset` on are mapped, executable, at `start`. `image` is that file,
+    /// which may have another path now, if it can be read.
+    pub fn map(
+        &mut self,
+        (start, length, offset): (u64, u64, u64),
+        path: &Path,
+        image: Option<Arc<Image>>,
+    ) {
         let runtime = image.as_deref().and_then(Runtime::of);
         self.space.map(start, length, offset, image, path);
         if let (Some((module, _)), Some(runtime)) = (self.space.locate(start), runtime)
@@ -156,8 +161,9 @@ impl Places {
 
     /// Bytes of the load objects: what names are made of.
     pub fn bytes(&self) -> u64 {
-        let paths = self.space.modules().iter().map(|module| &module.path);
-        let lengths = paths.filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
+        let places = (0..self.space.modules().len() as u32).map(ModuleIdx);
+        let places = places.filter_map(|module| self.place(module));
+        let lengths = places.filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
         lengths.sum()
     }
 
@@ -194,17 +200,19 @@ impl Places {
     /// All of them, and those that are the program's own: no libraries of the system.
     pub fn uninstrumented(&mut self) -> (Vec<String>, Vec<String>) {
         let objects = self.objects();
-        let paths = objects.filter(|(module, _)| !self.is_all_runtime(*module));
-        let paths: Vec<PathBuf> = paths.map(|(_, path)| path.to_owned()).collect();
+        let others = objects.filter(|(module, _)| !self.is_all_runtime(*module));
+        let others =
+            others.filter_map(|(module, path)| Some((path.to_owned(), self.place(module)?)));
+        let others: Vec<(PathBuf, PathBuf)> = others.collect();
         let known = &mut self.instrumented;
-        let paths = paths.into_iter().filter(|path| {
-            let is_instrumented = || is_instrumented(path);
+        let others = others.into_iter().filter(|(path, place)| {
+            let is_instrumented = || is_instrumented(place);
             !*known
                 .entry_ref(path.as_path())
                 .or_insert_with(is_instrumented)
         });
-        let mut named: Vec<(String, bool)> = paths
-            .filter_map(|path| {
+        let mut named: Vec<(String, bool)> = others
+            .filter_map(|(path, _)| {
                 let name = path.file_name()?.to_string_lossy().into_owned();
                 Some((name, !is_of_system(&path)))
             })
@@ -250,6 +258,13 @@ impl Places {
         self.space.module(module).map(|module| module.path.clone())
     }
 
+    /// Where the file is now.
+    fn place(&self, module: ModuleIdx) -> Option<PathBuf> {
+        let module = self.space.module(module)?;
+        let image = module.image.as_deref();
+        Some(image.map_or(&*module.path, Image::path).to_owned())
+    }
+
     fn symbols(&mut self, module: ModuleIdx) -> Option<&Symbols> {
         self.symbols_and_sources(module).map(|(symbols, _)| symbols)
     }
@@ -261,8 +276,8 @@ impl Places {
         if self.is_nameless {
             return None;
         }
-        let path = self.path(module)?;
-        let open = || Symbols::open(&path, None).ok();
+        let (path, place) = (self.path(module)?, self.place(module)?);
+        let open = || Symbols::open_moved(&path, &place).ok();
         let symbols = self.symbols.entry(module).or_insert_with(open).as_ref()?;
         Some((symbols, &mut self.sources))
     }
@@ -809,8 +824,9 @@ mod tests {
         let copy = folder.path().join("libmine.so");
         std::fs::copy(runtime, &copy).expect("libgomp");
         let mut places = Places::new();
-        places.map(0x1000, 0x1000, 0, &folder.path().join("program"));
-        places.map(0x10_0000, 0x1000, 0, &copy);
+        places.map((0x1000, 0x1000, 0), &folder.path().join("program"), None);
+        let image = Image::open(&copy).ok().map(Arc::new);
+        places.map((0x10_0000, 0x1000, 0), &copy, image);
         assert!(places.user_call(0x1010).is_some());
         assert!(places.locate_call(0x10_0010).is_some());
         assert!(places.user_call(0x10_0010).is_none());

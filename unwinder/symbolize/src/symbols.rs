@@ -110,7 +110,14 @@ impl Symbols {
         Self::open_at((path, path), expected, debug_roots)
     }
 
-    /// As [`Symbols::open_below`], of a file that was at `path` and is at `place`.
+    /// As [`Symbols::open`], of a file that was at `path` and is at `place`.
+    ///
+    /// # Errors
+    /// As [`Symbols::open`].
+    pub fn open_moved(path: &Path, place: &Path) -> Result<Self, SymbolsMiss> {
+        Self::open_at((path, place), None, &[PathBuf::from(DEBUG_ROOT)])
+    }
+
     fn open_at(
         (path, place): (&Path, &Path),
         expected: Option<&BuildId>,
