@@ -290,6 +290,9 @@ pub enum Pseudo {
     /// `<OMP flush spin>`: a `flush` in the program's own code. One that takes time is in a loop
     /// that waits for another thread. Work by the OpenMP specification.
     FlushSpin,
+    /// `<tail call>`: functions that left the stack by jumps, if there were any. There are several ways by which
+    /// the function below can have been reached.
+    TailCall,
     /// `<Unknown>`: no stack and no context.
     Unknown,
 }
@@ -312,6 +315,7 @@ impl Pseudo {
             },
             Pseudo::OpenBlasIdle => "<OpenBLAS idle>",
             Pseudo::FlushSpin => "<OMP flush spin>",
+            Pseudo::TailCall => "<tail call>",
             Pseudo::Unknown => "<Unknown>",
         }
     }

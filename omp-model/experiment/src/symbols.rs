@@ -51,13 +51,13 @@ pub struct SymbolTable {
 /// Functions that were called but are on no stack, because each of them ended in a jump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The call of the first of them.
+    /// The call of the first of them, or the body, by its first byte, that jumped to the first of them.
     pub caller: FrameId,
     /// The frame that the last of them jumped to. For the call of a calling context: the body that
     /// was passed to the runtime; [`FrameId::NONE`] if unknown.
     pub callee: FrameId,
     /// Their jumps, the outermost first. An address is that of a jump's last byte or, of a function
-    /// with several jumps, of its first byte.
+    /// with several jumps, of its first byte. [`FrameId::NONE`] stands for functions that are not known.
     pub frames: Vec<FrameId>,
 }
 

@@ -49,6 +49,16 @@ impl<'a> DisplayStacks<'a> {
     }
 }
 
+/// The frames of a stack that are inside a construct.
+#[derive(Clone, Copy)]
+struct Inside<'w> {
+    walk: &'w Walk,
+    /// Jumps are those inward of this node: outward of it, they are the construct's site's.
+    outermost: usize,
+    /// The body, if it left the stack by a jump to what is outermost; else [`FrameId::NONE`].
+    jumped: FrameId,
+}
+
 impl DisplayStacks<'_> {
     pub(super) fn push(&mut self, callers: PathId, callee: Callee, frame: FrameId) -> PathId {
         PathId(self.paths.intern(Path {
@@ -103,7 +113,11 @@ impl DisplayStacks<'_> {
             // The votes of all stacks name another body: this function without a symbol, called by
             // the runtime within that body, is a reduction's combiner, or the body of another
             // construct that is about to be left or was just entered.
-            Body::Frame(at) if self.is_another(walk.nodes[at].function, name) => {
+            // So is one around the construct: the stack is of a moment before the construct was entered.
+            Body::Frame(at)
+                if self.is_another(walk.nodes[at].function, name)
+                    || self.is_around(walk.nodes[at].function, name, context) =>
+            {
                 let callee = name.map_or(nameless, Callee::Function);
                 let other = walk.nodes[at].function.and_then(|f| self.naming.home(f));
                 let inner = match other {
@@ -140,15 +154,24 @@ impl DisplayStacks<'_> {
             Body::Frame(_) => inner,
             Body::Missing(_) => inner.saturating_sub(1),
         };
+        let jumped = match split.body {
+            Body::Frame(_) => FrameId::NONE,
+            Body::Missing(_) => self.facts.context(context).body,
+        };
+        let inside = Inside {
+            walk,
+            outermost,
+            jumped,
+        };
         let Some(call) = wait else {
             let path = self.push(base, callee, address);
             let path = self.with_targets(path, sampled);
-            return self.with_frames(path, (walk, outermost), frames, None);
+            return self.with_frames(path, inside, frames, None);
         };
         if let Some(at) = self.holder(walk, frames.clone(), call) {
             let path = self.push(base, callee, address);
             let path = self.with_targets(path, sampled);
-            return self.with_frames(path, (walk, outermost), at..inner, Some(call));
+            return self.with_frames(path, inside, at..inner, Some(call));
         }
         if call != FrameId::NONE && self.is_folded(name, self.facts.function(call)) {
             return self.push(base, callee, FrameId::NONE);
@@ -161,32 +184,35 @@ impl DisplayStacks<'_> {
             path
         } else if walk.leaf.runtime {
             // Where the call was made is not on the stack, but what made it is.
-            self.with_frames(path, (walk, outermost), frames, None)
+            self.with_frames(path, inside, frames, None)
         } else {
             self.push(path, self.callee(call), call)
         }
     }
 
-    /// The path with the user's frames among these nodes, and the jumps between those inward of
-    /// `outermost`. `first` replaces the address of the first
-    /// node, which is then the user's.
+    /// The path with the user's frames among these nodes, and the jumps between them. `first` replaces the address of
+    /// the first node, which is then the user's.
     fn with_frames(
         &mut self,
         mut path: PathId,
-        (walk, outermost): (&Walk, usize),
+        inside: Inside<'_>,
         nodes: Range<usize>,
         first: Option<FrameId>,
     ) -> PathId {
+        let walk = inside.walk;
+        let mut jumped = inside.jumped;
         let mut at = nodes.end;
         while at > nodes.start {
             at -= 1;
-            if at < outermost {
+            if at < inside.outermost {
                 path = self.with_jumps_to(path, walk, at);
             }
             if walk.nodes[at].role != Role::Code {
                 continue;
             }
             let node = &walk.nodes[at];
+            let body = std::mem::replace(&mut jumped, FrameId::NONE);
+            path = self.with_jumps(path, body, node.frame);
             if self.facts.is_target(node.function) {
                 path = self.with_parent(path, node.function.map(|f| self.facts.whole(f)));
             }
@@ -236,7 +262,10 @@ impl DisplayStacks<'_> {
         let symbols = self.facts.symbols;
         let jumps = symbols.jumps_between(caller, callee).iter();
         jumps.fold(path, |path, &frame| {
-            let callee = self.callee(frame);
+            let callee = match frame {
+                FrameId::NONE => Callee::Pseudo(Pseudo::TailCall),
+                frame => self.callee(frame),
+            };
             self.push(path, callee, frame)
         })
     }
@@ -244,6 +273,24 @@ impl DisplayStacks<'_> {
     /// Whether a function without a symbol is not the body `name`.
     fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
         function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
+    }
+
+    /// Whether a function is not the body `name` of a context, but that of one around it.
+    fn is_around(
+        &self,
+        function: Option<FunctionId>,
+        name: Option<FunctionId>,
+        context: ContextId,
+    ) -> bool {
+        let function = function.map(|f| self.facts.whole(f));
+        if function.is_none() || name.is_none() || function == name {
+            return false;
+        }
+        let mut around = self.facts.context(context).parent;
+        while around != ContextId::ROOT && self.naming.of(around) != function {
+            around = self.facts.context(around).parent;
+        }
+        around != ContextId::ROOT
     }
 
     /// Whether a body has the code of another one, `code`.

@@ -50,7 +50,10 @@ pub struct CallTree {
 pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> CallTree {
     let tree = functions::folded_tree(profile, names, request);
     let jumps = names.symbols.jumps.iter().flat_map(|jump| &jump.frames);
-    let jumps: FxHashSet<FrameId> = jumps.copied().collect();
+    let jumps: FxHashSet<FrameId> = jumps
+        .copied()
+        .filter(|jump| *jump != FrameId::NONE)
+        .collect();
     let restored = tree.all_satisfy(profile, |path| jumps.contains(&path.frame.frame));
     rows(&tree, request, &restored, |&callee| {
         (names.name(callee), names.code(callee))

@@ -333,7 +333,7 @@ impl<'a> Names<'a> {
             return None;
         };
         if let Some(&jump) = self.symbols.jumps_between(call, context.body).last() {
-            return Some(jump);
+            return (jump != FrameId::NONE).then_some(jump);
         }
         let fact = self.symbols.code_of(call);
         let named = fact.and_then(|fact| fact.calls.as_deref());

@@ -2,10 +2,11 @@
 //!
 //! A function that ends in a call can jump to the callee instead (a tail call), and is on no stack
 //! then: the callee's caller is that of the function. But the call instruction there names the
-//! function. If it is another than the one called, and exactly one chain of jumps leads from it to the
-//! one on the stack, then all functions of the chain were called. They are found here, as debuggers
-//! find them: loops and two possible chains give nothing, and calls and jumps through pointers name
-//! no function. The machine code is read, not DWARF's call-site entries: it has all jumps, in programs
+//! function. If it is another than the one on the stack, and exactly one chain of jumps leads from it to
+//! that, then all functions of the chain were called. They are found here, as debuggers find them. Of
+//! several chains, what is common to them was called, and something unknown between. Calls and jumps
+//! through pointers name no function. A body is named by its event: where it left the stack itself, chains
+//! begin with it. The machine code is read, not DWARF's call-site entries: it has all jumps, in programs
 //! without debug information, too.
 
 mod chain;
@@ -21,8 +22,8 @@ use rustc_hash::FxHashMap;
 use crate::object::is_c_library;
 use crate::source::SymbolSource;
 use crate::symbols::Symbols;
-use chain::{Goal, Link, chain};
-use exits::{Exits, Target};
+use chain::{AllExits, Goal, Node, Scope, Step, chain};
+use exits::Target;
 
 /// Finds the functions that left the stacks of `tables` by jumps. Adds the frames of the jumps to
 /// `tables`: they are to be resolved with the others.
@@ -32,19 +33,22 @@ pub fn find_jumps(tables: &mut Tables, source: &mut impl SymbolSource) -> Vec<Ju
         source,
         opened: FxHashMap::default(),
     };
+    let mut chains = Chains::default();
     let mut found = Vec::new();
     for of_module in pairs.chunk_by(|one, other| one.module == other.module) {
-        let chains = objects.chains(tables, of_module);
-        found.extend(chains);
+        objects.chains(tables, of_module, &mut chains, &mut found);
     }
     let mut jumps: Vec<Jump> = found
         .into_iter()
-        .map(|(pair, module, links)| Jump {
+        .map(|(pair, steps)| Jump {
             caller: pair.caller,
             callee: pair.callee,
-            frames: links
+            frames: steps
                 .into_iter()
-                .map(|Link { address }| tables.frame(Frame { module, address }))
+                .map(|step| match step {
+                    Step::Function(module, address) => tables.frame(Frame { module, address }),
+                    Step::Unknown => FrameId::NONE,
+                })
                 .collect(),
         })
         .collect();
@@ -59,12 +63,22 @@ struct Pair {
     module: ModuleId,
     caller: FrameId,
     callee: FrameId,
-    /// The caller's frame is the innermost of a calling context, and the callee is the body that
-    /// was passed to the runtime, if known.
-    is_context: bool,
-    /// The caller is the C library's, and what it calls is `main`: it was itself called here, by
-    /// the program's first function.
-    start: Option<FrameId>,
+    how: How,
+}
+
+/// How it is known what was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    /// The caller's frame is a call instruction.
+    Call,
+    /// The caller's frame is the innermost of a calling context, and the callee is the body that was passed to
+    /// the runtime, if known.
+    Context,
+    /// The caller is the C library's, and what it calls is `main`: it was itself called here, by the program's first
+    /// function.
+    Start(FrameId),
+    /// The caller is a body that the runtime called, and the callee is what it seems to have called.
+    Body,
 }
 
 /// All pairs of adjacent frames of which the outer one is the program's, and all calls that created
@@ -91,19 +105,28 @@ fn pairs(tables: &Tables) -> Vec<Pair> {
                 StackEntry::Cut(_) => None,
             })
             .next();
-        let (module, start) = match (of_program(caller), start) {
-            (Some(module), _) => (module, None),
-            (None, Some((start, module))) => (module, Some(start)),
+        let (module, how) = match (of_program(caller), start) {
+            (Some(module), _) if is_context => (module, How::Context),
+            (Some(module), _) => (module, How::Call),
+            (None, Some((start, module))) => (module, How::Start(start)),
             (None, None) => return,
         };
         pairs.insert(Pair {
             module,
             caller,
             callee,
-            is_context,
-            start,
+            how,
         });
     };
+    let is_runtime = |frame: FrameId| {
+        let row = module(frame).and_then(|id| tables.modules.get(id.0));
+        row.is_some_and(|row| row.runtime != RuntimeKind::None)
+    };
+    let of_runtime = |stack: StackId| {
+        let caller = tables.walk(stack).next();
+        matches!(caller, Some(StackEntry::Frame(caller)) if is_runtime(caller))
+    };
+    let mut called_by_runtimes = BTreeSet::new();
     for row in tables.stacks.rows() {
         if let StackEntry::Frame(callee) = row.entry
             && !matches!(
@@ -112,10 +135,23 @@ fn pairs(tables: &Tables) -> Vec<Pair> {
             )
         {
             add(row.callers, callee, false);
+            if of_runtime(row.callers) && !is_runtime(callee) {
+                called_by_runtimes.insert(callee);
+            }
         }
     }
+    let mut bodies = BTreeSet::new();
     for row in tables.contexts.rows().iter().skip(1) {
         add(row.stack, row.body, true);
+        bodies.extend(of_program(row.body).map(|module| (module, row.body)));
+    }
+    for (module, caller) in bodies {
+        pairs.extend(called_by_runtimes.iter().map(|&callee| Pair {
+            module,
+            caller,
+            callee,
+            how: How::Body,
+        }));
     }
     pairs.into_iter().collect()
 }
@@ -142,8 +178,16 @@ struct Objects<'s, S> {
     opened: FxHashMap<ModuleId, Option<Symbols>>,
 }
 
-/// A pair, the load object of the functions between, and these.
-type Found = (Pair, ModuleId, Vec<Link>);
+/// What was found in them.
+#[derive(Default)]
+struct Chains {
+    exits: AllExits,
+    /// By their first functions and goals: stacks have many frames in one function.
+    known: FxHashMap<(Node, Goal), Option<Vec<Step>>>,
+}
+
+/// A pair and the functions between.
+type Found = (Pair, Vec<Step>);
 
 impl<S: SymbolSource> Objects<'_, S> {
     fn open(&mut self, tables: &Tables, module: ModuleId) {
@@ -158,88 +202,116 @@ impl<S: SymbolSource> Objects<'_, S> {
         self.opened.get(&module)?.as_ref()
     }
 
-    /// The chains of pairs whose callers are in one load object.
-    fn chains(&mut self, tables: &Tables, pairs: &[Pair]) -> Vec<Found> {
+    /// Adds the chains of pairs whose callers are in one load object.
+    fn chains(
+        &mut self,
+        tables: &Tables,
+        pairs: &[Pair],
+        chains: &mut Chains,
+        found: &mut Vec<Found>,
+    ) {
         let Some(module) = pairs.first().map(|pair| pair.module) else {
-            return Vec::new();
+            return;
         };
         let path = tables.modules.get(module.0).map(|row| row.path.as_str());
         let path = path.unwrap_or_default();
         self.open(tables, module);
         // What each call names.
-        let mut named: BTreeMap<(FrameId, Option<FrameId>), Option<Target>> = BTreeMap::new();
-        // Its part alone is borrowed.
-        if let Some(Some(symbols)) = self.opened.get(&module) {
-            for pair in pairs.iter().take_while(|_| self.source.goes_on(path)) {
-                let called = || {
-                    let call = pair.start.unwrap_or(pair.caller);
-                    let called = exits::called(symbols, tables.frames.get(call.0)?.address)?;
-                    match pair.start {
-                        None => Some(called),
-                        Some(_) if called != Target::Other(START_MAIN.to_owned()) => None,
-                        Some(_) => Some(Target::Own(symbols.named("main")?.start)),
-                    }
-                };
-                named
-                    .entry((pair.caller, pair.start))
-                    .or_insert_with(called);
-            }
-        }
-        let mut exits: FxHashMap<ModuleId, Exits> = FxHashMap::default();
-        let mut found = Vec::new();
+        let mut named: BTreeMap<(FrameId, How), Option<Target>> = BTreeMap::new();
         for &pair in pairs {
-            let Some(Some(called)) = named.get(&(pair.caller, pair.start)) else {
-                continue;
-            };
             if !self.source.goes_on(path) {
-                break;
+                return;
             }
-            let callee = tables.frames.get(pair.callee.0).copied();
-            let of_callee = callee.map(|frame| frame.module);
-            // Of a call into another load object, the jumps are in that one.
-            let within = match called {
-                Target::Own(_) => module,
-                Target::Other(_) if pair.is_context => continue,
-                Target::Other(_) => match of_callee {
-                    Some(other) if is_program(tables, other) => other,
-                    _ => continue,
-                },
+            let Some(symbols) = self.get(module) else {
+                return;
             };
-            let elsewhere = of_callee.filter(|&of| of != within && !pair.is_context);
-            for module in [Some(within), elsewhere].into_iter().flatten() {
-                self.open(tables, module);
-            }
-            let Some(symbols) = self.get(within) else {
+            let called = named
+                .entry((pair.caller, pair.how))
+                .or_insert_with(|| self::called(tables, symbols, pair));
+            let Some(called) = called.clone() else {
                 continue;
             };
-            let first = match called {
-                Target::Own(start) => symbols.code(*start),
-                Target::Other(name) => symbols.named(name),
-            };
-            let Some(first) = first else { continue };
-            let goal = match callee {
-                Some(body) if pair.is_context => {
-                    Goal::Runtime((body.module == within).then_some(body.address))
-                }
-                None if pair.is_context => Goal::Runtime(None),
-                Some(frame) if frame.module == within => match symbols.code(frame.address) {
-                    Some(function) => Goal::Function(exits::whole(symbols, function).start),
-                    None => continue,
-                },
-                Some(frame) => {
-                    let other = self.get(frame.module);
-                    let function = other.and_then(|symbols| symbols.code(frame.address));
-                    Goal::Elsewhere(function.map(|function| function.name).unwrap_or_default())
-                }
-                None => continue,
-            };
-            let exits = exits.entry(within).or_default();
-            if let Some(links) = chain(symbols, exits, &first, &goal)
-                && !links.is_empty()
+            if let Some(steps) = self.steps(tables, (pair, &called), chains)
+                && !steps.is_empty()
             {
-                found.push((pair, within, links));
+                found.push((pair, steps));
             }
         }
-        found
+    }
+
+    /// The functions between a pair whose caller called `called`.
+    fn steps(
+        &mut self,
+        tables: &Tables,
+        (pair, called): (Pair, &Target),
+        chains: &mut Chains,
+    ) -> Option<Vec<Step>> {
+        let callee = tables.frames.get(pair.callee.0).copied();
+        let callee = callee.filter(|_| pair.callee != FrameId::NONE);
+        let other = callee.map(|frame| frame.module);
+        let other = other.filter(|&other| other != pair.module && is_program(tables, other));
+        // Of a function of the C library, the name is known.
+        if let Some(frame) = callee {
+            self.open(tables, frame.module);
+        }
+        let file = |module: ModuleId| Some((module, self.get(module)?));
+        let files = [Some(pair.module), other].into_iter().flatten();
+        let scope = Scope {
+            files: files.filter_map(file).collect(),
+        };
+        let first = scope.function(pair.module, called)?;
+        let goal = self.goal(&scope, pair, callee)?;
+        let key = (first, goal);
+        let exits = &mut chains.exits;
+        let known = chains.known.entry(key);
+        let steps = known.or_insert_with_key(|(first, goal)| chain(&scope, exits, *first, goal));
+        let mut steps = steps.clone()?;
+        // The body itself is known without.
+        if pair.how == How::Body && !steps.is_empty() {
+            steps.remove(0);
+        }
+        Some(steps)
+    }
+
+    /// Where the chain of a pair ends.
+    fn goal(&self, scope: &Scope<'_>, pair: Pair, callee: Option<Frame>) -> Option<Goal> {
+        let inside = callee.filter(|frame| scope.files.iter().any(|file| file.0 == frame.module));
+        match (callee, inside) {
+            _ if pair.how == How::Context => {
+                let body = inside.map(|body| (body.module, body.address));
+                Some(Goal::Runtime(body))
+            }
+            (None, _) => None,
+            (_, Some(frame)) => {
+                let symbols = self.get(frame.module)?;
+                let function = symbols.code(frame.address)?;
+                let start = exits::whole(symbols, function).start;
+                Some(Goal::Function((frame.module, start)))
+            }
+            (Some(frame), None) => {
+                let other = self.get(frame.module);
+                let function = other.and_then(|symbols| symbols.code(frame.address));
+                Some(Goal::Elsewhere(
+                    function.map(|function| function.name).unwrap_or_default(),
+                ))
+            }
+        }
+    }
+}
+
+/// What the caller of a pair called, as its call instruction or the construct's event names it.
+fn called(tables: &Tables, symbols: &Symbols, pair: Pair) -> Option<Target> {
+    let call = match pair.how {
+        How::Start(start) => start,
+        _ => pair.caller,
+    };
+    let address = tables.frames.get(call.0)?.address;
+    match pair.how {
+        How::Body => Some(Target::Own(symbols.code(address)?.start)),
+        How::Start(_) => {
+            let is_start = exits::called(symbols, address)? == Target::Other(START_MAIN.to_owned());
+            is_start.then(|| Some(Target::Own(symbols.named("main")?.start)))?
+        }
+        How::Call | How::Context => exits::called(symbols, address),
     }
 }
