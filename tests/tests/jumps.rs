@@ -1,11 +1,11 @@
 //! Constructs that no stack shows, because functions end by jumping into others: `split.c`,
-//! `leaps.c`.
+//! `leaps.c`; and functions that no stack shows: `tail_chains.c`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::{compiler, folder, reports, rows, tools};
+use end_to_end::{Node, compiler, folder, reports, rows, tools};
 use fixtures::{Compiler, Family};
 
 /// A recording of a program built by this compiler.
@@ -92,6 +92,54 @@ fn tasks_have_their_lines_though_their_bodies_are_on_no_stack() {
                 );
             }
         }
+        std::fs::remove_dir_all(experiment).unwrap();
+    }
+}
+
+#[test]
+fn chains_of_jumps_are_whole_and_what_is_ambiguous_is_marked() {
+    let ends: [&[&str]; 4] = [
+        &["inner", "inner -- OMP parallel region", "middle", "leaf"],
+        &["outer", "outer -- OMP parallel region", "leaf"],
+        &["tasks -- OMP task", "of_task", "leaf"],
+        &[
+            "several -- OMP parallel region",
+            "either",
+            "<tail call>",
+            "leaf",
+        ],
+    ];
+    for family in [Family::Gcc, Family::Clang] {
+        let compiler = compiler(family);
+        let experiment = recorded(compiler, "tail_chains");
+        let mut seen = [false; 4];
+        Node::load(&experiment, "user").walk(&mut |path, node| {
+            let mut names = path.to_vec();
+            names.push(&node.name);
+            let shown = names.join(" / ");
+            let mut once = names.clone();
+            once.sort_unstable();
+            once.dedup();
+            let label = &compiler.name;
+            // `clock_gettime` of the C library calls the kernel's, which has the same name.
+            let is_twice = once.len() < names.len() && !shown.contains("clock_gettime");
+            assert!(
+                !is_twice && !shown.contains("(recursive)"),
+                "{label}: {shown}"
+            );
+            if node.name == "leaf" {
+                let is_end = |end: &&[&str]| {
+                    names.len() >= end.len()
+                        && names[names.len() - end.len()..]
+                            .iter()
+                            .zip(*end)
+                            .all(|(name, start)| name.starts_with(start))
+                };
+                let at = ends.iter().position(|end| is_end(end));
+                seen[at.unwrap_or_else(|| panic!("{label}: {shown}"))] = true;
+            }
+        });
+        assert_eq!(seen, [true; 4], "{}", compiler.name);
         std::fs::remove_dir_all(experiment).unwrap();
     }
 }
