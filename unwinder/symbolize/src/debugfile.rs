@@ -59,6 +59,21 @@ pub enum SymbolsMiss {
         /// The name that it gives.
         name: PathBuf,
     },
+    /// Units have split debug information (`-gsplit-dwarf`) that is not there.
+    #[error("the debug information of {units} of its units was not found: {}{}{}",
+        .file.display(), package_clause(package.as_deref()), unfit_clause(unfit.as_deref()))]
+    NoSplitFile {
+        /// The load object.
+        path: PathBuf,
+        /// How many were asked for.
+        units: usize,
+        /// The file of the first of them, as the compiler was told.
+        file: PathBuf,
+        /// A file of such a name that is damaged or of another build.
+        unfit: Option<PathBuf>,
+        /// Where the package of all units could be; `None` if there is one, without these units.
+        package: Option<PathBuf>,
+    },
     /// There is no debug information: compiled without `-g`.
     #[error("{path} was compiled without -g", path = .path.display())]
     NoDebugInfo {
@@ -75,6 +90,20 @@ pub enum SymbolsMiss {
     },
 }
 
+fn package_clause(package: Option<&Path>) -> String {
+    match package {
+        Some(package) => format!(" or {}", package.display()),
+        None => ", nor in the .dwp file".to_owned(),
+    }
+}
+
+fn unfit_clause(unfit: Option<&Path>) -> String {
+    match unfit {
+        Some(unfit) => format!(" ({} belongs to another build)", unfit.display()),
+        None => String::new(),
+    }
+}
+
 /// Where debug files are installed.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
@@ -88,7 +117,7 @@ pub(crate) struct ObjectFile {
     /// `.gnu_debuglink`: a file name and the CRC-32 of the file.
     debug_link: Option<(PathBuf, u32)>,
     /// The folders where debug files are installed.
-    roots: Vec<PathBuf>,
+    pub(crate) roots: Vec<PathBuf>,
 }
 
 impl ObjectFile {
@@ -217,7 +246,7 @@ impl ObjectFile {
 }
 
 /// The path with its symbolic links resolved, or the path itself where that fails.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 

@@ -38,6 +38,7 @@ mod ranges;
 mod resolve;
 pub mod search;
 mod source;
+mod split;
 mod symbols;
 mod unnamed;
 

@@ -293,6 +293,12 @@ impl Symbols {
         self.debug_info().err()
     }
 
+    /// The split debug information that look-ups asked for and did not find.
+    #[must_use]
+    pub fn split_miss(&self) -> Option<SymbolsMiss> {
+        self.debug.get()?.as_ref().ok()?.split_miss()
+    }
+
     /// The debug information of the file with the locations of variables, or of its separate debug
     /// file. Read anew.
     ///
