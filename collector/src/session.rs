@@ -459,6 +459,7 @@ impl Session {
         let files = Files {
             vdso: sys::vdso().map(Into::into),
             paths: self.merge.processes.objects.paths(),
+            ..Files::default()
         };
         let goes_on = ended.is_none() && !self.is_attached;
         let mut after = After::new(signals, goes_on.then_some(self.pid));

@@ -281,10 +281,14 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The header of the section of that name.
+    /// The header of the section of that name. One that was compressed as binutils did it at first has a
+    /// `z` in its name: `.zdebug_info`.
     #[must_use]
     pub fn section(&self, name: &str) -> Option<Section> {
-        self.sections().find(|section| section.name == name)
+        let packed = name.strip_prefix(".debug_");
+        let is_packed = |it: &str| packed.is_some() && it.strip_prefix(".zdebug_") == packed;
+        self.sections()
+            .find(|section| section.name == name || is_packed(&section.name))
     }
 
     /// The bytes of the section of that name, inflated if they are compressed. `None` if there are

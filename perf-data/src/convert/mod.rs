@@ -539,6 +539,7 @@ impl<'a> Conversion<'a> {
                     .flatten()
                     .map(Into::into),
                 paths: self.processes.objects.paths(),
+                ..Files::default()
             },
             kernel_at: self.kernel_at.filter(|_| is_same_release(&file.about)),
         };

@@ -54,7 +54,7 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// Resolves frames at their addresses. Returns what the symbols lack if a frame has no name, or no
-    /// lines for want of a file of split debug information.
+    /// lines although there is debug information.
     pub(crate) fn resolve(
         &mut self,
         wanted: &[(FrameId, u64)],
@@ -73,7 +73,7 @@ impl<'a> ObjectResolver<'a> {
         let misses = nameless
             .cloned()
             .into_iter()
-            .chain(self.symbols.split_miss());
+            .chain(self.symbols.debug_miss());
         let clauses: Vec<String> = misses.map(|miss| miss.to_string()).collect();
         (!clauses.is_empty()).then(|| clauses.join("; "))
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use experiment::tables::Module;
 use rustc_hash::FxHashMap;
 
+use crate::debugfile::DebugFolders;
 use crate::directives::Text;
 use crate::kallsyms::{self, KernelFunction};
 use crate::symbols::Symbols;
@@ -43,12 +44,24 @@ pub trait SymbolSource {
 }
 
 /// The files as they are on this machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
     /// Files that their paths in the tables do not lead to, by path and build id: where they are.
     pub paths: FxHashMap<(String, String), PathBuf>,
+    /// Where their debug files are.
+    pub folders: DebugFolders,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            vdso: None,
+            paths: FxHashMap::default(),
+            folders: DebugFolders::of_user(),
+        }
+    }
 }
 
 impl SymbolSource for Files {
@@ -60,7 +73,7 @@ impl SymbolSource for Files {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
             Symbols::from_bytes(path, bytes)
         } else {
-            Symbols::open_recorded(path, &module.build_id)
+            Symbols::open_recorded(path, &module.build_id, &self.folders)
         };
         opened.map_err(|miss| miss.to_string())
     }

@@ -159,7 +159,7 @@ fn packages(object: &ObjectFile, debug_file: &Path) -> Vec<PathBuf> {
         }
     }
     if let Some(name) = object.path.file_name() {
-        let roots = object.roots.iter();
+        let roots = object.folders.roots.iter();
         all.extend(roots.map(|root| with_ending(&root.join(name))));
     }
     all

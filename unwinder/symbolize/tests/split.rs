@@ -74,7 +74,7 @@ fn inlined(app: &Path) -> (Vec<String>, Option<SymbolsMiss>) {
     }
     found.sort();
     found.dedup();
-    (found, symbols.split_miss())
+    (found, symbols.debug_miss())
 }
 
 fn remove_dwo(folder: &Path) {
