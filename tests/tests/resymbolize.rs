@@ -3,8 +3,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use end_to_end::{compiler, folder, tools};
 use fixtures::Family;
@@ -80,6 +82,15 @@ impl Stripped {
         has("descend")
     }
 
+    /// The records, and the names of all files of the experiment.
+    fn stored(&self) -> (Vec<u8>, Vec<std::ffi::OsString>) {
+        let folder = self.place.join("test.er");
+        let files = fs::read_dir(&folder).unwrap();
+        let mut names: Vec<_> = files.map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        (fs::read(folder.join("records")).unwrap(), names)
+    }
+
     fn asked(&self) -> Option<String> {
         fs::read_to_string(self.place.join("asked")).ok()
     }
@@ -108,6 +119,34 @@ fn debuginfod_is_asked_for_what_is_not_here_and_never_by_collect() {
     fs::remove_file(recorded.place.join("app")).unwrap();
     recorded.print(&["-resymbolize"]);
     assert!(recorded.is_named());
+    fs::remove_dir_all(&recorded.place).unwrap();
+}
+
+#[test]
+fn ctrl_c_ends_a_download_and_the_experiment_is_as_it_was() {
+    let recorded = Stripped::recorded("ctrl-c");
+    let before = recorded.stored();
+    let script = "#!/bin/sh\necho \"$1\" >> asked\nexec sleep 600\n";
+    fs::write(recorded.place.join("bin/debuginfod-find"), script).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let bin = recorded.place.join("bin");
+    let mut er_print = Command::new(&tools().er_print);
+    er_print.args(["-resymbolize", "test.er"]);
+    er_print.current_dir(&recorded.place);
+    er_print.env("PATH", format!("{}:{path}", bin.display()));
+    er_print.env("HOME", &recorded.place);
+    er_print.env("DEBUGINFOD_URLS", "http://127.0.0.1:1");
+    let mut running = er_print.process_group(0).spawn().unwrap();
+    while recorded.asked().is_none() {
+        assert_eq!(running.try_wait().unwrap(), None, "nobody was asked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // As a terminal does.
+    let group = format!("-{}", running.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(running.wait().unwrap().signal(), Some(2));
+    assert_eq!(recorded.stored(), before);
     fs::remove_dir_all(&recorded.place).unwrap();
 }
 

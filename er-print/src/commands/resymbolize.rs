@@ -1,6 +1,6 @@
 //! `resymbolize`: names an old recording anew, and asks debuginfod for files that are not here.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -183,13 +183,14 @@ fn open(files: &Files, module: &Module) -> Result<Symbols, String> {
 /// # Errors
 /// If nobody can be asked, in a sentence.
 fn find(what: &str, build_id: &str) -> Result<Option<PathBuf>, String> {
+    let mut client = Command::new(CLIENT);
+    client.args([what, build_id]).stdin(Stdio::null());
     // Its messages and, in a terminal, its progress are for the user.
-    let asked = Command::new(CLIENT)
-        .args([what, build_id])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output();
-    match asked {
+    client.stderr(Stdio::inherit());
+    if io::stderr().is_terminal() {
+        client.env("DEBUGINFOD_PROGRESS", "1");
+    }
+    match client.output() {
         Ok(said) if said.status.success() => {
             let path = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
             Ok(Some(PathBuf::from(path)).filter(|path| path.is_absolute()))

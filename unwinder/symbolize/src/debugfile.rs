@@ -99,7 +99,7 @@ fn package_clause(package: Option<&Path>) -> String {
 
 fn unfit_clause(unfit: Option<&Path>) -> String {
     match unfit {
-        Some(unfit) => format!(" ({} belongs to another build)", unfit.display()),
+        Some(unfit) => format!(" ({} is damaged or of another build)", unfit.display()),
         None => String::new(),
     }
 }

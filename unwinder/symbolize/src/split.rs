@@ -39,7 +39,7 @@ struct Missing {
     units: usize,
     /// The file of the first of them, as its skeleton names it.
     file: PathBuf,
-    /// A file of another build or a damaged one that has the name of one that is missing.
+    /// A damaged file, or one of another build, that has the name of one that is missing.
     unfit: Option<PathBuf>,
 }
 
@@ -115,7 +115,11 @@ impl SplitFiles {
                 Some(name) => named_section(&elf, id, name).map_err(|_| gimli::Error::Io),
                 None => Ok(empty()),
             };
-            DwarfPackage::load(read, empty()).ok()
+            let package = DwarfPackage::load(read, empty()).ok();
+            if package.is_none() {
+                self.missing.borrow_mut().unfit = Some(path.clone());
+            }
+            package
         };
         self.package
             .get_or_init(|| self.packages.iter().find_map(open))

@@ -193,12 +193,25 @@ fn missing_files_are_told_once_for_the_object_with_a_count() {
 }
 
 #[test]
-fn a_dwo_file_of_another_build_is_refused() {
+fn files_of_other_builds_and_damaged_ones_are_told() {
     let folder = built("gcc", 5);
     let app = folder.join("app");
     fs::copy(folder.join("two.dwo"), folder.join("one.dwo")).expect("copied");
     let (found, miss) = inlined(&app);
     assert_eq!(found, ["inlined_two"]);
     let miss = miss.expect("one is missing").to_string();
-    assert!(miss.contains("one.dwo belongs to another build"), "{miss}");
+    assert!(
+        miss.contains("one.dwo is damaged or of another build"),
+        "{miss}"
+    );
+    // A package without an index that makes sense.
+    fs::remove_file(folder.join("one.dwo")).expect("it was there");
+    fs::write(folder.join("index"), "no index").expect("written");
+    run(
+        &folder,
+        "objcopy --add-section .debug_cu_index=index two.dwo app.dwp",
+    );
+    let (_, miss) = inlined(&app);
+    let miss = miss.expect("one is missing").to_string();
+    assert!(miss.contains("app.dwp is damaged"), "{miss}");
 }
