@@ -5,7 +5,10 @@ use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gimli::{Dwarf, DwarfPackage, DwoId, LittleEndian, Reader as _, SectionId};
+use gimli::{
+    Dwarf, DwarfPackage, DwoId, LittleEndian, Reader as _, Section as _, SectionId,
+    UnitSectionOffset,
+};
 use unwinder::elf::ElfFile;
 
 use crate::debugfile::{ObjectFile, SymbolsMiss, real};
@@ -90,18 +93,30 @@ impl SplitFiles {
         None
     }
 
-    /// What is in a `.dwo` file, if it is that of the unit.
+    /// What is in a `.dwo` file, from the unit on, if it has that. Type units may stand before it.
     fn open(&self, file: &ElfFile, unit: &Skeleton<'_>) -> Option<Dwarf<Reader>> {
         let elf = file.parse().ok()?;
         let read = |id: SectionId| match id.dwo_name() {
+            Some(name) if id == SectionId::DebugInfo => {
+                Ok(Reader::new(Arc::from(elf.all_bytes(name)), LittleEndian))
+            }
             Some(name) => (self.read)(&elf, id, name),
             None => Ok(empty()),
         };
         let mut dwarf = Dwarf::load(read).ok()?;
         dwarf.make_dwo(unit.parent);
-        let header = dwarf.units().next().ok()??;
-        let own = dwarf.unit(header).ok()?;
-        (own.dwo_id == Some(unit.id)).then_some(dwarf)
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let own = dwarf.unit(header.clone()).ok()?;
+            if own.dwo_id == Some(unit.id) {
+                let UnitSectionOffset(offset) = header.offset();
+                let mut from = dwarf.debug_info.reader().clone();
+                from.skip(offset).ok()?;
+                dwarf.debug_info = from.into();
+                return Some(dwarf);
+            }
+        }
+        None
     }
 
     /// The first package that can be read. A unit is found in it by its id, so that one of another build

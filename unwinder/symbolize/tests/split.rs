@@ -215,3 +215,23 @@ fn files_of_other_builds_and_damaged_ones_are_told() {
     let miss = miss.expect("one is missing").to_string();
     assert!(miss.contains("app.dwp is damaged"), "{miss}");
 }
+
+#[test]
+fn type_units_may_stand_before_the_unit() {
+    let text = "struct pair { int one; double two; int sum() const { return one; } };\n\
+        static inline __attribute__((always_inline)) int inlined_one(const pair &p)\n\
+        { volatile int v = p.sum(); return v; }\n\
+        extern \"C\" __attribute__((noinline)) int second(int n) { return inlined_one({n, 1.0}); }\n\
+        int main(int n, char **) { return second(n); }\n";
+    for compiler in ["g++", "clang++"] {
+        let folder = fresh_path("types");
+        fs::create_dir(&folder).expect("a folder");
+        fs::write(folder.join("one.cpp"), text).expect("a source");
+        let options = "-O2 -g -gdwarf-5 -gsplit-dwarf -fdebug-types-section";
+        run(&folder, &format!("{compiler} {options} -c one.cpp"));
+        run(&folder, &format!("{compiler} one.o -o app"));
+        let (found, miss) = inlined(&folder.join("app"));
+        assert_eq!(miss, None, "{compiler}");
+        assert!(!found.is_empty(), "{compiler}");
+    }
+}
