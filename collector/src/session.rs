@@ -460,6 +460,7 @@ impl Session {
             vdso: sys::vdso().map(Into::into),
             paths: self.merge.processes.objects.paths(),
             generated: self.merge.processes.generated(),
+            ..Files::default()
         };
         let goes_on = ended.is_none() && !self.is_attached;
         let mut after = After::new(signals, goes_on.then_some(self.pid));

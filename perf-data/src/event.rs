@@ -32,6 +32,7 @@ const READ_LOST: u64 = 1 << 4;
 const BRANCH_HW_INDEX: u64 = 1 << 17;
 
 /// Flags of `struct perf_event_attr`, by their bit.
+const INHERIT: u64 = 1 << 1;
 const FREQ: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
@@ -111,7 +112,23 @@ impl Event {
 
     /// Whether its samples are at equal distances of a thread's CPU time.
     pub(crate) fn is_clock(&self) -> bool {
-        self.kind == SOFTWARE && matches!(self.config, CPU_CLOCK | TASK_CLOCK)
+        self.is_sampled() && self.kind == SOFTWARE && matches!(self.config, CPU_CLOCK | TASK_CLOCK)
+    }
+
+    /// Whether it makes samples. Else it is only read, at those of its group's leader (`{a,b}:S`).
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.rate > 0
+    }
+
+    /// Whether its values are those of a thread, by which the kernel tells children of an inherited event
+    /// apart, which have its id.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.flags & INHERIT != 0
+    }
+
+    /// Whether the kernel counts the samples that it lost, so that perf writes their number at its end.
+    pub(crate) fn counts_lost(&self) -> bool {
+        self.read_format & READ_LOST != 0
     }
 
     /// Whether it only carries records of the side band.
@@ -218,18 +235,24 @@ impl Event {
         (own, common)
     }
 
-    /// Skips what PERF_SAMPLE_READ put into a sample.
-    fn skip_read(&self, fields: &mut Fields<'_>) {
+    /// What PERF_SAMPLE_READ put into a sample.
+    fn values<'a>(&self, fields: &mut Fields<'a>) -> Values<'a> {
         let format = self.read_format;
         let words = |bits: &[u64]| bits.iter().filter(|bit| format & **bit != 0).count();
-        if format & READ_GROUP != 0 {
+        let times = words(&[READ_ENABLED, READ_RUNNING]);
+        let more = words(&[READ_ID, READ_LOST]);
+        let is_group = format & READ_GROUP != 0;
+        let (members, each) = if is_group {
             let members = fields.u64() as usize;
-            let each = 8 * (1 + words(&[READ_ID, READ_LOST]));
-            fields.slice(8 * words(&[READ_ENABLED, READ_RUNNING]));
-            fields.slice(members.saturating_mul(each));
+            fields.slice(8 * times);
+            (members, 8 * (1 + more))
         } else {
-            let all = [READ_ENABLED, READ_RUNNING, READ_ID, READ_LOST];
-            fields.slice(8 * (1 + words(&all)));
+            (1, 8 * (1 + times + more))
+        };
+        Values {
+            bytes: fields.slice(members.saturating_mul(each)),
+            each,
+            id_at: (format & READ_ID != 0).then_some(if is_group { 8 } else { 8 * (1 + times) }),
         }
     }
 
@@ -250,7 +273,7 @@ impl Event {
         sample.common.cpu = word(bits::CPU).map(|cpu| cpu as u32);
         sample.period = word(bits::PERIOD);
         if self.has(bits::READ) {
-            self.skip_read(&mut fields);
+            sample.values = self.values(&mut fields);
         }
         if self.has(bits::CALLCHAIN) {
             let links = fields.u64() as usize;
@@ -293,6 +316,8 @@ pub(crate) struct RawSample<'a> {
     pub(crate) common: Common,
     pub(crate) ip: Option<u64>,
     pub(crate) period: Option<u64>,
+    /// Of its event, or of all events of its group.
+    pub(crate) values: Values<'a>,
     /// Addresses, leaf first, 8 bytes each, with PERF_CONTEXT_* marks between them.
     pub(crate) chain: &'a [u8],
     /// Of the registers: 0 for none, 1 for 32-bit code, 2 for 64-bit code.
@@ -301,4 +326,25 @@ pub(crate) struct RawSample<'a> {
     pub(crate) registers: &'a [u8],
     /// The copied stack, from the stack pointer up.
     pub(crate) stack: &'a [u8],
+}
+
+/// Values of events so far (`read_format` of perf_event_open(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Values<'a> {
+    bytes: &'a [u8],
+    /// Bytes of an event, which begin with its value.
+    each: usize,
+    /// Where the id stands in these.
+    id_at: Option<usize>,
+}
+
+impl<'a> Values<'a> {
+    /// Ids and values; none without ids.
+    pub(crate) fn all(self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+        let of_events = self.bytes.chunks_exact(self.each.max(1));
+        of_events.filter_map(move |bytes| {
+            let id = Fields::new(bytes.get(self.id_at?..)?).u64();
+            Some((id, Fields::new(bytes).u64()))
+        })
+    }
 }

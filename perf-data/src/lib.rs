@@ -73,6 +73,25 @@ pub fn open(path: &Path) -> Result<Experiment, PerfDataError> {
     Ok(experiment)
 }
 
+/// Why a path that may lead to a recording of perf's is not opened, and what to do; `None` if it is something
+/// else.
+fn unreadable(path: &Path) -> Option<&'static str> {
+    if path.is_dir() {
+        return is_perf_data(&path.join("data")).then_some(
+            "it is a folder of `perf record --threads`, whose files are not read: record without --threads",
+        );
+    }
+    let mut magic = [0; 4];
+    let mut file = untrusted::open(path).ok()?;
+    io::Read::read_exact(&mut file, &mut magic).ok()?;
+    match magic {
+        [0x1f, 0x8b, ..] => Some("it is compressed: unpack it by gunzip"),
+        [0x28, 0xb5, 0x2f, 0xfd] => Some("it is compressed: unpack it by unzstd"),
+        [0xfd, b'7', b'z', b'X'] => Some("it is compressed: unpack it by unxz"),
+        _ => None,
+    }
+}
+
 /// Opens an experiment of `collect`, or a file of `perf record`: the `number`-th of those opened, from 1.
 ///
 /// # Errors
@@ -80,6 +99,8 @@ pub fn open(path: &Path) -> Result<Experiment, PerfDataError> {
 pub fn analysis(path: &Path, number: u32) -> Result<Analysis, PerfDataError> {
     if is_perf_data(path) {
         Ok(Analysis::of(open(path)?, number))
+    } else if let Some(why) = unreadable(path) {
+        Err(PerfDataError::Refused(path.to_owned(), why.to_owned()))
     } else {
         Ok(Analysis::open(path, number, symbolize::from_files)?)
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::Experiment;
 use experiment::ids::{Nanos, StackId, ThreadId, ThreadStateId};
+use experiment::losses::LossKind;
 use experiment::rows::{Sample, SampleKind, Within};
 
 use crate::convert::counters::{OfCounter, Weighed, evened};
@@ -269,4 +270,109 @@ fn records_of_all_cpus_are_in_order() {
         &[8, 8, 9, 10],
     ];
     assert_eq!(given, expected);
+}
+
+/// A file that came through a pipe, of one event with these types of samples and values.
+fn stream(
+    (rate, sample_type, read_format): (u64, u64, u64),
+    records: &[(u32, u16, &[u64])],
+) -> tempfile::NamedTempFile {
+    let mut bytes = b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec();
+    let mut record = |kind: u32, misc: u16, body: &[u8]| {
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(misc.to_le_bytes());
+        bytes.extend((body.len() as u16 + 8).to_le_bytes());
+        bytes.extend(body);
+    };
+    let words = [1 | 64 << 32, 0, rate, sample_type, read_format, 0, 0, 0];
+    let attribute: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    record(64, 0, &attribute);
+    for (kind, misc, words) in records {
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        record(*kind, *misc, &body);
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, bytes).unwrap();
+    file
+}
+
+/// PERF_SAMPLE_TID and PERF_SAMPLE_TIME.
+const TID_AND_TIME: u64 = 6;
+
+#[test]
+fn what_lost_and_lost_samples_both_tell_is_counted_once() {
+    const LOST: u32 = 2;
+    const SAMPLE: u32 = 9;
+    const LOST_SAMPLES: u32 = 13;
+    /// PERF_FORMAT_LOST: perf writes the kernel's number of lost samples at its end.
+    const COUNTS_LOST: u64 = 16;
+    let ids = 7 | 7 << 32;
+    let sample: (u32, u16, &[u64]) = (SAMPLE, 2, &[ids, 1000]);
+    let by_filter = 1 << 15;
+    for (read_format, records, lost) in [
+        (
+            COUNTS_LOST,
+            &[(LOST, 0, &[1, 40][..]), (LOST_SAMPLES, 0, &[45])][..],
+            45,
+        ),
+        // perf was killed.
+        (COUNTS_LOST, &[(LOST, 0, &[1, 40])], 40),
+        // An older kernel: those of LOST_SAMPLES are others, which the processor dropped.
+        (0, &[(LOST, 0, &[1, 40]), (LOST_SAMPLES, 0, &[5])], 45),
+        (0, &[(LOST_SAMPLES, by_filter, &[5])], 0),
+    ] {
+        let records = [&[sample], records].concat();
+        let file = stream((1000, TID_AND_TIME, read_format), &records);
+        let experiment = open(file.path()).unwrap();
+        assert_eq!(experiment.header.losses.lost.count(LossKind::Samples), lost);
+        assert_eq!(experiment.samples.len(), 1);
+    }
+}
+
+#[test]
+fn values_read_at_samples_are_those_of_every_form() {
+    const READ: u64 = 1 << 4;
+    let (enabled, running, id, group, lost) = (1, 2, 4, 8, 16);
+    let values = |read_format: u64, words: &[u64]| -> Vec<(u64, u64)> {
+        let mut attribute = [0; 112];
+        attribute[24..32].copy_from_slice(&READ.to_le_bytes());
+        attribute[32..40].copy_from_slice(&read_format.to_le_bytes());
+        let event = Event::of(&attribute);
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let sample = event.sample(&body);
+        sample.values.all().collect()
+    };
+    assert_eq!(values(id, &[70, 1]), [(1, 70)]);
+    assert_eq!(
+        values(id | enabled | running | lost, &[70, 8, 9, 1, 3]),
+        [(1, 70)]
+    );
+    assert_eq!(values(id | group, &[2, 70, 1, 80, 2]), [(1, 70), (2, 80)]);
+    let all = id | group | lost | enabled | running;
+    let words = [2, 8, 9, 70, 1, 0, 80, 2, 5];
+    assert_eq!(values(all, &words), [(1, 70), (2, 80)]);
+    // Nobody says whose they are.
+    assert_eq!(values(group, &[2, 70, 80]), []);
+    // More members than there are bytes.
+    assert_eq!(values(id | group, &[u64::MAX, 70, 1]), [(1, 70)]);
+}
+
+#[test]
+fn folders_and_packed_files_are_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(recorded("chains"), folder.path().join("data")).unwrap();
+    let refusal = |path: &Path| crate::analysis(path, 1).err().unwrap().to_string();
+    let said = refusal(folder.path());
+    assert!(said.contains("record without --threads"), "{said}");
+    let magics: [(&[u8], &str); 3] = [
+        (b"\x1f\x8b\x08\0", "gunzip"),
+        (b"\x28\xb5\x2f\xfd", "unzstd"),
+        (b"\xfd7zXZ", "unxz"),
+    ];
+    for (magic, tool) in magics {
+        let file = folder.path().join("packed");
+        fs::write(&file, magic).unwrap();
+        let said = refusal(&file);
+        assert!(said.ends_with(&format!("unpack it by {tool}")), "{said}");
+    }
 }

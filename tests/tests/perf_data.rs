@@ -144,6 +144,57 @@ fn samples_by_function_are_those_that_perf_counts() {
     }
 }
 
+/// Events and samples of each event, as `perf script` lists them.
+fn events_by_perf(file: &Path) -> Vec<(String, u64)> {
+    let mut script = Command::new("perf");
+    script.args(["script", "-f", "-F", "event,period", "-G", "-i"]);
+    let listed = output(script.arg(file));
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for line in listed.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [period, event, ..] = words[..] else {
+            continue;
+        };
+        let event = event.trim_end_matches(':');
+        let period: u64 = period.parse().expect("a period");
+        match all.iter_mut().find(|(name, _)| name == event) {
+            Some((_, events)) => *events += period,
+            None => all.push((event.to_owned(), period)),
+        }
+    }
+    all
+}
+
+/// Members of a group that are read at the samples of its first event have the counts that perf reports.
+#[test]
+fn events_read_at_the_samples_of_a_group_are_those_that_perf_counts() {
+    let recording = Recording::of(Family::Gcc, "group", &["-g"]);
+    let file = recording.place.join("group.data");
+    for group in [
+        "{cpu-clock,page-faults,context-switches}:S",
+        "{page-faults,cpu-clock}:S",
+    ] {
+        let mut perf = Command::new("perf");
+        perf.current_dir(&recording.place);
+        let period = if group.starts_with("{cpu") {
+            "1000000"
+        } else {
+            "10"
+        };
+        perf.args(["record", "-q", "-g", "-c", period, "-e", group, "-o"]);
+        output(perf.arg(&file).arg("./uneven"));
+        let header = tools().print(&file, &["-header"]);
+        for (event, count) in events_by_perf(&file) {
+            if event == "cpu-clock" && period == "1000000" {
+                continue;
+            }
+            let line = format!("Counter {event}: {count} ");
+            assert!(header.contains(&line), "{group}: {line}: {header}");
+        }
+    }
+    recording.discard();
+}
+
 /// A file that came through a pipe says the same as one that perf wrote.
 #[test]
 fn a_file_of_a_pipe_is_read() {

@@ -215,6 +215,16 @@ impl Code {
     }
 }
 
+/// Whether a section has more bytes than are read, or says that it inflates to so many.
+fn is_too_large<'a>(section: &impl ObjectSection<'a>) -> bool {
+    section.compressed_file_range().is_ok_and(|range| {
+        let inflated = range.uncompressed_size;
+        let packed = range.format != CompressionFormat::None;
+        inflated.max(range.compressed_size) > LONGEST_SECTION
+            || packed && inflated > DENSEST.saturating_mul(range.compressed_size)
+    })
+}
+
 impl<'a> Elf<'a> {
     /// The build id, where the linker wrote one.
     #[must_use]
@@ -281,10 +291,15 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The header of the section of that name.
+    /// The header of the section of that name. One that was compressed as binutils did it at first has a
+    /// `z` in its name: `.zdebug_info`.
     #[must_use]
     pub fn section(&self, name: &str) -> Option<Section> {
-        let named = self.sections().find(|section| section.name == name);
+        let packed = name.strip_prefix(".debug_");
+        let is_packed = |it: &str| packed.is_some() && it.strip_prefix(".zdebug_") == packed;
+        let named = self
+            .sections()
+            .find(|section| section.name == name || is_packed(&section.name));
         named.or_else(|| {
             let (svma, size) = self.loaded(name)?;
             Some(Section {
@@ -404,18 +419,29 @@ impl<'a> Elf<'a> {
         Some(last + 1)
     }
 
+    /// The bytes of all sections of that name, one behind the other: compilers put a type unit into a
+    /// section of its own. Those that are too large are left out.
+    #[must_use]
+    pub fn all_bytes(&self, name: &str) -> Vec<u8> {
+        let mut all = Vec::new();
+        for section in self.0.sections() {
+            if section.name() == Ok(name)
+                && !is_too_large(&section)
+                && let Ok(bytes) = section.uncompressed_data()
+                && (all.len() + bytes.len()) as u64 <= LONGEST_SECTION
+            {
+                all.extend_from_slice(&bytes);
+            }
+        }
+        all
+    }
+
     /// Whether the section of that name has more bytes than are read, or says that it inflates to so
     /// many: anybody may have made the file.
     #[must_use]
     pub fn is_too_large(&self, name: &str) -> bool {
         let section = self.0.section_by_name(name);
-        let range = section.and_then(|section| section.compressed_file_range().ok());
-        range.is_some_and(|range| {
-            let inflated = range.uncompressed_size;
-            let packed = range.format != CompressionFormat::None;
-            inflated.max(range.compressed_size) > LONGEST_SECTION
-                || packed && inflated > DENSEST.saturating_mul(range.compressed_size)
-        })
+        section.is_some_and(|section| is_too_large(&section))
     }
 
     /// The svma ranges of the sections of code; of a file without sections, of its segments.

@@ -11,6 +11,7 @@ mod fragment;
 mod index;
 mod page;
 mod program;
+mod resymbolize;
 pub(crate) mod script;
 mod settings;
 mod table;

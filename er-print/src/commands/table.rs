@@ -6,7 +6,7 @@ use report::reports::{self, Build, REPORTS, Report};
 
 use super::{
     Action, Command, Group, annotation, check, defaults, experiments, export, filters, fragment,
-    index, page, program, script, settings,
+    index, page, program, resymbolize, script, settings,
 };
 use crate::session::Session;
 use crate::stop::Stop;
@@ -170,6 +170,7 @@ const OTHERS: &[Command] = &[
     on_session(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others", experiments::open_exp),
     on_session(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment", experiments::add_exp),
     on_session(Group::Experiments, "drop_exp", "EXPERIMENT", "drop an experiment", experiments::drop_exp),
+    on_experiments(Group::Experiments, "resymbolize", "", "name functions anew by the files that are here now, and store the names; with DEBUGINFOD_URLS set, debuginfod is asked for others", resymbolize::resymbolize),
 
     on_session(Group::Defaults, "dmetrics", "SPEC", "set the metrics to start with", defaults::dmetrics),
     on_session(Group::Defaults, "dsort", "SPEC", "set the order to start with", defaults::dsort),

@@ -80,6 +80,25 @@ impl Folder {
         Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
+    /// Makes a file of this name, in the place of one that somebody who was killed may have left.
+    ///
+    /// # Errors
+    /// Those of unlink(2) and open(2).
+    pub fn create_anew(&self, name: &Path) -> io::Result<File> {
+        match self.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => self.create(name),
+        }
+    }
+
+    /// Gives a file the name of another one, in whose place it is then.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
     /// Writes a file anew: a reader finds the old content or the new one. Until then it is in a file whose name
     /// ends in `.new`.
     ///
@@ -88,13 +107,8 @@ impl Folder {
     pub fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let fresh = format!("{name}.new");
         let fresh = Path::new(&fresh);
-        // One that was killed may have left it.
-        match self.remove(fresh) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        self.create(fresh)?.write_all(content)?;
-        Ok(renameat(&self.descriptor, fresh, &self.descriptor, name)?)
+        self.create_anew(fresh)?.write_all(content)?;
+        self.rename(fresh, Path::new(name))
     }
 }
 

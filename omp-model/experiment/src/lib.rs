@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `records` | everything, as checksummed frames, only ever appended to |
+//! | `records` | everything, as checksummed frames, only ever appended to; [other names](replace_symbols) make a new file |
 //! | `header.json` | the [`Header`] for people and scripts, replaced as a whole |
 //!
 //! Tables and rows share one file, so that a killed run or a full disk can cut it at one point
@@ -27,6 +27,7 @@ pub mod losses;
 mod numbered;
 mod packed;
 mod reader;
+mod replace;
 pub mod rows;
 mod samples;
 mod scan;
@@ -57,6 +58,7 @@ use crate::tables::Tables;
 
 pub use packed::{Packed, Unpacking};
 pub use reader::{Growing, read_header};
+pub use replace::{ReplaceError, replace_symbols};
 pub use samples::{Iter, SampleFrame, Samples};
 pub use sums::Sums;
 pub use writer::Writer;

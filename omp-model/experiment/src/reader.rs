@@ -192,7 +192,7 @@ fn make_printable(json: &mut serde_json::Value) {
     }
 }
 
-fn record_file(path: &Path) -> Result<File, OpenError> {
+pub(crate) fn record_file(path: &Path) -> Result<File, OpenError> {
     let owned = || path.to_owned();
     let refused = |path: PathBuf| move |cause| OpenError::Io { path, cause };
     match fs::metadata(path) {

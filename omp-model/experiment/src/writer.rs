@@ -13,7 +13,7 @@ use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
 use crate::findings::Findings;
 use crate::folder::Folder;
 use crate::frame::{self, Kind};
-use crate::header::{FORMAT_VERSION, Header};
+use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use crate::rows::Sample;
 use crate::stored::{self, Known, Row, ThreadRow, in_ticks, moment};
@@ -107,6 +107,49 @@ impl Writer {
         writer.flush()?;
         writer.replace_header_file(header)?;
         Ok(writer)
+    }
+
+    /// Goes on behind the first `length` bytes of a record file, which hold `tables` but for frames from
+    /// number `frames` on.
+    pub(crate) fn continued(
+        folder: Folder,
+        file: File,
+        length: u64,
+        frames: u32,
+        tables: &Tables,
+    ) -> io::Result<Writer> {
+        let known = Known {
+            frames,
+            ..Known::of(tables)
+        };
+        Ok(Writer {
+            folder: Arc::new(folder),
+            file,
+            length,
+            encoder: Encoder::new()?,
+            buffer: Vec::new(),
+            tick: sample_tick(&Sampling::default()),
+            counters: 0,
+            written: Written {
+                known,
+                processes: tables.processes.clone(),
+                threads: tables.threads.clone(),
+            },
+        })
+    }
+
+    /// Ends a record file that was [continued](Writer::continued), with the end mark if the recording
+    /// had come to its end, and returns it.
+    pub(crate) fn close(&mut self, is_finished: bool) -> Result<&File, ExperimentError> {
+        self.buffer.clear();
+        if is_finished {
+            frame::push_frame(&mut self.buffer, Kind::End, &[]);
+            self.write()?;
+        }
+        let cut = self.file.set_len(self.length);
+        let path = self.directory().join(RECORDS);
+        cut.map_err(|cause| ExperimentError::Io { path, cause })?;
+        Ok(&self.file)
     }
 
     /// The experiment's directory.

@@ -170,10 +170,12 @@ fn target(experiment: &Experiment) -> Vec<Line> {
     }));
     let processes = experiment.tables.processes.iter();
     lines.extend(processes.map(|process| {
-        Line::plain(format!(
-            "Process pid {}: {}",
-            process.pid, process.executable
-        ))
+        // Threads of the kernel have no file.
+        let what = match process.executable.as_str() {
+            "" => format!("[{}]", process.name),
+            path => path.to_owned(),
+        };
+        Line::plain(format!("Process pid {}: {what}", process.pid))
     }));
     match &header.perf {
         Some(version) => lines.extend(made_by_perf(version)),

@@ -42,12 +42,22 @@ pub(super) fn counters_of(events: &[Event], clock: Option<usize>) -> Vec<OfCount
     counters
 }
 
+/// Samples are divided into so many where it is only read, and into so many in all at most.
+const FINER: usize = 64;
+const MOST_FINER: usize = 1 << 16;
+
 /// The samples of an event so that each stands for as many events: one of a long period is repeated, one of a short
 /// period left out, and what that adds or drops is made up for at the thread's next one.
 pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample>) {
     let weighed = &counter.samples;
     let events: u128 = weighed.iter().map(|it| u128::from(it.events)).sum();
-    let mean = match weighed.len() {
+    let wanted = if event.is_sampled() {
+        weighed.len()
+    } else {
+        // Few samples of an event that is only read may stand for most of it.
+        weighed.len().max((FINER * weighed.len()).min(MOST_FINER))
+    };
+    let mean = match wanted {
         0 => u128::from(event.period().unwrap_or(1)),
         count => (events / count as u128).max(1),
     };
@@ -57,7 +67,7 @@ pub(crate) fn evened(event: &Event, counter: &OfCounter) -> (Counter, Vec<Sample
         let owed = owed.entry(it.sample.thread).or_default();
         *owed += i128::from(it.events);
         // As many as there are samples on average.
-        let most = 2 * weighed.len() - samples.len().min(2 * weighed.len());
+        let most = 2 * wanted - samples.len().min(2 * wanted);
         let times = (2 * *owed + mean as i128).div_euclid(2 * mean as i128);
         let times = times.clamp(0, most as i128);
         *owed -= times * mean as i128;

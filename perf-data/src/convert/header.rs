@@ -138,11 +138,20 @@ impl Conversion<'_> {
         );
         let sampled = self.counters.iter().filter(|it| !it.samples.is_empty());
         for counter in sampled.filter(|it| file.events[it.event].period().is_none()) {
+            let name = &counter.name;
+            if !file.events[counter.event].is_sampled() {
+                note(
+                    true,
+                    format!(
+                        "{name} was read at the samples of its group's leader (:S): what it counted between two of them stands at the second, and samples were repeated so that each stands for as many events"
+                    ),
+                );
+                continue;
+            }
             note(
                 true,
                 format!(
-                    "perf chose the periods of {} itself: its samples were left out or repeated so that each stands for the mean; record with -c for a fixed one",
-                    counter.name
+                    "perf chose the periods of {name} itself: its samples were left out or repeated so that each stands for the mean; record with -c for a fixed one"
                 ),
             );
         }

@@ -26,7 +26,7 @@ use symbolize::{Files, Generated, KernelFunction, SymbolSource, Symbols};
 use counters::{OfCounter, Weighed, counters_of, evened};
 
 use crate::PerfDataError;
-use crate::event::{Common, Event};
+use crate::event::{Common, Event, RawSample};
 use crate::file::{About, Next, PerfFile, Record};
 use crate::sample::{Stacks, is_in_kernel};
 use crate::sort::{Held, Sorter};
@@ -35,6 +35,8 @@ const LOST: u32 = 2;
 const THROTTLE: u32 = 5;
 const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
+/// PERF_RECORD_MISC_LOST_SAMPLES_BPF: a filter of the user's dropped them.
+const BY_FILTER: u16 = 1 << 15;
 
 /// The kernel's own mapping, by which perf tells where it lies.
 const KERNEL_MAP: &[u8] = b"[kernel.kallsyms]";
@@ -102,6 +104,10 @@ struct Conversion<'a> {
     late: u64,
     throttled: u64,
     lost: Lost,
+    /// The samples and other records of which LOST tells, and the samples of which LOST_SAMPLES tells.
+    told_lost: (u64, u64),
+    /// The last values of events that are read at samples, by id, and by thread where children share it.
+    values: FxHashMap<(u64, i32), u64>,
     side_band: u64,
     without_cpu: bool,
     other_abi: u64,
@@ -169,7 +175,13 @@ pub(crate) fn convert(path: &Path, directory: &Path) -> Result<(), PerfDataError
                 "it is a trace of the processor (Intel PT, ARM SPE and the like) without samples: record with -e cpu-clock".to_owned()
             }
             Some(damage) => format!("it has no samples: {damage}"),
-            None => "it has no samples".to_owned(),
+            None => match conversion.told_lost {
+                (0, 0) => "it has no samples".to_owned(),
+                (records, samples) => format!(
+                    "it has no samples, {} were lost: record with a longer period or a larger -m",
+                    records.max(samples)
+                ),
+            },
         };
         return Err(refused(&why));
     }
@@ -258,6 +270,8 @@ impl<'a> Conversion<'a> {
             late: 0,
             throttled: 0,
             lost: Lost::default(),
+            told_lost: (0, 0),
+            values: FxHashMap::default(),
             side_band: 0,
             without_cpu: false,
             other_abi: 0,
@@ -288,7 +302,7 @@ impl<'a> Conversion<'a> {
             self.latest = before.max(time);
             let layout = &events[event];
             match record.kind {
-                SAMPLE => self.sample(event, layout, &record, time),
+                SAMPLE => self.sample(events, event, &record, time),
                 THROTTLE => self.throttled += 1,
                 _ => {
                     let (body, common) = layout.split(&record.body);
@@ -314,13 +328,12 @@ impl<'a> Conversion<'a> {
         match record.kind {
             LOST => {
                 fields.u64();
-                self.lost
-                    .add(LossKind::Samples, (before, time), fields.u64());
+                let count = fields.u64();
+                self.told_lost.0 = self.told_lost.0.saturating_add(count);
+                self.lost.add(LossKind::Samples, (before, time), count);
             }
-            LOST_SAMPLES => {
-                self.lost
-                    .add(LossKind::Samples, (before, time), fields.u64());
-            }
+            LOST_SAMPLES if record.misc & BY_FILTER != 0 => {}
+            LOST_SAMPLES => self.told_lost.1 = self.told_lost.1.saturating_add(fields.u64()),
             _ => {
                 let ids = (common.pid, common.tid);
                 let side = records::side(record.kind, record.misc, ids, fields);
@@ -423,7 +436,8 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    fn sample(&mut self, number: usize, event: &Event, record: &Record, time: u64) {
+    fn sample(&mut self, events: &[Event], number: usize, record: &Record, time: u64) {
+        let event = &events[number];
         let sample = event.sample(&record.body);
         let Common { pid, tid, cpu, .. } = sample.common;
         let thread = match self.processes.thread_at(tid, time) {
@@ -452,17 +466,64 @@ impl<'a> Conversion<'a> {
             thread_state: ThreadStateId::OUTSIDE,
             within: Within::default(),
         };
+        let own = self.read(events, number, &sample, row);
         if is_clock {
             self.clock_samples += 1;
             self.on_cpu_ns += self.clock_period;
             self.samples.push(row);
         } else if !event.is_dummy() {
-            let events = sample.period.or(event.period()).unwrap_or(1);
-            let sample = row;
-            match self.counters.iter_mut().find(|it| it.event == number) {
-                Some(counter) => counter.samples.push(Weighed { sample, events }),
-                None => self.uncounted += 1,
+            let events = own.or(sample.period).or(event.period());
+            self.count(number, row, events.unwrap_or(1));
+        }
+    }
+
+    /// Takes the values that a sample read: what an event has counted since its last value stands at this
+    /// sample, as in perf's reports. Returns that of the sample's own event.
+    fn read(
+        &mut self,
+        events: &[Event],
+        number: usize,
+        sample: &RawSample<'_>,
+        row: Sample,
+    ) -> Option<u64> {
+        let mut own = None;
+        let is_inherited = events[number].is_inherited();
+        let tid = if is_inherited { sample.common.tid } else { 0 };
+        for (id, value) in sample.values.all() {
+            let Some(event) = events.iter().position(|event| event.ids.contains(&id)) else {
+                continue;
+            };
+            let before = self.values.insert((id, tid), value).unwrap_or(0);
+            let counted = value.saturating_sub(before);
+            if event == number {
+                own = Some(counted);
+            } else {
+                self.count(event, row, counted);
             }
+        }
+        own
+    }
+
+    /// Takes events of a counter that stand at a sample.
+    fn count(&mut self, number: usize, sample: Sample, events: u64) {
+        if events == 0 {
+            return;
+        }
+        match self.counters.iter_mut().find(|it| it.event == number) {
+            Some(counter) => counter.samples.push(Weighed { sample, events }),
+            None => self.uncounted += 1,
+        }
+    }
+
+    /// Adds the lost samples of which no other record has told. Those of which perf writes the number at its
+    /// end are the same as those of LOST where the kernel counts both.
+    fn add_lost(&mut self, events: &[Event]) {
+        let (records, samples) = self.told_lost;
+        let is_same = events.iter().any(Event::counts_lost);
+        let told = if is_same { records } else { 0 };
+        let others = samples.saturating_sub(told);
+        if others > 0 {
+            self.lost.add(LossKind::Samples, (0, self.latest), others);
         }
     }
 
@@ -519,6 +580,7 @@ impl<'a> Conversion<'a> {
     fn finish(mut self, file: &PerfFile, has_trace: bool) -> Result<(), PerfDataError> {
         let path = self.path;
         let failed = |error| PerfDataError::writing(path, &error);
+        self.add_lost(&file.events);
         let mut header = self.header(file, has_trace);
         let mut of_counters = Vec::new();
         for counter in std::mem::take(&mut self.counters) {
@@ -541,6 +603,7 @@ impl<'a> Conversion<'a> {
                     .map(Into::into),
                 paths: self.processes.objects.paths(),
                 generated: self.processes.generated(),
+                ..Files::default()
             },
             kernel_at: self.kernel_at.filter(|_| is_same_release(&file.about)),
         };

@@ -66,6 +66,21 @@ pub enum SymbolsMiss {
         /// The name that it gives.
         name: PathBuf,
     },
+    /// Units have split debug information (`-gsplit-dwarf`) that is not there.
+    #[error("the debug information of {units} of its units was not found: {}{}{}",
+        .file.display(), package_clause(package.as_deref()), unfit_clause(unfit.as_deref()))]
+    NoSplitFile {
+        /// The load object.
+        path: PathBuf,
+        /// How many were asked for.
+        units: usize,
+        /// The file of the first of them, as the compiler was told.
+        file: PathBuf,
+        /// A file of such a name that is damaged or of another build.
+        unfit: Option<PathBuf>,
+        /// Where the package of all units could be; `None` if there is one, without these units.
+        package: Option<PathBuf>,
+    },
     /// There is no debug information: compiled without `-g`.
     #[error("{path} was compiled without -g", path = .path.display())]
     NoDebugInfo {
@@ -82,8 +97,92 @@ pub enum SymbolsMiss {
     },
 }
 
-/// Where debug files are installed.
-pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
+fn package_clause(package: Option<&Path>) -> String {
+    match package {
+        Some(package) => format!(" or {}", package.display()),
+        None => ", nor in the .dwp file".to_owned(),
+    }
+}
+
+fn unfit_clause(unfit: Option<&Path>) -> String {
+    match unfit {
+        Some(unfit) => format!(" ({} is damaged or of another build)", unfit.display()),
+        None => String::new(),
+    }
+}
+
+/// Where debug files are, and files by their build ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugFolders {
+    /// Folders like `/usr/lib/debug`: with debug files by path, and by build id below `.build-id`.
+    pub roots: Vec<PathBuf>,
+    /// perf's cache (`~/.debug`), to which `perf record` and `perf buildid-cache` add.
+    pub perf: Option<PathBuf>,
+    /// The cache of debuginfod's clients.
+    pub debuginfod: Option<PathBuf>,
+    /// Debug files that somebody has looked up, by build id in hexadecimal.
+    pub known: Vec<(String, PathBuf)>,
+}
+
+impl DebugFolders {
+    /// Those of this machine and user: caches are where perf and elfutils have them.
+    #[must_use]
+    pub fn of_user() -> Self {
+        let folder = |name: &str| {
+            let value = std::env::var_os(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from).filter(|path| path.is_absolute())
+        };
+        let home = folder("HOME");
+        let cache = folder("XDG_CACHE_HOME");
+        let cache = cache.or_else(|| Some(home.as_ref()?.join(".cache")));
+        Self {
+            roots: vec![PathBuf::from("/usr/lib/debug")],
+            perf: home.as_ref().map(|home| home.join(".debug")),
+            debuginfod: folder("DEBUGINFOD_CACHE_PATH")
+                .or_else(|| Some(cache?.join("debuginfod_client"))),
+            known: Vec::new(),
+        }
+    }
+
+    /// The places of the debug file of a build.
+    fn debug_files(&self, id: &BuildId) -> Vec<PathBuf> {
+        let hex = id.to_string();
+        let known = self.known.iter().filter(|(known, _)| *known == hex);
+        let mut all: Vec<PathBuf> = known.map(|(_, path)| path.clone()).collect();
+        all.extend(self.roots.iter().map(|root| {
+            let mut path = by_build_id(root, &hex).into_os_string();
+            path.push(".debug");
+            path.into()
+        }));
+        all.extend(self.cached(&hex, "debug", "debuginfo"));
+        all
+    }
+
+    /// The places of a copy of the program or library of a build.
+    pub(crate) fn programs(&self, id: &BuildId) -> impl Iterator<Item = PathBuf> {
+        self.cached(&id.to_string(), "elf", "executable")
+    }
+
+    /// A file of a build in the caches, which have a folder for each.
+    fn cached(
+        &self,
+        hex: &str,
+        perf: &str,
+        debuginfod: &str,
+    ) -> impl Iterator<Item = PathBuf> + use<> {
+        let of_perf = self.perf.as_ref();
+        let of_perf = of_perf.map(|cache| by_build_id(cache, hex).join(perf));
+        let others = self.debuginfod.as_ref();
+        let others = others.map(|cache| cache.join(hex).join(debuginfod));
+        of_perf.into_iter().chain(others)
+    }
+}
+
+/// The path of a build below a folder that is ordered by build ids.
+fn by_build_id(folder: &Path, hex: &str) -> PathBuf {
+    let (first, rest) = hex.split_at_checked(2).unwrap_or((hex, ""));
+    folder.join(".build-id").join(first).join(rest)
+}
 
 /// Where the bytes of a file are.
 #[derive(Clone, Debug)]
@@ -102,18 +201,17 @@ pub(crate) struct ObjectFile {
     pub(crate) build_id: Option<BuildId>,
     /// `.gnu_debuglink`: a file name and the CRC-32 of the file.
     debug_link: Option<(PathBuf, u32)>,
-    /// The folders where debug files are installed.
-    roots: Vec<PathBuf>,
+    pub(crate) folders: DebugFolders,
 }
 
 impl ObjectFile {
-    pub(crate) fn of(path: &Path, bytes: Bytes, elf: &Elf<'_>, roots: &[PathBuf]) -> Self {
+    pub(crate) fn of(path: &Path, bytes: Bytes, elf: &Elf<'_>, folders: &DebugFolders) -> Self {
         Self {
             path: path.to_owned(),
             bytes,
             build_id: elf.build_id(),
             debug_link: elf.debug_link(),
-            roots: roots.to_vec(),
+            folders: folders.clone(),
         }
     }
 
@@ -132,15 +230,16 @@ impl ObjectFile {
         misses: &mut Vec<SymbolsMiss>,
     ) -> Option<(PathBuf, ElfFile)> {
         let mut tried = Vec::new();
-        let by_id = self
-            .build_id
-            .iter()
-            .flat_map(|id| self.roots.iter().map(|root| build_id_path(root, id)));
+        let ids = self.build_id.iter();
+        let by_id = ids.flat_map(|id| self.folders.debug_files(id));
         for candidate in by_id.chain(self.linked_paths()) {
             if tried.contains(&candidate) {
                 continue;
             }
-            if let Ok(file) = ElfFile::open(&candidate) {
+            // An empty file is debuginfod's mark that no server has it.
+            if let Ok(file) = ElfFile::open(&candidate)
+                && file.parse().err() != Some(ElfError::NotElf)
+            {
                 if self.fits(&candidate, &file) {
                     return Some((candidate, file));
                 }
@@ -173,7 +272,8 @@ impl ObjectFile {
             paths.push(folder.join(".debug").join(name));
             let below_root = folder.strip_prefix("/").unwrap_or(folder);
             paths.extend(
-                self.roots
+                self.folders
+                    .roots
                     .iter()
                     .map(|root| root.join(below_root).join(name)),
             );
@@ -207,9 +307,7 @@ impl ObjectFile {
         }
         let (name, id) = elf.debug_alt_link().unwrap_or_default();
         let beside = real(path).parent().map(|folder| folder.join(&name));
-        let by_id = id
-            .iter()
-            .flat_map(|id| self.roots.iter().map(|root| build_id_path(root, id)));
+        let by_id = id.iter().flat_map(|id| self.folders.debug_files(id));
         for candidate in by_id.chain(beside) {
             let Ok(file) = ElfFile::open(&candidate) else {
                 continue;
@@ -227,17 +325,10 @@ impl ObjectFile {
 }
 
 /// The path with its symbolic links resolved, or the path itself where that fails.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn build_id_path(root: &Path, id: &BuildId) -> PathBuf {
-    let hex = id.to_string();
-    let (first, rest) = hex.split_at(2);
-    root.join(".build-id")
-        .join(first)
-        .join(format!("{rest}.debug"))
-}
 /// The longest debug file whose checksum is computed, in bytes: that takes seconds.
 const LONGEST_SUMMED: u64 = 4 << 30;
 

@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,11 +16,12 @@ use gimli::{
     UnitSectionOffset,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use unwinder::elf::{Elf, ElfFile};
+use unwinder::elf::Elf;
 
 use crate::debugfile::{ObjectFile, SymbolsMiss};
 use crate::names::MAIN_PROGRAM;
 use crate::ranges::Ranges;
+use crate::split::{Skeleton, SplitFiles};
 
 /// The bytes of a section.
 pub type Reader = EndianArcSlice<LittleEndian>;
@@ -46,8 +47,7 @@ pub(crate) struct DebugInfo {
     lines: OnceCell<Option<Context<Reader>>>,
     functions: RefCell<FxHashMap<UnitKey, Rc<Functions>>>,
     rows: RefCell<FxHashMap<UnitKey, Vec<Row>>>,
-    /// The folder of the load object.
-    folder: PathBuf,
+    split: SplitFiles,
 }
 
 /// A function that holds another one (Fortran, GNU C), or a Fortran module.
@@ -73,37 +73,36 @@ pub(crate) struct Row {
 pub struct FullDebugInfo {
     /// Its sections.
     pub dwarf: Arc<Dwarf<Reader>>,
-    /// The folder of the load object.
-    folder: PathBuf,
+    split: SplitFiles,
 }
 
 impl FullDebugInfo {
     pub(crate) fn open(object: &ObjectFile) -> Result<Self, SymbolsMiss> {
-        let (dwarf, folder) = open(object, named_section)?;
-        Ok(Self { dwarf, folder })
+        let (dwarf, split) = open(object, named_section)?;
+        Ok(Self { dwarf, split })
     }
 
     /// The split debug information (`-gsplit-dwarf`) of a unit, if it has one that is there.
     #[must_use]
     pub fn split(&self, unit: &Unit<Reader>) -> Option<Dwarf<Reader>> {
-        let id = unit.dwo_id?;
-        let named = self.dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
-        let folder = unit.comp_dir.as_ref();
-        let dwarf = split(&self.folder, (&named, folder), &self.dwarf, named_section)?;
-        let header = dwarf.units().next().ok()??;
-        let own = dwarf.unit(header).ok()?;
-        (own.dwo_id == Some(id)).then_some(dwarf)
+        let name = self.dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
+        self.split.find(&Skeleton {
+            id: unit.dwo_id?,
+            name: &name,
+            folder: unit.comp_dir.as_ref(),
+            parent: &self.dwarf,
+        })
     }
 }
 
 /// Reads a section of a file.
-type ReadSection = fn(&Elf<'_>, SectionId, &str) -> Result<Reader, String>;
+pub(crate) type ReadSection = fn(&Elf<'_>, SectionId, &str) -> Result<Reader, String>;
 
-/// The debug information of a file, or of its separate debug file, and the folder of the file.
+/// The debug information of a file, or of its separate debug file, and its files of split debug information.
 fn open(
     object: &ObjectFile,
     read: ReadSection,
-) -> Result<(Arc<Dwarf<Reader>>, PathBuf), SymbolsMiss> {
+) -> Result<(Arc<Dwarf<Reader>>, SplitFiles), SymbolsMiss> {
     let unusable = |error| SymbolsMiss::File {
         path: object.path.clone(),
         error,
@@ -133,7 +132,7 @@ fn load(
     path: &Path,
     elf: &Elf<'_>,
     read: ReadSection,
-) -> Result<(Arc<Dwarf<Reader>>, PathBuf), SymbolsMiss> {
+) -> Result<(Arc<Dwarf<Reader>>, SplitFiles), SymbolsMiss> {
     let damaged = |reason| SymbolsMiss::DamagedDebugInfo {
         path: path.to_owned(),
         reason,
@@ -148,42 +147,13 @@ fn load(
             .load_sup(|id| read(&common, id, id.name()))
             .map_err(damaged)?;
     }
-    let folder = object.path.parent().unwrap_or(Path::new("")).to_owned();
-    Ok((Arc::new(dwarf), folder))
-}
-
-/// The file of split debug information of this name, and the folder that the compiler wrote it to:
-/// there, or in the `folder` of the load object.
-fn split(
-    folder: &Path,
-    (named, written_in): (&Reader, Option<&Reader>),
-    parent: &Dwarf<Reader>,
-    read: ReadSection,
-) -> Option<Dwarf<Reader>> {
-    let path = |text: &Reader| Some(PathBuf::from(text.to_string_lossy().ok()?.as_ref()));
-    let named = path(named)?;
-    let written = match written_in.and_then(path) {
-        Some(folder) => folder.join(&named),
-        None => named.clone(),
-    };
-    let beside = folder.join(named.file_name()?);
-    let file = [written, beside]
-        .iter()
-        .find_map(|path| ElfFile::open(path).ok())?;
-    let elf = file.parse().ok()?;
-    let read = |id: SectionId| match id.dwo_name() {
-        Some(name) => read(&elf, id, name),
-        None => Ok(Reader::new(Arc::from([]), LittleEndian)),
-    };
-    let mut dwarf = Dwarf::load(read).ok()?;
-    dwarf.make_dwo(parent);
-    Some(dwarf)
+    Ok((Arc::new(dwarf), SplitFiles::of(object, path, read)))
 }
 
 impl DebugInfo {
     /// Reads it from the file itself, or from its separate debug file.
     pub(crate) fn open(object: &ObjectFile) -> Result<Self, SymbolsMiss> {
-        let (dwarf, folder) = open(object, needed_section)?;
+        let (dwarf, split) = open(object, needed_section)?;
         let damaged = |error: gimli::Error| SymbolsMiss::DamagedDebugInfo {
             path: object.path.clone(),
             reason: error.to_string(),
@@ -194,7 +164,7 @@ impl DebugInfo {
             lines: OnceCell::new(),
             functions: RefCell::default(),
             rows: RefCell::default(),
-            folder,
+            split,
         })
     }
 
@@ -209,11 +179,20 @@ impl DebugInfo {
         }
     }
 
-    /// The split debug information of a unit: where the compiler wrote it, or beside the load object.
-    /// That of another build has another id, which the look-up compares.
+    /// The split debug information of a unit, of which the look-up asks once.
     fn split(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
-        let named = (load.path.as_ref()?, load.comp_dir.as_ref());
-        split(&self.folder, named, &load.parent, needed_section).map(Arc::new)
+        let found = self.split.find(&Skeleton {
+            id: load.dwo_id,
+            name: load.path.as_ref()?,
+            folder: load.comp_dir.as_ref(),
+            parent: &load.parent,
+        });
+        found.map(Arc::new)
+    }
+
+    /// The split debug information that was asked for and is not there.
+    pub(crate) fn split_miss(&self) -> Option<SymbolsMiss> {
+        self.split.miss()
     }
 
     fn unit(&self, svma: u64) -> Option<UnitRef<'_, Reader>> {
@@ -478,7 +457,7 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
 }
 
 /// A section, or what is wrong with it, as a clause.
-fn named_section(elf: &Elf<'_>, _: SectionId, name: &str) -> Result<Reader, String> {
+pub(crate) fn named_section(elf: &Elf<'_>, _: SectionId, name: &str) -> Result<Reader, String> {
     if elf.is_too_large(name) {
         return Err(format!("its section {name} is too large, or says so"));
     }

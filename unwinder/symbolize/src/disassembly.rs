@@ -11,7 +11,7 @@ use unwinder::elf::ElfError;
 
 use crate::builder::TableBuilder;
 use crate::code;
-use crate::debugfile::SymbolsMiss;
+use crate::debugfile::{DebugFolders, SymbolsMiss};
 use crate::object::ObjectResolver;
 use crate::symbols::{ElfFunction, Symbols};
 
@@ -113,7 +113,7 @@ fn read(
 ) -> Result<Vec<Instruction>, Missing> {
     let module = tables.modules.get(function.module.0);
     let build_id = module.map_or("", |module| module.build_id.as_str());
-    let symbols = Symbols::open_recorded(file, file, build_id)?;
+    let symbols = Symbols::open_recorded(file, file, build_id, &DebugFolders::of_user())?;
     let code = ElfFunction {
         name: function.linkage.clone(),
         start: function.address,

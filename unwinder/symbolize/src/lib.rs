@@ -6,6 +6,7 @@
 //!
 //! - [`resolve`] names all frames of an experiment; files come from a [`SymbolSource`], as a rule
 //!   from [`Files`].
+//! - [`renew`] names them again, where there are more files than before.
 //! - [`find_jumps`] finds the functions that left the stacks by tail calls.
 //! - [`Symbols`] are those of one file. They come from its own tables, from `.gnu_debugdata`, or
 //!   from a separate debug file. What was searched for and not found is a [`SymbolsMiss`]. Code
@@ -36,14 +37,16 @@ pub mod names;
 mod object;
 mod outlined;
 mod ranges;
+mod renew;
 mod resolve;
 pub mod search;
 mod source;
+mod split;
 mod symbols;
 mod unnamed;
 
 pub use code::{Side, beside, called};
-pub use debugfile::SymbolsMiss;
+pub use debugfile::{DebugFolders, SymbolsMiss};
 pub use debuginfo::{FullDebugInfo, Location, Reader};
 pub use directives::{Text, is_fortran};
 pub use generated::Generated;
@@ -53,6 +56,7 @@ pub use linked::Linked;
 pub use locks::{section_name, variable_name};
 pub use outlined::Origin;
 pub use ranges::Ranges;
+pub use renew::{Renewed, renew};
 pub use resolve::{digests, from_files, named, resolve};
 pub use source::{Files, LONGEST_SOURCE, SymbolSource};
 pub use symbols::{ElfFunction, ElfVariable, Symbols};

@@ -53,7 +53,8 @@ impl<'a> ObjectResolver<'a> {
         }
     }
 
-    /// Resolves frames at their addresses. Returns what the symbols lack if a frame has no name.
+    /// Resolves frames at their addresses. Returns what the symbols lack if a frame has no name, or no
+    /// lines although there is debug information.
     pub(crate) fn resolve(
         &mut self,
         wanted: &[(FrameId, u64)],
@@ -68,8 +69,13 @@ impl<'a> ObjectResolver<'a> {
                 lines: self.lines(address, function.as_ref()),
             };
         }
-        let miss = self.symbols.misses().first().filter(|_| nameless)?;
-        Some(miss.to_string())
+        let nameless = self.symbols.misses().first().filter(|_| nameless);
+        let misses = nameless
+            .cloned()
+            .into_iter()
+            .chain(self.symbols.debug_miss());
+        let clauses: Vec<String> = misses.map(|miss| miss.to_string()).collect();
+        (!clauses.is_empty()).then(|| clauses.join("; "))
     }
 
     /// The lines of the instruction at `address` of a function, innermost inlined function first.

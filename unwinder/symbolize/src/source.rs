@@ -7,6 +7,7 @@ use std::sync::Arc;
 use experiment::tables::Module;
 use rustc_hash::FxHashMap;
 
+use crate::debugfile::DebugFolders;
 use crate::directives::Text;
 use crate::generated::Generated;
 use crate::kallsyms::{self, KernelFunction};
@@ -50,7 +51,7 @@ pub trait SymbolSource {
 }
 
 /// The files as they are on this machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
@@ -58,6 +59,19 @@ pub struct Files {
     pub paths: FxHashMap<(String, String), PathBuf>,
     /// The code that programs generated, by the names of such load objects.
     pub generated: FxHashMap<String, Rc<Generated>>,
+    /// Where their debug files are.
+    pub folders: DebugFolders,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            vdso: None,
+            paths: FxHashMap::default(),
+            generated: FxHashMap::default(),
+            folders: DebugFolders::of_user(),
+        }
+    }
 }
 
 impl Files {
@@ -78,7 +92,7 @@ impl SymbolSource for Files {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
             Symbols::from_bytes(path, bytes)
         } else {
-            Symbols::open_recorded(path, place, &module.build_id)
+            Symbols::open_recorded(path, place, &module.build_id, &self.folders)
         };
         opened.map_err(|miss| miss.to_string())
     }

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use experiment::linkage::STUB;
@@ -12,7 +12,7 @@ use unwinder::elf::{Code, Elf, ElfError, ElfFile};
 use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
 use unwinder::{BuildId, Cfi};
 
-use crate::debugfile::{Bytes, DEBUG_ROOT, ObjectFile, SymbolsMiss};
+use crate::debugfile::{Bytes, DebugFolders, ObjectFile, SymbolsMiss};
 use crate::debuginfo::{DebugInfo, FullDebugInfo, Location};
 use crate::outlined::Origin;
 use crate::ranges::Ranges;
@@ -89,25 +89,25 @@ impl Symbols {
     /// Opens the symbols of the file at `path`; with `expected`, only if that is its build id.
     ///
     /// Names come from its own tables, from `.gnu_debugdata`, and where it was stripped from a
-    /// separate debug file under `/usr/lib/debug` or beside it.
+    /// separate debug file in one of the usual [folders](DebugFolders::of_user) or beside it.
     ///
     /// # Errors
     /// [`SymbolsMiss::File`] when the file cannot be read or is another build. A stripped file is
     /// no error; what was missed is in [`Symbols::misses`].
     pub fn open(path: &Path, expected: Option<&BuildId>) -> Result<Self, SymbolsMiss> {
-        Self::open_below(path, expected, &[PathBuf::from(DEBUG_ROOT)])
+        Self::open_among(path, expected, &DebugFolders::of_user())
     }
 
-    /// As [`Symbols::open`], with other folders in the place of `/usr/lib/debug`.
+    /// As [`Symbols::open`], with other folders of debug files.
     ///
     /// # Errors
     /// As [`Symbols::open`].
-    pub fn open_below(
+    pub fn open_among(
         path: &Path,
         expected: Option<&BuildId>,
-        debug_roots: &[PathBuf],
+        folders: &DebugFolders,
     ) -> Result<Self, SymbolsMiss> {
-        Self::open_at((path, path), expected, debug_roots)
+        Self::open_at((path, path), expected, folders)
     }
 
     /// As [`Symbols::open`], of a file that was at `path` and is at `place`.
@@ -115,13 +115,13 @@ impl Symbols {
     /// # Errors
     /// As [`Symbols::open`].
     pub fn open_moved(path: &Path, place: &Path) -> Result<Self, SymbolsMiss> {
-        Self::open_at((path, place), None, &[PathBuf::from(DEBUG_ROOT)])
+        Self::open_at((path, place), None, &DebugFolders::of_user())
     }
 
     fn open_at(
         (path, place): (&Path, &Path),
         expected: Option<&BuildId>,
-        debug_roots: &[PathBuf],
+        folders: &DebugFolders,
     ) -> Result<Self, SymbolsMiss> {
         let unusable = |error| SymbolsMiss::File {
             path: path.to_owned(),
@@ -130,7 +130,7 @@ impl Symbols {
         let file = ElfFile::open(place).map_err(unusable)?;
         let elf = file.parse().map_err(unusable)?;
         let bytes = Bytes::At(place.to_owned());
-        let object = ObjectFile::of(path, bytes, &elf, debug_roots);
+        let object = ObjectFile::of(path, bytes, &elf, folders);
         if let Some(expected) = expected
             && !object
                 .build_id
@@ -146,25 +146,36 @@ impl Symbols {
     }
 
     /// Opens the symbols of the file at `place`, which was at `path`, if it is a recorded load object by its build
-    /// id in hexadecimal: anybody may have made the recording, which may name any file. One that had no build id
-    /// has none now.
+    /// id in hexadecimal, or of a copy of that in a cache: anybody may have made the recording, which may name
+    /// any file. One that had no build id has none now.
     ///
     /// # Errors
     /// As [`Symbols::open`].
-    pub fn open_recorded(path: &Path, place: &Path, build_id: &str) -> Result<Self, SymbolsMiss> {
-        let expected = BuildId::from_hex(build_id);
-        let roots = [PathBuf::from(DEBUG_ROOT)];
-        let symbols = Self::open_at((path, place), expected.as_ref(), &roots)?;
-        match (expected, symbols.build_id()) {
-            (None, Some(found)) => Err(SymbolsMiss::File {
-                path: path.to_owned(),
-                error: ElfError::Replaced {
-                    expected: None,
-                    found: Some(found.clone()),
-                },
-            }),
-            _ => Ok(symbols),
-        }
+    pub fn open_recorded(
+        path: &Path,
+        place: &Path,
+        build_id: &str,
+        folders: &DebugFolders,
+    ) -> Result<Self, SymbolsMiss> {
+        let Some(expected) = BuildId::from_hex(build_id) else {
+            let symbols = Self::open_at((path, place), None, folders)?;
+            return match symbols.build_id() {
+                None => Ok(symbols),
+                Some(found) => Err(SymbolsMiss::File {
+                    path: path.to_owned(),
+                    error: ElfError::Replaced {
+                        expected: None,
+                        found: Some(found.clone()),
+                    },
+                }),
+            };
+        };
+        let open =
+            |path: &Path, place: &Path| Self::open_at((path, place), Some(&expected), folders);
+        open(path, place).or_else(|miss| {
+            let mut copies = folders.programs(&expected);
+            copies.find_map(|copy| open(&copy, &copy).ok()).ok_or(miss)
+        })
     }
 
     /// The symbols of an ELF file held in memory, such as the vDSO.
@@ -178,7 +189,7 @@ impl Symbols {
             error,
         })?;
         let bytes = Bytes::InMemory(bytes);
-        let object = ObjectFile::of(path, bytes, &elf, &[PathBuf::from(DEBUG_ROOT)]);
+        let object = ObjectFile::of(path, bytes, &elf, &DebugFolders::of_user());
         Ok(Self::of(&elf, object))
     }
 
@@ -310,6 +321,19 @@ impl Symbols {
     #[must_use]
     pub fn lines_miss(&self) -> Option<&SymbolsMiss> {
         self.debug_info().err()
+    }
+
+    /// What look-ups in the debug information lacked so far: files of split debug information, the common
+    /// file of `dwz`, or what is damaged. That a file has no debug information at all is none of these.
+    #[must_use]
+    pub fn debug_miss(&self) -> Option<SymbolsMiss> {
+        match self.debug.get()? {
+            Ok(debug) => debug.split_miss(),
+            Err(SymbolsMiss::NoCommonFile { .. } | SymbolsMiss::DamagedDebugInfo { .. }) => {
+                self.lines_miss().cloned()
+            }
+            Err(_) => None,
+        }
     }
 
     /// The debug information of the file with the locations of variables, or of its separate debug

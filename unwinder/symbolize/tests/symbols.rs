@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compile::{build, fresh_path};
-use symbolize::{Symbols, SymbolsMiss};
+use symbolize::{DebugFolders, Symbols, SymbolsMiss};
 use unwinder::elf::{ElfError, ElfFile};
 use unwinder::{BuildId, Image, ImageCache};
 
@@ -26,6 +26,14 @@ fn tool(name: &str, arguments: &[&Path]) {
     assert!(output.status.success(), "{name} {arguments:?}: {said}");
 }
 
+/// Folders of debug files, without the user's caches.
+fn roots(roots: &[PathBuf]) -> DebugFolders {
+    DebugFolders {
+        roots: roots.to_vec(),
+        ..DebugFolders::default()
+    }
+}
+
 /// A folder with `app`, stripped, and its debug file at `place` below that folder.
 fn stripped(place: &str) -> (PathBuf, Symbols) {
     let whole = build("gcc", SHAPES, "-O2 -g -Wl,--build-id");
@@ -37,7 +45,7 @@ fn stripped(place: &str) -> (PathBuf, Symbols) {
     tool("objcopy", &["--strip-all".as_ref(), &whole, &app]);
     let link = format!("--add-gnu-debuglink={}", debug.display());
     tool("objcopy", &[link.as_ref(), &app]);
-    let symbols = Symbols::open_below(&app, None, &[folder.join("root")]).expect("symbols");
+    let symbols = Symbols::open_among(&app, None, &roots(&[folder.join("root")])).expect("symbols");
     (app, symbols)
 }
 
@@ -95,11 +103,98 @@ fn a_debug_file_is_found_by_build_id() {
         place.join(format!("{}.debug", &id[2..])),
     )
     .expect("moved");
-    let symbols = Symbols::open_below(&app, None, &[folder.join("root")]).expect("symbols");
+    let symbols = Symbols::open_among(&app, None, &roots(&[folder.join("root")])).expect("symbols");
     assert_eq!(
         deep_of(&symbols, svma),
         (Some("deep".into()), Some("shapes.c".into()))
     );
+}
+
+/// The build id of a file, in hexadecimal.
+fn build_id(path: &Path) -> String {
+    let image = Image::open(path).expect("an image");
+    image.build_id().expect("a build id").to_string()
+}
+
+#[test]
+fn the_caches_of_perf_and_debuginfod_have_debug_files_and_copies_of_programs() {
+    let svma = deep_svma();
+    let (app, _) = stripped("elsewhere/app.debug");
+    let folder = app.parent().expect("a folder");
+    let id = build_id(&app);
+    let folders = DebugFolders {
+        perf: Some(folder.join("perf")),
+        debuginfod: Some(folder.join("debuginfod")),
+        ..DebugFolders::default()
+    };
+    let of_perf = folder.join("perf/.build-id").join(&id[..2]).join(&id[2..]);
+    let of_debuginfod = folder.join("debuginfod").join(&id);
+    for (cache, debug, program) in [
+        (&of_perf, "debug", "elf"),
+        (&of_debuginfod, "debuginfo", "executable"),
+    ] {
+        fs::create_dir_all(cache).expect("folders");
+        // debuginfod's mark of a file that no server has is no file of another build.
+        fs::write(cache.join(debug), "").expect("written");
+        let symbols = Symbols::open_among(&app, None, &folders).expect("symbols");
+        assert_eq!(symbols.misses().len(), 2, "{:?}", symbols.misses());
+        fs::copy(folder.join("elsewhere/app.debug"), cache.join(debug)).expect("copied");
+        fs::copy(&app, cache.join(program)).expect("copied");
+        let named = (Some("deep".into()), Some("shapes.c".into()));
+        let symbols = Symbols::open_among(&app, None, &folders).expect("symbols");
+        assert_eq!(deep_of(&symbols, svma), named, "{debug}");
+        // The file itself is gone, or is another build.
+        let gone = folder.join("gone");
+        for path in [gone.clone(), build("gcc", SHAPES, "-O1 -g -Wl,--build-id")] {
+            let symbols = Symbols::open_recorded(&path, &path, &id, &folders).expect("a copy");
+            assert_eq!(deep_of(&symbols, svma), named, "{program}");
+        }
+        // A copy that is another build is refused.
+        fs::copy(
+            build("gcc", SHAPES, "-O1 -g -Wl,--build-id"),
+            cache.join(program),
+        )
+        .expect("copied");
+        Symbols::open_recorded(&gone, &gone, &id, &folders).expect_err("another build");
+        fs::remove_dir_all(cache).expect("removed");
+    }
+}
+
+#[test]
+fn a_common_file_that_is_missing_is_told_as_look_ups_find_out() {
+    let whole = build("gcc", SHAPES, "-O2 -g -Wl,--build-id");
+    let folder = fresh_path("common");
+    fs::create_dir(&folder).expect("a folder");
+    // As `dwz -m` leaves it: a name, and a build id.
+    let (link, app) = (folder.join("link"), folder.join("app"));
+    fs::write(&link, b"common.dbg\0\x11\x22\x33\x44\x55\x66\x77\x88").expect("written");
+    let section = format!(".gnu_debugaltlink={}", link.display());
+    tool(
+        "objcopy",
+        &["--add-section".as_ref(), section.as_ref(), &whole, &app],
+    );
+    let symbols = Symbols::open(&app, None).expect("symbols");
+    assert_eq!(symbols.debug_miss(), None, "nobody has asked");
+    assert_eq!(symbols.locations(deep_svma()), []);
+    let miss = SymbolsMiss::NoCommonFile {
+        path: app,
+        name: "common.dbg".into(),
+    };
+    assert_eq!(symbols.debug_miss(), Some(miss));
+}
+
+#[test]
+fn compressed_sections_are_read() {
+    for words in ["-gz=zlib", "-gz=zlib-gnu", "-gz=zstd"] {
+        // The assembler or the linker may not know zstd; objcopy of the same binutils tells.
+        let whole = build("gcc", SHAPES, "-O2 -g -Wl,--build-id");
+        let packed = fresh_path("packed");
+        let option = words.replace("-gz", "--compress-debug-sections");
+        tool("objcopy", &[option.as_ref(), &whole, &packed]);
+        let symbols = Symbols::open(&packed, None).expect("symbols");
+        let named = (Some("deep".into()), Some("shapes.c".into()));
+        assert_eq!(deep_of(&symbols, deep_svma()), named, "{words}");
+    }
 }
 
 #[test]
@@ -129,10 +224,11 @@ fn without_its_debug_file_a_stripped_file_says_what_was_tried() {
 #[test]
 fn a_debug_file_of_another_build_is_refused() {
     let (app, _) = stripped("app.debug");
+    let gone = folder.join("gone");
     let other = build("gcc", SHAPES, "-O1 -g -Wl,--build-id");
     let debug = app.with_file_name("app.debug");
     tool("objcopy", &["--only-keep-debug".as_ref(), &other, &debug]);
-    let symbols = Symbols::open_below(&app, None, &[]).expect("symbols");
+    let symbols = Symbols::open_among(&app, None, &DebugFolders::default()).expect("symbols");
     let other_build = SymbolsMiss::OtherBuild {
         path: app,
         found: debug,
@@ -168,7 +264,7 @@ fn the_packed_symbol_table_of_a_stripped_file_is_read() {
             "objcopy",
             &["--add-section".as_ref(), section.as_ref(), &app, &with],
         );
-        let symbols = Symbols::open_below(&with, None, &[]).expect("symbols");
+        let symbols = Symbols::open_among(&with, None, &DebugFolders::default()).expect("symbols");
         let found = symbols.function(deep_svma()).map(|function| function.name);
         assert_eq!(found.as_deref(), name);
         let damaged = SymbolsMiss::DamagedDebugData { path: with };

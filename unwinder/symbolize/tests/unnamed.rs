@@ -31,7 +31,7 @@ fn stripped(program: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> Symbols {
-    Symbols::open_below(path, None, &[]).expect("symbols")
+    Symbols::open_among(path, None, &symbolize::DebugFolders::default()).expect("symbols")
 }
 
 /// ElfFunction starts and sizes by the symbols of `whole` for which readelf prints an FDE.

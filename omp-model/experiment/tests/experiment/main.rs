@@ -5,6 +5,7 @@ mod bounds;
 mod damage;
 mod growing;
 mod refusals;
+mod replace;
 mod samples;
 mod union;
 mod values;
