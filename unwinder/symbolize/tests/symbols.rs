@@ -224,7 +224,6 @@ fn without_its_debug_file_a_stripped_file_says_what_was_tried() {
 #[test]
 fn a_debug_file_of_another_build_is_refused() {
     let (app, _) = stripped("app.debug");
-    let gone = folder.join("gone");
     let other = build("gcc", SHAPES, "-O1 -g -Wl,--build-id");
     let debug = app.with_file_name("app.debug");
     tool("objcopy", &["--only-keep-debug".as_ref(), &other, &debug]);
