@@ -49,21 +49,33 @@ pub fn outlining_compiler(linkage: &str) -> Option<Compiler> {
         })
 }
 
-/// The function that a part was split off from because it seldom runs: `foo` for `foo.cold`.
-pub fn cold_part_of(linkage: &str) -> Option<&str> {
-    let at = linkage.rfind(".cold").filter(|&at| at > 0)?;
-    let number = &linkage[at + ".cold".len()..];
-    let digits = number.strip_prefix('.').unwrap_or(number).bytes();
-    digits
-        .into_iter()
-        .all(|byte| byte.is_ascii_digit())
-        .then_some(&linkage[..at])
+/// The function that a part was split off from: `foo` for `foo.cold`, which seldom runs, and for `foo.__part.2`,
+/// one of clang's sections of basic blocks.
+pub fn part_of(linkage: &str) -> Option<&str> {
+    let of = |mark: &str| {
+        let at = linkage.rfind(mark).filter(|&at| at > 0)?;
+        let number = &linkage[at + mark.len()..];
+        let digits = number.strip_prefix('.').unwrap_or(number).bytes();
+        digits
+            .into_iter()
+            .all(|byte| byte.is_ascii_digit())
+            .then_some(&linkage[..at])
+    };
+    of(".cold").or_else(|| of(".__part"))
 }
 
 /// A name without the suffixes that compilers add to clones and parts of a function: `foo` for
 /// `foo.constprop.0.cold` and for `foo [clone .part.0]`.
 pub fn without_clone(name: &str) -> &str {
-    const ENDS: [&str; 5] = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
+    const ENDS: [&str; 7] = [
+        ".cold",
+        ".constprop.",
+        ".isra.",
+        ".part.",
+        ".lto_priv.",
+        ".__part.",
+        ".llvm.",
+    ];
     let name = name.split(" [clone").next().unwrap_or(name);
     let ends = ENDS.iter().filter_map(|end| name.find(end));
     let end = ends.filter(|&end| end > 0).min();
@@ -224,12 +236,14 @@ mod tests {
             ("main.cold", Some("main")),
             ("foo._omp_fn.0.cold", Some("foo._omp_fn.0")),
             ("_Z3fooi.cold.1", Some("_Z3fooi")),
+            ("mixed.__part.2", Some("mixed")),
+            (".omp_outlined..__part.8", Some(".omp_outlined.")),
             ("foo.coldest", None),
             (".cold", None),
             ("main", None),
         ];
         for (name, whole) in table {
-            assert_eq!(cold_part_of(name), whole, "{name}");
+            assert_eq!(part_of(name), whole, "{name}");
         }
     }
 

@@ -70,15 +70,18 @@ impl<'a> Facts<'a> {
     pub(super) fn new(tables: &'a Tables, symbols: &'a SymbolTable) -> Self {
         let mut by_name = FxHashMap::default();
         let mut absent_parents = FxHashMap::default();
-        for (index, function) in symbols.functions.iter().enumerate() {
-            let id = FunctionId(index as u32);
-            for name in [&function.linkage, &function.name] {
-                if !name.is_empty() {
-                    by_name
-                        .entry((function.module, name.as_str()))
-                        .or_insert(id);
-                }
+        let all = || (0..).map(FunctionId).zip(&symbols.functions);
+        // Clones of a function have its name, but not its symbol.
+        let linkages = all().map(|(id, function)| (id, function, &function.linkage));
+        let names = all().map(|(id, function)| (id, function, &function.name));
+        for (id, function, name) in linkages.chain(names) {
+            if !name.is_empty() {
+                by_name
+                    .entry((function.module, name.as_str()))
+                    .or_insert(id);
             }
+        }
+        for (id, function) in all() {
             if let Some(parent) = function.outlined.as_ref().and_then(|o| o.parent.as_deref()) {
                 absent_parents
                     .entry((function.module, parent))
@@ -106,6 +109,14 @@ impl<'a> Facts<'a> {
                 FunctionFacts::new(id, &symbols.functions[index], &facts.by_name)
             })
             .collect();
+        // Static functions of several files may have one name, and a part of one is of none of the others.
+        let file = |id: FunctionId| symbols.functions[id.0 as usize].source.map(|it| it.file);
+        for (id, function) in (0..).map(FunctionId).zip(&mut facts.functions) {
+            let files = file(id).zip(file(function.whole));
+            if files.is_some_and(|(own, whole)| own != whole) {
+                function.whole = id;
+            }
+        }
         // Before that, all such bodies are taken for those of regions.
         let task = |f: &FunctionFacts| !f.clang && f.construct.is_some_and(Construct::is_task);
         facts.settled = facts.functions.iter().any(task);

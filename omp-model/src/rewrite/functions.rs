@@ -2,7 +2,7 @@
 //! it is a part of.
 
 use experiment::ids::ModuleId;
-use experiment::linkage::{self, STUB, cold_part_of};
+use experiment::linkage::{self, STUB, part_of};
 use experiment::symbols::{Construct, Function, FunctionId};
 use rustc_hash::FxHashMap;
 
@@ -97,7 +97,7 @@ impl FunctionFacts {
         } else {
             outlined
         };
-        let whole = cold_part_of(linkage)
+        let whole = part_of(linkage)
             .map(str::to_owned)
             .or_else(|| debug_part_of(linkage).filter(|_| construct.is_some()))
             .and_then(|name| by_name.get(&(function.module, name.as_str())).copied());

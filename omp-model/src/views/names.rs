@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use experiment::ids::{ContextId, FrameId, ModuleId};
 use experiment::linkage::{STUB, is_outlined, target_of, without_clone};
 use experiment::symbols::{
-    Construct, Function, FunctionId, InlinedLine, Outlined, SourceLine, SymbolTable, static_name,
+    Construct, FileId, Function, FunctionId, InlinedLine, Outlined, SourceLine, SymbolTable,
+    static_name,
 };
 use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
@@ -196,6 +197,20 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The last part of the path of the source file in which a function is written.
+    pub(super) fn file_name(&self, callee: Callee) -> Option<&'a str> {
+        let source = match callee {
+            Callee::Function(id) => self.function(id)?.source?,
+            Callee::Inlined(frame, line) => {
+                let lines = &self.symbols.frame(frame).lines;
+                lines.get(usize::from(line))?.source
+            }
+            _ => return None,
+        };
+        let path = self.symbols.files.get(source.file.0 as usize)?;
+        Some(base_name(path))
+    }
+
     /// Whether a load object is our own library.
     fn is_collector(&self, module: ModuleId) -> bool {
         let row = self.tables.modules.get(module.0);
@@ -278,6 +293,7 @@ impl<'a> Names<'a> {
     pub fn canonical(&self) -> Canonical<'a> {
         Canonical {
             names: *self,
+            wholes: Vec::new(),
             by_name: None,
             constructs: FxHashMap::default(),
             known: FxHashMap::default(),
@@ -502,10 +518,13 @@ const fn cut_name(cut: Cut) -> &'static str {
 }
 
 /// Merges equivalent callees into one row: a function that was restored to the stack is the
-/// function itself, and a construct at one code location is the same in every context.
+/// function itself, as are its clones and parts, and a construct at one code location is the same in every
+/// context.
 #[derive(Debug)]
 pub struct Canonical<'a> {
     names: Names<'a>,
+    /// By [`FunctionId`]: the function of which it is a clone or part, or itself. Made on first use.
+    wholes: Vec<FunctionId>,
     by_name: Option<FxHashMap<(ModuleId, &'a str), FunctionId>>,
     constructs: FxHashMap<String, ContextId>,
     /// The representative context found by name, for each context.
@@ -516,7 +535,11 @@ impl Canonical<'_> {
     /// The row that a callee belongs to.
     pub fn of(&mut self, callee: Callee) -> Callee {
         match callee {
-            Callee::ParentOf(id) => self.parent(id).map_or(callee, Callee::Function),
+            Callee::Function(id) => Callee::Function(self.whole(id)),
+            Callee::ParentOf(id) => {
+                let parent = self.parent(id);
+                parent.map_or(callee, |parent| Callee::Function(self.whole(parent)))
+            }
             Callee::Construct(context) => {
                 let names = self.names;
                 let constructs = &mut self.constructs;
@@ -532,6 +555,13 @@ impl Canonical<'_> {
             }
             other => other,
         }
+    }
+
+    fn whole(&mut self, id: FunctionId) -> FunctionId {
+        if self.wholes.is_empty() {
+            self.wholes = wholes(&self.names.symbols.functions);
+        }
+        self.wholes.get(id.0 as usize).copied().unwrap_or(id)
     }
 
     fn parent(&mut self, id: FunctionId) -> Option<FunctionId> {
@@ -554,6 +584,39 @@ impl Canonical<'_> {
         });
         by_name.get(&(function.module, parent)).copied()
     }
+}
+
+/// Of each function, the one of which it is a clone or part: that has the same name in the source, the same file and
+/// load object, and is no clone. Without such a one, it is the first of the clones.
+fn wholes(functions: &[Function]) -> Vec<FunctionId> {
+    type Key<'a> = (ModuleId, &'a str, Option<FileId>);
+    let is_clone = |function: &Function| without_clone(&function.linkage) != function.linkage;
+    let ids = || (0..).map(FunctionId).zip(functions);
+    // The first of a name, and whether another one is a function by itself, too.
+    let mut known: FxHashMap<Key<'_>, (FunctionId, bool)> = FxHashMap::default();
+    let key = |function: &'_ Function| {
+        let file = function.source.map(|source| source.file);
+        (function.module, file)
+    };
+    let mut by_itself = ids().filter(|(_, it)| it.has_symbol() && it.outlined.is_none());
+    let mut clones = Vec::new();
+    for (id, function) in by_itself.by_ref() {
+        let (module, file) = key(function);
+        if is_clone(function) {
+            clones.push((id, (module, function.name.as_str(), file)));
+        } else {
+            let entry = known.entry((module, function.name.as_str(), file));
+            entry.and_modify(|it| it.1 = true).or_insert((id, false));
+        }
+    }
+    let mut wholes: Vec<FunctionId> = ids().map(|(id, _)| id).collect();
+    for (id, key) in clones {
+        let &mut (whole, is_ambiguous) = known.entry(key).or_insert((id, false));
+        if !is_ambiguous {
+            wholes[id.0 as usize] = whole;
+        }
+    }
+    wholes
 }
 
 #[cfg(test)]

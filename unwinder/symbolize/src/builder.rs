@@ -15,8 +15,8 @@ pub(crate) struct TableBuilder {
     /// since g++ gives the inner one of two combined constructs a line of the loop.
     pub(crate) other_lines: FxHashMap<FunctionId, u32>,
     files: FxHashMap<String, FileId>,
-    /// By linkage name. Inlined functions have the same names many times.
-    demangled: FxHashMap<String, String>,
+    /// By linkage name, those of Fortran apart. Inlined functions have the same names many times.
+    written: [FxHashMap<String, String>; 2],
 }
 
 impl TableBuilder {
@@ -38,13 +38,14 @@ impl TableBuilder {
         FunctionId(self.table.functions.len() as u32 - 1)
     }
 
-    /// The readable form of a linkage name.
-    pub(crate) fn demangle(&mut self, linkage: &str) -> String {
-        if let Some(known) = self.demangled.get(linkage) {
+    /// The name in the source that a linkage name stands for.
+    pub(crate) fn written(&mut self, linkage: &str, is_fortran: bool) -> String {
+        let known = &mut self.written[usize::from(is_fortran)];
+        if let Some(known) = known.get(linkage) {
             return known.clone();
         }
-        let name = names::demangle(linkage);
-        self.demangled.insert(linkage.to_owned(), name.clone());
+        let name = names::written(linkage, is_fortran);
+        known.insert(linkage.to_owned(), name.clone());
         name
     }
 

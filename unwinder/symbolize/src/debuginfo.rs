@@ -273,18 +273,16 @@ impl DebugInfo {
     pub(crate) fn scopes(&self, svma: u64) -> Option<Vec<Scope>> {
         let functions = self.functions(svma)?;
         let origin = functions.at(svma)?.origin;
-        let mut next = Some(*functions.scopes.get(&origin)?);
-        let mut scopes = Vec::new();
-        while let Some(number) = next {
-            let (scope, around) = &functions.around[number];
-            // The body of a construct within another construct is in the body of that.
-            if !is_outlined(&scope.name) {
-                scopes.push(scope.clone());
-            }
-            next = *around;
-        }
-        scopes.reverse();
-        Some(scopes)
+        Some(functions.scopes_from(*functions.scopes.get(&origin)?))
+    }
+
+    /// The same of the only function of a name in the unit of `svma`.
+    pub(crate) fn scopes_of(&self, svma: u64, name: &str) -> Option<Vec<Scope>> {
+        let functions = self.functions(svma)?;
+        let all = (0..).zip(&functions.around);
+        let mut named = all.filter(|(_, (scope, _))| scope.name == name);
+        let (only, _) = named.next()?;
+        named.next().is_none().then(|| functions.scopes_from(only))
     }
 
     /// The functions of the unit of `svma`.
@@ -357,6 +355,24 @@ struct Functions {
     around: Vec<(Scope, Option<usize>)>,
     /// Their numbers, by entry.
     scopes: FxHashMap<UnitOffset, usize>,
+}
+
+impl Functions {
+    /// A function or module by its number, and those around it, from the outermost.
+    fn scopes_from(&self, number: usize) -> Vec<Scope> {
+        let mut next = Some(number);
+        let mut scopes = Vec::new();
+        while let Some(number) = next {
+            let (scope, around) = &self.around[number];
+            // The body of a construct within another construct is in the body of that.
+            if !is_outlined(&scope.name) {
+                scopes.push(scope.clone());
+            }
+            next = *around;
+        }
+        scopes.reverse();
+        scopes
+    }
 }
 
 struct FunctionEntry {

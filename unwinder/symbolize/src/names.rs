@@ -4,7 +4,7 @@
 //! (`gfc_sym_mangled_function_id`) and flang (its document "Bijective Internal Name Uniquing").
 
 use cpp_demangle::DemangleOptions;
-use experiment::linkage::STUB;
+use experiment::linkage::{STUB, without_clone};
 
 /// The name for a Fortran main program, whose own name no compiler keeps.
 pub(crate) const MAIN_PROGRAM: &str = "main program";
@@ -16,6 +16,18 @@ pub(crate) const MAIN_PROGRAM: &str = "main program";
 #[must_use]
 pub fn demangle(raw: &str) -> String {
     translate(raw, &DemangleOptions::new())
+}
+
+/// The name that a function has in the source: as [`demangle`], without what a compiler appended for a part or a
+/// clone of it. In a language other than Fortran, an underscore at the end is the author's.
+pub(crate) fn written(raw: &str, is_fortran: bool) -> String {
+    let base = raw.split('.').next().unwrap_or(raw);
+    let name = if is_fortran || external(base).is_none() {
+        demangle(raw)
+    } else {
+        raw.to_owned()
+    };
+    without_clone(&name).to_owned()
 }
 
 /// As [`demangle`], without the parameters and return types of C++.
@@ -35,6 +47,9 @@ fn translate(raw: &str, options: &DemangleOptions) -> String {
     if let Some(name) = rust(raw) {
         return name;
     }
+    if let Some((function, part)) = coroutine(raw) {
+        return format!("{} [clone {part}]", translate(function, options));
+    }
     let dot = raw.find('.').unwrap_or(raw.len());
     let (base, part) = raw.split_at(dot);
     match cpp(base, options).or_else(|| fortran(base)) {
@@ -42,6 +57,16 @@ fn translate(raw: &str, options: &DemangleOptions) -> String {
         Some(name) => format!("{name} [clone {part}]"),
         None => raw.to_owned(),
     }
+}
+
+/// The function of the source and the part of it that gcc made of a coroutine. The name of such a part has the
+/// type of the coroutine's frame, which is no name of C++: `_Z4flowPZ4flowiE14_Z4flowi.Frame.actor`.
+fn coroutine(raw: &str) -> Option<(&str, &str)> {
+    let at = raw.rfind(".actor").or_else(|| raw.rfind(".destroy"))?;
+    let (name, part) = raw.split_at(at);
+    let inner = name.get(2..).filter(|_| name.starts_with("_Z"))?;
+    let function = inner[inner.find("_Z")?..].split_once(".Frame")?.0;
+    Some((function, part))
 }
 
 /// Rust's own scheme, or the older one that looks like C++ and ends in a hash.
@@ -260,6 +285,16 @@ mod tests {
                 "solver::step [clone ._omp_fn.0]",
             ),
             ("__x_MOD_", "__x_MOD_", "__x_MOD_"),
+            (
+                "_Z4flowPZ4flowiE14_Z4flowi.Frame.actor",
+                "flow(int) [clone .actor]",
+                "flow [clone .actor]",
+            ),
+            (
+                "_Z4flowi.resume",
+                "flow(int) [clone .resume]",
+                "flow [clone .resume]",
+            ),
             // Externals of both.
             ("dgemm_", "dgemm", "dgemm"),
             ("omp_get_wtime_", "omp_get_wtime", "omp_get_wtime"),
@@ -271,6 +306,20 @@ mod tests {
         for (raw, long, brief) in table {
             assert_eq!(demangle(raw), long, "{raw}");
             assert_eq!(short(raw), brief, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_the_name_that_its_author_wrote() {
+        for (raw, fortran, other) in [
+            ("work_", "work", "work_"),
+            ("units.isra.0", "units", "units"),
+            ("_Z3fooi.constprop.0.cold", "foo(int)", "foo(int)"),
+            ("mixed.__part.2", "mixed", "mixed"),
+            ("work_.part.0", "work", "work_"),
+        ] {
+            assert_eq!(written(raw, true), fortran, "{raw}");
+            assert_eq!(written(raw, false), other, "{raw}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{
-    Compiler, cold_part_of, construct_of, is_outlined, outlining_compiler, parent_of, target_of,
+    Compiler, construct_of, is_outlined, outlining_compiler, parent_of, part_of, target_of,
 };
 use experiment::symbols::{
     Construct, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, static_name,
@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::builder::TableBuilder;
 use crate::code::{self, Body, BodyArguments, UserFrames};
 use crate::debuginfo::Location;
+use crate::directives::is_fortran;
 use crate::names;
 use crate::symbols::{ElfFunction, Symbols};
 
@@ -95,9 +96,12 @@ impl<'a> ObjectResolver<'a> {
             }
         }
         let line = |location: Location| {
+            let file = location.file?;
+            let function = location.function;
+            let function = function.map(|name| self.written(&name, Some(&file), address));
             Some(InlinedLine {
-                source: self.builder.line(location.file?, location.line?),
-                function: location.function.map(|name| self.builder.demangle(&name)),
+                source: self.builder.line(file, location.line?),
+                function,
             })
         };
         locations.into_iter().filter_map(line).collect()
@@ -148,7 +152,7 @@ impl<'a> ObjectResolver<'a> {
             .extend(other.map(|line| (id, line)));
         // A tail call may have removed the parent from every stack, and only a part of a function may
         // be on one. The symbols are kept, so that the rewriting can show them.
-        let whole = cold_part_of(&function.name).and_then(|name| self.symbols.named(name));
+        let whole = part_of(&function.name).and_then(|name| self.symbols.named(name));
         for other in [parent, whole].into_iter().flatten() {
             self.function(&other);
         }
@@ -158,7 +162,23 @@ impl<'a> ObjectResolver<'a> {
     fn name_of(&mut self, function: &ElfFunction) -> String {
         match function.name.as_str() {
             "" => static_name(self.name, function.start),
-            linkage => self.builder.demangle(linkage),
+            linkage => {
+                let file = self.locations(function.start).pop().and_then(|it| it.file);
+                self.written(linkage, file.as_deref(), function.start)
+            }
+        }
+    }
+
+    /// The name in the source of a function of a source file, if that is known. `address` is its code's.
+    fn written(&mut self, linkage: &str, file: Option<&str>, address: u64) -> String {
+        let is_fortran = file.map_or(self.symbols.has_fortran(), is_fortran);
+        let name = self.builder.written(linkage, is_fortran);
+        match file {
+            // Debug information names a procedure within another one without that, where it is inlined.
+            Some(_) if is_fortran && linkage == name => {
+                self.symbols.contained(address, linkage).unwrap_or(name)
+            }
+            _ => name,
         }
     }
 
@@ -206,7 +226,10 @@ impl<'a> ObjectResolver<'a> {
             .or(origin.parent);
         let outlined = Outlined {
             construct,
-            parent: parent.as_deref().map(|name| self.builder.demangle(name)),
+            parent: parent.as_deref().map(|name| {
+                let file = self.locations(function.start).pop().and_then(|it| it.file);
+                self.written(name, file.as_deref(), function.start)
+            }),
             line: self.combined(function).or(origin.line),
         };
         (
@@ -289,7 +312,7 @@ impl<'a> ObjectResolver<'a> {
         }
         let outlined = Outlined {
             construct: Construct::Target,
-            parent: Some(self.builder.demangle(parent)),
+            parent: Some(self.written(parent, None, address)),
             line: Some(line),
         };
         let file = self.locations(address).into_iter().find_map(|location| {

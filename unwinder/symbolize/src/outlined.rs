@@ -4,7 +4,7 @@
 //! compiling with gcc and gfortran 12, clang 14 and 22, and flang 22, at -O0 and -O2. The tests check
 //! them.
 
-use experiment::linkage::{Compiler, cold_part_of, outlining_compiler, parent_of, target_of};
+use experiment::linkage::{Compiler, outlining_compiler, parent_of, part_of, target_of};
 
 use crate::debuginfo::{DebugInfo, Location, Row};
 use crate::directives::is_fortran;
@@ -45,7 +45,7 @@ impl Symbols {
 
     fn find_origin(&self, function: ElfFunction, compiler: Compiler) -> Option<Origin> {
         // The rows of a part that was split off begin in the middle of the body.
-        let whole = cold_part_of(&function.name).and_then(|name| self.named(name));
+        let whole = part_of(&function.name).and_then(|name| self.named(name));
         let function = whole.unwrap_or(function);
         let named = parent_of(&function.name).map(str::to_owned);
         let Ok(debug) = self.debug_info() else {

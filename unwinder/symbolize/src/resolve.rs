@@ -335,7 +335,7 @@ fn name_generated(
             continue;
         };
         let function = *known.entry(range.clone()).or_insert_with(|| {
-            let name = builder.demangle(linkage);
+            let name = builder.written(linkage, false);
             builder.function(Function {
                 module,
                 address: range.start,

@@ -67,6 +67,7 @@ pub struct Symbols {
     variables: Ranges<Name>,
     strings: Vec<Arc<[u8]>>,
     misses: Vec<SymbolsMiss>,
+    has_fortran: bool,
     object: ObjectFile,
     debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
     unnamed: OnceCell<Unnamed>,
@@ -198,6 +199,7 @@ impl Symbols {
         let tables = tables(elf, &object, &mut misses);
         let entries = entries(&tables, elf.code_ranges());
         let variables = variables(&tables);
+        let has_fortran = tables.iter().any(has_fortran);
         let strings = tables.into_iter().map(|table| table.strings).collect();
         Self {
             entries,
@@ -205,6 +207,7 @@ impl Symbols {
             variables,
             strings,
             misses,
+            has_fortran,
             object,
             debug: OnceCell::new(),
             unnamed: OnceCell::new(),
@@ -317,6 +320,20 @@ impl Symbols {
         Some(scopes.into_iter().map(|scope| scope.name).collect())
     }
 
+    /// Whether some of the file was written in Fortran, as its symbols tell.
+    pub(crate) fn has_fortran(&self) -> bool {
+        self.has_fortran
+    }
+
+    /// The name with its scopes of a procedure that is within another one, of the unit of `svma`; `None` if there
+    /// is none of this name, or more than one.
+    pub(crate) fn contained(&self, svma: u64, name: &str) -> Option<String> {
+        let scopes = self.debug_info().ok()?.scopes_of(svma, name)?;
+        let scopes = scopes.into_iter().map(|scope| scope.name);
+        let scopes: Vec<String> = scopes.collect();
+        (scopes.len() > 1).then(|| scopes.join("::"))
+    }
+
     /// Why there are no lines, if there are none. Reads the debug information.
     #[must_use]
     pub fn lines_miss(&self) -> Option<&SymbolsMiss> {
@@ -414,6 +431,22 @@ impl Symbols {
             size: entry.end - entry.start,
         }
     }
+}
+
+/// Whether symbols are those of Fortran: main programs, and calls of the libraries of gfortran, flang and ifort.
+fn has_fortran(table: &ElfSymbols) -> bool {
+    const BEGINS: [&[u8]; 6] = [
+        b"_gfortran_",
+        b"_Fortran",
+        b"_QQ",
+        b"MAIN__",
+        b"for_write_",
+        b"for_read_",
+    ];
+    table.iter().any(|symbol| {
+        let name = table.name(&symbol);
+        BEGINS.iter().any(|begin| name.starts_with(begin))
+    })
 }
 
 /// The symbol tables of a file, and where it was stripped those found elsewhere.

@@ -22,7 +22,7 @@ use super::calltree::{self, CallTree};
 use super::fragment::{self, NamedCode, Piece};
 use super::functions::{self, List};
 use super::lines;
-use super::names::{NameForm, Names, construct_words};
+use super::names::{NameForm, Names, construct_words, unqualified};
 use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
@@ -83,6 +83,7 @@ impl<'a> Shared<'a> {
             .map(|(profile, names)| callees(profile, names))
             .collect();
         let lines = lines_of(recordings, &callees);
+        let whole_names = WholeNames::of(recordings, &callees);
         let mut shared = Shared {
             sides: Vec::new(),
             names: Interner::with([]),
@@ -105,7 +106,7 @@ impl<'a> Shared<'a> {
                             line.map(|line| known.map_or(line, |known| known.shared(number, line)));
                         construct_words(construct, key.1.as_deref().map(without_clone), line)
                     }
-                    _ => without_clone(&name).to_owned(),
+                    _ => whole_names.of_function(&names, callee, without_clone(&name)),
                 };
                 let id = NameId(shared.names.intern(common));
                 side.ids.insert(callee, id);
@@ -250,6 +251,44 @@ impl<'a> Shared<'a> {
         fragment::piece_of(&tree, request, &functions, |&id| {
             (self.name(id).to_owned(), None)
         })
+    }
+}
+
+/// The names of functions with scopes and parameters, by their files and their names without these. Debug
+/// information of gcc gives a static or contained function, where it is inlined, neither.
+#[derive(Default)]
+struct WholeNames(FxHashMap<(String, String), Option<String>>);
+
+impl WholeNames {
+    fn of(recordings: &[(&Profile, Names<'_>)], callees: &[Vec<Callee>]) -> WholeNames {
+        let mut whole: FxHashMap<(String, String), Option<String>> = FxHashMap::default();
+        for ((_, names), callees) in recordings.iter().zip(callees) {
+            let functions = callees.iter().copied();
+            for callee in functions.filter(|it| names.construct_of(*it).is_none()) {
+                let name = names.name(callee);
+                let name = without_clone(&name);
+                let bare = unqualified(name);
+                if let Some(file) = names.file_name(callee)
+                    && bare != name
+                {
+                    let key = (file.to_owned(), bare.to_owned());
+                    let known = whole.entry(key).or_insert_with(|| Some(name.to_owned()));
+                    // Of several functions of one name, nobody knows which one it is.
+                    known.take_if(|known| *known != name);
+                }
+            }
+        }
+        WholeNames(whole)
+    }
+
+    /// The whole name of a function, or `name`.
+    fn of_function(&self, names: &Names<'_>, callee: Callee, name: &str) -> String {
+        let whole = || {
+            let file = names.file_name(callee)?;
+            let key = (file.to_owned(), name.to_owned());
+            self.0.get(&key)?.clone()
+        };
+        whole().unwrap_or_else(|| name.to_owned())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use experiment::linkage::{cold_part_of, without_clone};
+use experiment::linkage::{part_of, without_clone};
 use iced_x86::{FlowControl, Instruction, OpKind};
 
 use crate::code::{LARGEST, calls_ending_at, decode};
@@ -36,9 +36,12 @@ impl Exits {
         let known = self.0.entry(function.start);
         known
             .or_insert_with(|| {
-                let cold = symbols.named(&format!("{}.cold", function.name));
-                let parts = [Some(function.clone()), cold.filter(|_| has_name(function))];
-                let exits = parts.iter().flatten().flat_map(|part| {
+                let parts = parts(symbols, function);
+                let exits = [function.clone()]
+                    .into_iter()
+                    .chain(parts)
+                    .collect::<Vec<_>>();
+                let exits = exits.iter().flat_map(|part| {
                     let code = decode(code_of(symbols, part), part.start);
                     let exits = code
                         .iter()
@@ -49,6 +52,19 @@ impl Exits {
             })
             .clone()
     }
+}
+
+/// The parts that compilers split off from a function.
+fn parts(symbols: &Symbols, function: &ElfFunction) -> Vec<ElfFunction> {
+    /// clang's sections of basic blocks have numbers, of which some may be missing.
+    const MOST: u32 = 32;
+    if !has_name(function) {
+        return Vec::new();
+    }
+    let blocks = (0..MOST).map(|number| format!(".__part.{number}"));
+    let ends = blocks.chain([".cold".to_owned()]);
+    ends.filter_map(|end| symbols.named(&format!("{}{end}", function.name)))
+        .collect()
 }
 
 fn has_name(function: &ElfFunction) -> bool {
@@ -66,7 +82,7 @@ fn code_of<'s>(symbols: &'s Symbols, function: &ElfFunction) -> &'s [u8] {
 /// The function that a function is a part of: compilers move code that seldom runs to a function of
 /// its own (`foo.cold`).
 pub(super) fn whole(symbols: &Symbols, function: ElfFunction) -> ElfFunction {
-    let whole = cold_part_of(&function.name).and_then(|name| symbols.named(name));
+    let whole = part_of(&function.name).and_then(|name| symbols.named(name));
     whole.unwrap_or(function)
 }
 
