@@ -151,10 +151,11 @@ unsafe extern "C" fn thread_end(_thread: *mut Data) {
 /// The runtime creates it, and it runs no code of the program. libomp 14 and 16 do not announce it,
 /// but every thread of the program before its first region; later ones announce it as an initial
 /// thread. The first fork of another thread is a call of the program; a later one may seem to be
-/// the runtime's, where a task ended in a jump to the fork.
+/// the runtime's, where a task ended in a jump to the fork. A team of one may seem so, too, for
+/// flang's `parallel if(...)` makes it by a call within the runtime; helpers are at least two.
 #[cold]
-fn is_helpers_root(thread: &Thread, code: u64) -> bool {
-    is_created() && (!thread.is_announced() || super::runtime_holds(code))
+fn is_helpers_root(thread: &Thread, code: u64, requested: c_uint) -> bool {
+    is_created() && (!thread.is_announced() || requested > 1 && super::runtime_holds(code))
 }
 
 /// Whether the calling thread is not the process's first, nor the first of a fork's child, which is
@@ -179,7 +180,7 @@ unsafe extern "C" fn parallel_begin(
         let league = flags & parallel::LEAGUE as c_int != 0;
         let region = tls::with(|thread| {
             encounters(thread, encountering);
-            if !thread.has_instances() && is_helpers_root(thread, call.code) {
+            if !thread.has_instances() && is_helpers_root(thread, call.code, requested) {
                 thread.thread_begin(thread::OTHER.into());
             }
             thread.passed.complete(&mut call);
