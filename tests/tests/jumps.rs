@@ -135,7 +135,7 @@ fn chains_of_jumps_are_whole_and_what_is_ambiguous_is_marked() {
                             .zip(*end)
                             .all(|(name, start)| name.starts_with(start))
                 };
-                let at = ends.iter().position(|end| is_end(end));
+                let at = ends.iter().position(is_end);
                 seen[at.unwrap_or_else(|| panic!("{label}: {shown}"))] = true;
             }
         });

@@ -34,14 +34,11 @@ struct Run {
 /// Records a program and removes its folder.
 fn run(place: &Path, words: &[&str], has_perf: bool) -> Run {
     let experiment = place.join("run.er");
-    let mut command = match has_perf {
-        true => Command::new(&tools().collect),
-        false => {
-            let mut without = Command::new(without_perf());
-            without.arg(&tools().collect);
-            without
-        }
-    };
+    let collect = &tools().collect;
+    let mut command = Command::new(if has_perf { collect } else { without_perf() });
+    if !has_perf {
+        command.arg(collect);
+    }
     command.arg("-O").arg(&experiment).args(words);
     command.current_dir(place).env("OMP_WAIT_POLICY", "passive");
     if place.join("libcopy.so").is_file() {

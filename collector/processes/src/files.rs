@@ -76,9 +76,10 @@ impl MappedFiles {
         }
         let Opened { from, file, image } = opened(pid, mapping)?;
         let may_stay = self.kept.len() < self.most;
-        let image = match may_stay {
-            true => image,
-            false => Image::open(&from?).ok()?,
+        let image = if may_stay {
+            image
+        } else {
+            Image::open(&from?).ok()?
         };
         let image = Arc::new(image);
         self.images.insert(key, image.clone());

@@ -159,11 +159,9 @@ mod tests {
     fn a_function_of_the_map_does_not_take_the_rest_of_its_piece() {
         let folder = std::env::temp_dir().join(format!("generated-{}", std::process::id()));
         fs::write(&folder, "1800 100 square\n").expect("writable");
-        let code = OfProcess {
-            pieces: vec![0x1000..0x3000],
-            ..OfProcess::default()
-        };
-        let functions = code.functions(&folder);
+        let mut code = GeneratedCode::default();
+        code.add(-1, &memory(0x1000, 0x2000));
+        let functions = code.of(-1).functions(&folder);
         fs::remove_file(&folder).expect("it is there");
         assert_eq!(functions.at(0x1810), Some((0x1800..0x1900, "square")));
         let rest = functions.at(0x2000).map(|(_, name)| name);
