@@ -15,6 +15,7 @@ mod exits;
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::ids::{FrameId, ModuleId, StackId};
+use experiment::linkage::is_outlined;
 use experiment::symbols::Jump;
 use experiment::tables::{Frame, RuntimeKind, StackEntry, Tables};
 use rustc_hash::FxHashMap;
@@ -248,6 +249,13 @@ impl<S: SymbolSource> Objects<'_, S> {
     ) -> Option<Vec<Step>> {
         let callee = tables.frames.get(pair.callee.0).copied();
         let callee = callee.filter(|_| pair.callee != FrameId::NONE);
+        // Functions of a runtime that is linked into the program are not the program's.
+        let path = |module: ModuleId| tables.modules.get(module.0).map(|row| &row.path);
+        let is_linked =
+            |module: ModuleId| module != pair.module && path(module) == path(pair.module);
+        if pair.how != How::Context && callee.is_some_and(|frame| is_linked(frame.module)) {
+            return None;
+        }
         let other = callee.map(|frame| frame.module);
         let other = other.filter(|&other| other != pair.module && is_program(tables, other));
         // Of a function of the C library, the name is known.
@@ -266,9 +274,16 @@ impl<S: SymbolSource> Objects<'_, S> {
         let known = chains.known.entry(key);
         let steps = known.or_insert_with_key(|(first, goal)| chain(&scope, exits, *first, goal));
         let mut steps = steps.clone()?;
-        // The body itself is known without.
         if pair.how == How::Body && !steps.is_empty() {
+            // The body itself is known without, and one of equal code that it jumped to is its own.
             steps.remove(0);
+            steps.retain(|step| match *step {
+                Step::Function(module, address) => {
+                    let function = self.get(module).and_then(|it| it.code(address));
+                    !function.is_some_and(|it| is_outlined(&it.name))
+                }
+                Step::Unknown => true,
+            });
         }
         Some(steps)
     }
