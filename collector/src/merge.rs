@@ -281,6 +281,7 @@ impl Merge {
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
         self.processes.look_at_copies();
+        self.processes.read_generated();
     }
 
     /// Begins with a process that runs already. `found` are its name, mappings and threads, at time 0.

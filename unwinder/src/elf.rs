@@ -8,10 +8,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use object::SymbolKind;
 use object::elf::{EM_X86_64, PF_X, PT_DYNAMIC, PT_GNU_EH_FRAME, PT_TLS, SHF_EXECINSTR};
 use object::read::ReadCache;
 use object::read::elf::ElfFile64;
-use object::{CompressionFormat, LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
+use object::{
+    CompressionFormat, LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef,
+};
 use object::{SectionFlags, SegmentFlags};
 
 use crate::build_id::BuildId;
@@ -274,6 +277,21 @@ impl<'a> Elf<'a> {
         let mut headers = self.0.elf_program_headers().iter();
         let header = headers.find(|header| header.p_type.get(endian) == PT_TLS)?;
         Some(header.p_memsz.get(endian))
+    }
+
+    /// The functions of an object file that was placed in memory: the symbols count from their sections, which have
+    /// the addresses.
+    #[must_use]
+    pub fn functions_by_section(&self) -> Vec<(Range<u64>, String)> {
+        let functions = self.0.symbols().filter_map(|symbol| {
+            let is_function = symbol.kind() == SymbolKind::Text;
+            let section = symbol.section_index().filter(|_| is_function)?;
+            let section = self.0.section_by_index(section).ok()?;
+            let start = section.address().wrapping_add(symbol.address());
+            let name = symbol.name().ok()?.to_owned();
+            Some((start..start.saturating_add(symbol.size()), name))
+        });
+        functions.collect()
     }
 
     /// The headers of all sections, in the order of the file.

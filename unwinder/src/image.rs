@@ -39,6 +39,7 @@ pub struct Image {
     cfi: Option<Cfi>,
     exports: Vec<u64>,
     roots: Vec<Range<u64>>,
+    jit_list: Option<u64>,
 }
 
 impl fmt::Debug for Image {
@@ -74,7 +75,11 @@ impl Image {
 
     fn of(path: &Path, elf: &Elf<'_>) -> Self {
         let mut sections = CfiSections::of(elf);
-        let (exports, roots) = scan_symbols(elf);
+        let Scanned {
+            exports,
+            roots,
+            jit_list,
+        } = Scanned::of(elf);
         Self {
             path: path.to_owned(),
             build_id: elf.build_id(),
@@ -84,7 +89,15 @@ impl Image {
             sections,
             exports,
             roots,
+            jit_list,
         }
+    }
+
+    /// The svma of the variable by which a just-in-time compiler tells debuggers of its code
+    /// (`__jit_debug_descriptor`), if there is one.
+    #[must_use]
+    pub fn jit_list(&self) -> Option<u64> {
+        self.jit_list
     }
 
     /// Where the file was read, or the name it was given.
@@ -217,32 +230,51 @@ const ROOTS: [&[u8]; 6] = [
 /// Hand-written entry code often has no size; none of it is longer than this.
 const ROOT_SIZE: u64 = 64;
 
-/// The sorted hashes of the names of global functions, and the ranges of root functions.
-fn scan_symbols(elf: &Elf<'_>) -> (Vec<u64>, Vec<Range<u64>>) {
-    let mut exports = Vec::new();
-    let mut roots = Vec::new();
-    let root = |start: u64, size: u64| start..start.saturating_add(size.max(ROOT_SIZE));
-    for table in [ElfSymbols::dynsym(elf), ElfSymbols::symtab(elf)]
-        .iter()
-        .flatten()
-    {
-        for symbol in table.iter().filter(|symbol| symbol.is_defined()) {
-            let name = table.name(&symbol);
-            if symbol.is_function() && !symbol.is_local() {
-                exports.push(name_hash(name));
-            }
-            if ROOTS.contains(&name) {
-                roots.push(root(symbol.svma, symbol.size));
+/// What one scan of the symbols finds.
+struct Scanned {
+    /// The sorted hashes of the names of global functions.
+    exports: Vec<u64>,
+    /// The ranges of root functions.
+    roots: Vec<Range<u64>>,
+    /// The variable in which the list of a just-in-time compiler begins.
+    jit_list: Option<u64>,
+}
+
+impl Scanned {
+    fn of(elf: &Elf<'_>) -> Scanned {
+        let mut exports = Vec::new();
+        let mut roots = Vec::new();
+        let mut jit_list = None;
+        let root = |start: u64, size: u64| start..start.saturating_add(size.max(ROOT_SIZE));
+        for table in [ElfSymbols::dynsym(elf), ElfSymbols::symtab(elf)]
+            .iter()
+            .flatten()
+        {
+            for symbol in table.iter().filter(|symbol| symbol.is_defined()) {
+                let name = table.name(&symbol);
+                if symbol.is_function() && !symbol.is_local() {
+                    exports.push(name_hash(name));
+                }
+                if ROOTS.contains(&name) {
+                    roots.push(root(symbol.svma, symbol.size));
+                }
+                if symbol.is_variable() && name == b"__jit_debug_descriptor" {
+                    jit_list = Some(symbol.svma);
+                }
             }
         }
+        if elf.entry() != 0 {
+            roots.push(root(elf.entry(), 0));
+        }
+        exports.sort_unstable();
+        exports.dedup();
+        exports.shrink_to_fit();
+        Scanned {
+            exports,
+            roots,
+            jit_list,
+        }
     }
-    if elf.entry() != 0 {
-        roots.push(root(elf.entry(), 0));
-    }
-    exports.sort_unstable();
-    exports.dedup();
-    exports.shrink_to_fit();
-    (exports, roots)
 }
 
 /// Parsed files, so that a file that many processes map is parsed once. Failures are kept too.

@@ -14,6 +14,7 @@ use std::{fs, ops};
 use rustc_hash::FxHashMap;
 use symbolize::Generated;
 
+use crate::jit::Lists;
 use crate::records::Mapping;
 
 /// The longest map or dump that is read, in bytes.
@@ -28,6 +29,9 @@ struct OfProcess {
     /// Pieces of memory, by address and apart from each other.
     pieces: Vec<ops::Range<u64>>,
     dumps: Vec<PathBuf>,
+    lists: Lists,
+    /// What the lists told.
+    listed: Generated,
     /// The user whose process it is.
     owner: Option<u32>,
 }
@@ -77,6 +81,20 @@ impl GeneratedCode {
         }
     }
 
+    /// Notes the variable in which a compiler's list of its code begins.
+    pub(crate) fn add_list(&mut self, pid: i32, variable: u64) {
+        self.of(pid).lists.add(variable);
+    }
+
+    /// Reads what is new in the lists of processes that run.
+    pub(crate) fn read_lists(&mut self) {
+        for (pid, code) in &mut self.0 {
+            if !code.lists.is_empty() {
+                code.lists.read(*pid, &mut code.listed);
+            }
+        }
+    }
+
     fn of(&mut self, pid: i32) -> &mut OfProcess {
         self.0.entry(pid).or_insert_with(|| OfProcess {
             owner: fs::metadata(format!("/proc/{pid}")).ok().map(|it| it.uid()),
@@ -97,7 +115,7 @@ impl GeneratedCode {
 
 impl OfProcess {
     fn functions(&self, map: &Path) -> Generated {
-        let mut functions = Generated::default();
+        let mut functions = self.listed.clone();
         for piece in &self.pieces {
             let name = format!("<generated code at {:#x}>", piece.start);
             functions.add_piece(piece.clone(), &name);

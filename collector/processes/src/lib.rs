@@ -4,6 +4,7 @@ mod copy;
 pub mod files;
 mod generated;
 pub mod history;
+mod jit;
 pub mod last_stack;
 pub mod maps;
 pub mod objects;
@@ -476,6 +477,11 @@ impl Processes {
         self.covered = covered;
     }
 
+    /// Called every so often: reads what compilers that run tell of the code that they generated.
+    pub fn read_generated(&mut self) {
+        self.generated.read_lists();
+    }
+
     /// Drops state that only lookups at times before `time` need.
     pub fn forget_before(&mut self, time: u64) {
         for process in self.processes.iter_mut().filter(|process| process.stale) {
@@ -689,6 +695,13 @@ impl Processes {
             program.space.map(start, length, start, None, &object);
         } else {
             self.generated.add_dump(pid, mapping);
+            let list = image.as_deref().and_then(|image| {
+                let code = start.wrapping_sub(image.svma_of_offset(mapping.offset)?);
+                Some(code.wrapping_add(image.jit_list()?))
+            });
+            if let Some(variable) = list {
+                self.generated.add_list(pid, variable);
+            }
             program
                 .space
                 .map(start, length, mapping.offset, image, path);
