@@ -335,12 +335,16 @@ pub(crate) fn counters(query: &Query<'_>) -> Vec<String> {
 }
 
 fn heading(metric: Metric) -> [&'static str; 2] {
+    if let Metric::State(state) = metric
+        && let Some(shown) = state.row().shown
+    {
+        return shown.heading;
+    }
     match metric {
         Metric::OmpWork => ["OMP Work", "sec."],
         Metric::OmpWait => ["OMP Wait", "sec."],
         Metric::OffCpuWork => ["Off CPU", "sec."],
         Metric::Total => ["Total", "sec."],
-        Metric::State(state) if let Some(shown) = state.row().shown => shown.heading,
         other if other.is_time() => [other.words(), "sec."],
         other => [other.words(), "#"],
     }

@@ -90,14 +90,14 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .iter()
             .map(|&id| (id, frames[id.index()].address))
             .collect();
+        if let Some(functions) = row.and_then(|row| texts.source.generated(row)) {
+            name_generated(&mut builder, module, &functions, &wanted);
+            continue;
+        }
         let missed = match (module, row) {
             (ModuleId::NONE, _) | (_, None) => None,
             (ModuleId::KERNEL, _) => kernel(&mut builder, texts.source, &wanted),
             (_, Some(row)) if row.path.is_empty() => None,
-            (_, Some(row)) if let Some(functions) = texts.source.generated(row) => {
-                name_generated(&mut builder, module, &functions, &wanted);
-                None
-            }
             (_, Some(row)) => match texts.source.symbols(row) {
                 Ok(symbols) => {
                     // After a tail call of the program, the call is one of our own library or of
