@@ -3,7 +3,7 @@
 //! A path may lead to another file soon, or to none: a program is upgraded while it runs, deletes what it
 //! has unpacked and mapped, began in memory (`memfd_create`), or sees other files than we do. A file that is
 //! open stays what it was. Of one that nobody can open any more, what is mapped of it is copied
-//! ([`crate::copy`]).
+//! (`copy.rs`).
 
 use std::ffi::OsStr;
 use std::fs::File;
