@@ -2,10 +2,10 @@
 //! command ends it, and a terminal shows it once it takes long.
 
 use std::io::IsTerminal;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use experiment::tables::Module;
-use std::rc::Rc;
 use symbolize::{Generated, KernelFunction, SymbolSource, Symbols};
 
 use crate::say::{clear_line, show_line};

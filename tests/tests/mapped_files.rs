@@ -158,7 +158,7 @@ fn generated_code_has_the_names_of_its_map_and_else_one_for_each_piece() {
         );
         let names = run.functions.iter().filter_map(|row| row["name"].as_str());
         let pieces: Vec<&str> = names
-            .filter(|name| name.starts_with("<generated code at 0x"))
+            .filter(|name| name.starts_with("<code in memory at 0x"))
             .collect();
         let [piece] = pieces[..] else {
             panic!("{pieces:?}: {:#?}", run.functions);

@@ -397,12 +397,21 @@ impl<'a> Elf<'a> {
         self.0.data().read_bytes_at(offset, size).ok()
     }
 
-    /// The value of an entry of the dynamic section (PT_DYNAMIC).
-    fn dynamic(&self, tag: u64) -> Option<u64> {
+    /// Where the file has the dynamic section (PT_DYNAMIC).
+    #[must_use]
+    pub fn dynamic_range(&self) -> Option<Range<u64>> {
         let endian = self.0.endian();
         let mut headers = self.0.elf_program_headers().iter();
         let header = headers.find(|it| it.p_type.get(endian) == PT_DYNAMIC)?;
-        let bytes = self.loaded_bytes(header.p_vaddr.get(endian), header.p_filesz.get(endian))?;
+        let start = header.p_offset.get(endian);
+        Some(start..start.checked_add(header.p_filesz.get(endian))?)
+    }
+
+    /// The value of an entry of the dynamic section.
+    fn dynamic(&self, tag: u64) -> Option<u64> {
+        let Range { start, end } = self.dynamic_range()?;
+        let size = (end - start).min(LONGEST_SECTION);
+        let bytes = self.0.data().read_bytes_at(start, size).ok()?;
         let mut entries = bytes.chunks_exact(16).map(|entry| {
             let (tag, value) = entry.split_at(8);
             (word(tag), word(value))

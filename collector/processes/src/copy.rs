@@ -7,7 +7,9 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use unwinder::elf::ElfFile;
 
+use crate::files;
 use crate::maps::{self, Area};
 use crate::records::Mapping;
 
@@ -37,10 +39,10 @@ pub(crate) fn of(pid: i32, mapping: &Mapping) -> Option<File> {
         let _ = memory.read_exact_at(place, area.range.start);
     }
     without_sections(&mut bytes)?;
-    let begin = areas.iter().find(|area| area.offset == 0)?;
-    unrelocate(&mut bytes, begin.range.start);
+    let begin = areas.iter().find(|area| area.offset == 0)?.range.start;
     let mut copy = File::from(memfd_create("copied", MemfdFlags::CLOEXEC).ok()?);
     copy.write_all(&bytes).ok()?;
+    unrelocate(&copy, begin)?;
     Some(copy)
 }
 
@@ -71,40 +73,24 @@ fn without_sections(bytes: &mut [u8]) -> Option<()> {
 }
 
 /// Takes the address at which the file was loaded, `start`, away from the pointers of its dynamic section, to which
-/// the loader has added it.
-fn unrelocate(bytes: &mut [u8], start: u64) -> Option<()> {
-    const PROGRAM_HEADER: usize = 56;
-    const PT_LOAD: u32 = 1;
-    const PT_DYNAMIC: u32 = 2;
+/// the loader has added it. A file may have none.
+fn unrelocate(copy: &File, start: u64) -> Option<()> {
     // DT_HASH, DT_STRTAB, DT_SYMTAB, DT_GNU_HASH.
     const POINTERS: [u64; 4] = [4, 5, 6, 0x6fff_fef5];
-    let word = |bytes: &[u8], at: usize| {
-        let word = bytes.get(at..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*word))
+    let file = ElfFile::open(&files::place(copy)).ok()?;
+    let elf = file.parse().ok()?;
+    let first = elf.segments().find(|segment| segment.offset == 0)?;
+    let bias = start.checked_sub(first.svma)?;
+    let word = |at: u64| {
+        let mut word = [0; 8];
+        copy.read_exact_at(&mut word, at).ok()?;
+        Some(u64::from_le_bytes(word))
     };
-    let table = word(bytes, 32)? as usize;
-    let count = usize::from(u16::from_le_bytes(*bytes.get(56..)?.first_chunk()?));
-    let headers = (0..count).filter_map(|number| {
-        let at = table.checked_add(number * PROGRAM_HEADER)?;
-        let kind = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-        // Offset in the file, svma, length in the file.
-        Some((
-            kind,
-            word(bytes, at + 8)?,
-            word(bytes, at + 16)?,
-            word(bytes, at + 32)?,
-        ))
-    });
-    let headers: Vec<_> = headers.collect();
-    let first = headers.iter().find(|it| it.0 == PT_LOAD && it.1 == 0)?;
-    let bias = start.checked_sub(first.2)?;
-    let &(_, offset, _, length) = headers.iter().find(|it| it.0 == PT_DYNAMIC)?;
-    let end = offset.checked_add(length)?;
-    for at in (offset..end).step_by(16) {
-        let at = usize::try_from(at).ok()?;
-        let (tag, value) = (word(bytes, at)?, word(bytes, at + 8)?);
+    for at in elf.dynamic_range().unwrap_or_default().step_by(16) {
+        let (tag, value) = (word(at)?, word(at.checked_add(8)?)?);
         if POINTERS.contains(&tag) && value >= bias {
-            bytes[at + 8..at + 16].copy_from_slice(&(value - bias).to_le_bytes());
+            copy.write_all_at(&(value - bias).to_le_bytes(), at + 8)
+                .ok()?;
         }
     }
     Some(())

@@ -8,6 +8,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -42,7 +43,7 @@ struct Kept {
 /// The files that processes have mapped.
 pub struct MappedFiles {
     images: FxHashMap<Key, Arc<Image>>,
-    /// The first file that each path led to, of those of whom the kernel tells no build id.
+    /// By path, the inode of the first file that was there; of files that the kernel tells by their inodes.
     inodes: FxHashMap<PathBuf, u64>,
     kept: Vec<Kept>,
     /// Most files that stay open; of others, only what a path leads to in the end has names.
@@ -130,7 +131,7 @@ fn path_of(bytes: &[u8]) -> &Path {
 }
 
 /// A path that leads to an open file.
-fn place(file: &File) -> PathBuf {
+pub(crate) fn place(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
@@ -173,6 +174,7 @@ fn map_file(pid: i32, mapping: &Mapping) -> Option<PathBuf> {
 /// An open file, parsed, if it is the one that is mapped.
 fn usable(pid: i32, mapping: &Mapping, (from, file): (Option<PathBuf>, File)) -> Option<Opened> {
     let image = Image::open(&place(&file)).ok()?;
+    let range = mapping.start..mapping.start.saturating_add(mapping.length);
     let is_it = match BuildId::new(&mapping.build_id) {
         Some(expected) => image
             .build_id()
@@ -180,7 +182,7 @@ fn usable(pid: i32, mapping: &Mapping, (from, file): (Option<PathBuf>, File)) ->
         // Where layers of file systems lie upon each other, a file may have two numbers.
         None => {
             file.metadata().is_ok_and(|it| it.ino() == mapping.inode)
-                || same_content(pid, mapping, &file).unwrap_or(false)
+                || same_content((pid, &range), &file, mapping.offset).unwrap_or(false)
         }
     };
     is_it.then_some(Opened { from, file, image })
@@ -189,22 +191,26 @@ fn usable(pid: i32, mapping: &Mapping, (from, file): (Option<PathBuf>, File)) ->
 /// Most bytes that are compared. Two files are told apart by far fewer.
 const COMPARED: u64 = 64 << 20;
 
-/// Whether the memory of a mapping is what the file has there.
+/// Whether the memory of a process in a range is what the file has from `offset` on.
 ///
 /// # Errors
 /// Those of `pread(2)`: the process is gone, or may not be looked at.
-pub(crate) fn same_content(pid: i32, mapping: &Mapping, file: &File) -> io::Result<bool> {
+pub(crate) fn same_content(
+    (pid, range): (i32, &Range<u64>),
+    file: &File,
+    offset: u64,
+) -> io::Result<bool> {
     const PIECE: u64 = 1 << 16;
     let memory = File::open(format!("/proc/{pid}/mem"))?;
-    let length = mapping.length.min(COMPARED);
+    let length = (range.end - range.start).min(COMPARED);
     let (mut there, mut here) = (vec![0; PIECE as usize], vec![0; PIECE as usize]);
     for at in (0..length).step_by(PIECE as usize) {
         let piece = PIECE.min(length - at) as usize;
-        let read = file.read_at(&mut here[..piece], mapping.offset + at)?;
+        let read = file.read_at(&mut here[..piece], offset.saturating_add(at))?;
         if read == 0 {
             return Ok(at > 0);
         }
-        memory.read_exact_at(&mut there[..read], mapping.start + at)?;
+        memory.read_exact_at(&mut there[..read], range.start + at)?;
         if here[..read] != there[..read] {
             return Ok(false);
         }

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, SystemTime};
 use std::{fs, ops};
 
 use rustc_hash::FxHashMap;
@@ -21,8 +22,11 @@ use crate::records::Mapping;
 const LONGEST: u64 = 1 << 30;
 
 /// The generated code of all processes, by process id.
-#[derive(Default)]
-pub(crate) struct GeneratedCode(FxHashMap<i32, OfProcess>);
+pub(crate) struct GeneratedCode {
+    of: FxHashMap<i32, OfProcess>,
+    /// Whether the processes run now.
+    is_live: bool,
+}
 
 #[derive(Default)]
 struct OfProcess {
@@ -32,8 +36,32 @@ struct OfProcess {
     lists: Lists,
     /// What the lists told.
     listed: Generated,
-    /// The user whose process it is.
-    owner: Option<u32>,
+    /// Whose process it is, and when it began. Not known of a process that ran once: another one may have its id now.
+    origin: Option<Origin>,
+}
+
+/// A process's user, and its begin: a file that is older is one of another process with this id.
+struct Origin {
+    user: u32,
+    begin: SystemTime,
+}
+
+impl Origin {
+    /// That of a process that runs.
+    fn of(pid: i32) -> Option<Origin> {
+        /// `/proc` counts in hundredths of a second (USER_HZ).
+        const TICKS: f64 = 100.0;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let begin: f64 = fields.split_ascii_whitespace().nth(19)?.parse().ok()?;
+        let uptime = fs::read_to_string("/proc/uptime").ok()?;
+        let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;
+        let age = Duration::try_from_secs_f64(uptime - begin / TICKS + 1.0).ok()?;
+        Some(Origin {
+            user: fs::metadata(format!("/proc/{pid}")).ok()?.uid(),
+            begin: SystemTime::now().checked_sub(age)?,
+        })
+    }
 }
 
 /// Whether a mapping is memory, not of a file that holds its code.
@@ -57,6 +85,14 @@ pub(crate) fn object_of(pid: i32) -> PathBuf {
 }
 
 impl GeneratedCode {
+    /// None yet; of processes that run now, or ran once.
+    pub(crate) fn new(is_live: bool) -> Self {
+        GeneratedCode {
+            of: FxHashMap::default(),
+            is_live,
+        }
+    }
+
     /// Notes memory of a process in which it may generate code.
     pub(crate) fn add(&mut self, pid: i32, mapping: &Mapping) {
         let pieces = &mut self.of(pid).pieces;
@@ -88,7 +124,7 @@ impl GeneratedCode {
 
     /// Reads what is new in the lists of processes that run.
     pub(crate) fn read_lists(&mut self) {
-        for (pid, code) in &mut self.0 {
+        for (pid, code) in &mut self.of {
             if !code.lists.is_empty() {
                 code.lists.read(*pid, &mut code.listed);
             }
@@ -96,15 +132,16 @@ impl GeneratedCode {
     }
 
     fn of(&mut self, pid: i32) -> &mut OfProcess {
-        self.0.entry(pid).or_insert_with(|| OfProcess {
-            owner: fs::metadata(format!("/proc/{pid}")).ok().map(|it| it.uid()),
+        let origin = || self.is_live.then(|| Origin::of(pid)).flatten();
+        self.of.entry(pid).or_insert_with(|| OfProcess {
+            origin: origin(),
             ..OfProcess::default()
         })
     }
 
     /// The functions, by load object, as the programs' files tell now.
     pub(crate) fn functions(&self) -> FxHashMap<String, Rc<Generated>> {
-        let named = self.0.iter().map(|(pid, code)| {
+        let named = self.of.iter().map(|(pid, code)| {
             let object = object_of(*pid);
             let functions = code.functions(&Path::new("/tmp").join(&object));
             (object.to_string_lossy().into_owned(), Rc::new(functions))
@@ -117,7 +154,7 @@ impl OfProcess {
     fn functions(&self, map: &Path) -> Generated {
         let mut functions = self.listed.clone();
         for piece in &self.pieces {
-            let name = format!("<generated code at {:#x}>", piece.start);
+            let name = format!("<code in memory at {:#x}>", piece.start);
             functions.add_piece(piece.clone(), &name);
         }
         if let Some(map) = self.read(map) {
@@ -131,13 +168,15 @@ impl OfProcess {
         functions
     }
 
-    /// A file of the process; not one that another user has put in its place.
+    /// A file of the process; not one that another user or an earlier process has put in its place.
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        let origin = self.origin.as_ref()?;
         let file = untrusted::open(path).ok()?;
-        let user = file.metadata().ok()?.uid();
-        let own = fs::metadata("/proc/self").ok().map(|it| it.uid());
-        let is_trusted = user == 0 || [own, self.owner].contains(&Some(user));
-        is_trusted.then(|| untrusted::read_open(file, LONGEST).ok())?
+        let metadata = file.metadata().ok()?;
+        let own = fs::metadata("/proc/self").ok()?.uid();
+        let is_its = [0, own, origin.user].contains(&metadata.uid())
+            && metadata.modified().is_ok_and(|it| it >= origin.begin);
+        is_its.then(|| untrusted::read_open(file, LONGEST).ok())?
     }
 }
 
@@ -158,18 +197,18 @@ mod tests {
 
     #[test]
     fn memory_without_a_map_is_a_function_for_each_piece() {
-        let mut code = GeneratedCode::default();
+        let mut code = GeneratedCode::new(true);
         for (start, length) in [(0x5000, 0x1000), (0x1000, 0x1000), (0x2000, 0x1000)] {
             code.add(-1, &memory(start, length));
         }
         let functions = code.functions();
         let at = |address| functions["perf--1.map"].at(address);
-        let first = (0x1000..0x3000, "<generated code at 0x1000>");
+        let first = (0x1000..0x3000, "<code in memory at 0x1000>");
         assert_eq!((at(0x1000), at(0x2fff)), (Some(first.clone()), Some(first)));
         assert_eq!(at(0x3000), None);
         assert_eq!(
             at(0x5000),
-            Some((0x5000..0x6000, "<generated code at 0x5000>"))
+            Some((0x5000..0x6000, "<code in memory at 0x5000>"))
         );
     }
 
@@ -177,12 +216,23 @@ mod tests {
     fn a_function_of_the_map_does_not_take_the_rest_of_its_piece() {
         let folder = std::env::temp_dir().join(format!("generated-{}", std::process::id()));
         fs::write(&folder, "1800 100 square\n").expect("writable");
-        let mut code = GeneratedCode::default();
-        code.add(-1, &memory(0x1000, 0x2000));
-        let functions = code.of(-1).functions(&folder);
+        let mut code = GeneratedCode::new(true);
+        let pid = std::process::id() as i32;
+        code.add(pid, &memory(0x1000, 0x2000));
+        let functions = code.of(pid).functions(&folder);
+        // A file that is older than the process is another one's.
+        let old = SystemTime::now() - Duration::from_secs(1 << 30);
+        let map = fs::File::options().append(true).open(&folder);
+        map.and_then(|map| map.set_modified(old)).expect("my own");
+        let without = code.of(pid).functions(&folder);
+        assert_eq!(without.at(0x1810), without.at(0x2000));
+        // Of a process that ran once, no file is known to be its own.
+        let mut once = GeneratedCode::new(false);
+        once.add(pid, &memory(0x1000, 0x2000));
+        assert!(once.of(pid).origin.is_none());
         fs::remove_file(&folder).expect("it is there");
         assert_eq!(functions.at(0x1810), Some((0x1800..0x1900, "square")));
         let rest = functions.at(0x2000).map(|(_, name)| name);
-        assert_eq!(rest, Some("<generated code at 0x1000>"));
+        assert_eq!(rest, Some("<code in memory at 0x1000>"));
     }
 }

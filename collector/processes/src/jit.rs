@@ -36,9 +36,10 @@ impl Lists {
     }
 
     /// Adds the functions of the object files that are new. What cannot be read is passed over: the process may be
-    /// gone, or be about to change the list.
+    /// about to change the list. The lists of a process that is gone are not read again.
     pub(crate) fn read(&mut self, pid: i32, functions: &mut Generated) {
         let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else {
+            self.descriptors.clear();
             return;
         };
         for &descriptor in &self.descriptors {
@@ -77,7 +78,7 @@ fn bytes(memory: &File, start: u64, length: u64) -> Option<Arc<[u8]>> {
     Some(bytes.into())
 }
 
-/// Adds the functions of an object file whose sections have the addresses at which they are.
+/// Adds the functions of an object file that is in memory. Its sections have their addresses there.
 fn add_functions(file: &Arc<[u8]>, functions: &mut Generated) {
     let file = ElfFile::in_memory(file.clone());
     let Ok(elf) = file.parse() else {

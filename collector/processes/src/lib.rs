@@ -254,6 +254,7 @@ pub struct Processes {
 impl Processes {
     /// Without any process.
     pub fn new(objects: LoadObjects, first_only: bool) -> Self {
+        let generated = GeneratedCode::new(objects.is_live());
         Processes {
             objects,
             first_only,
@@ -269,7 +270,7 @@ impl Processes {
             unrecorded: Vec::new(),
             passed_over: 0,
             usage: Usage::default(),
-            generated: GeneratedCode::default(),
+            generated,
             covered: Vec::new(),
             cpu_time_before: 0,
         }
@@ -452,8 +453,8 @@ impl Processes {
         self.generated.functions()
     }
 
-    /// Called every so often: looks whether programs have copied their code to the memory that they mapped over it, as those do that want
-    /// large pages: then it is what it was.
+    /// Called every so often. A program that wants large pages copies its code to memory that it mapped over it: such
+    /// memory is the file's code again.
     pub fn look_at_copies(&mut self) {
         let mut covered = std::mem::take(&mut self.covered);
         covered.retain_mut(|it| {
@@ -477,7 +478,7 @@ impl Processes {
         self.covered = covered;
     }
 
-    /// Called every so often: reads what compilers that run tell of the code that they generated.
+    /// Called every so often. Just-in-time compilers of programs that run tell what code they generated.
     pub fn read_generated(&mut self) {
         self.generated.read_lists();
     }
@@ -730,7 +731,7 @@ struct Covered {
     looks: u32,
 }
 
-/// After so many looks, memory is no copy of the code that was there.
+/// Memory that differs from the code below it at so many looks is taken for no copy.
 const MOST_LOOKS: u32 = 100;
 
 /// Names that are told apart; all others have one name.

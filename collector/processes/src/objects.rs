@@ -29,7 +29,7 @@ pub struct LoadObjects {
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
     /// Those of processes that run, opened.
     files: MappedFiles,
-    /// Those of processes that ran once whose paths are not UTF-8, by path and build id: where they are.
+    /// Where files are whose paths are not UTF-8, by path and build id; of processes that ran once.
     paths: FxHashMap<(String, String), PathBuf>,
     /// Files that are gone, or are other ones by now: their build ids.
     missing: FxHashMap<PathBuf, BuildId>,
@@ -69,6 +69,11 @@ impl LoadObjects {
         }
     }
 
+    /// Whether they are of processes that run now.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
     /// The library that is loaded into programs.
     pub fn collector(&self) -> Option<&Path> {
         self.collector.as_deref()
@@ -94,9 +99,8 @@ impl LoadObjects {
 
     /// The file of a mapping, parsed, if it could be read. `path` is its path in the tables.
     pub(crate) fn image(&mut self, pid: i32, path: &Path, mapping: &Mapping) -> Option<Arc<Image>> {
-        let build_id = BuildId::new(&mapping.build_id);
-        let Some(image) = self.parsed(pid, path, (mapping, build_id.as_ref())) else {
-            if let Some(expected) = build_id {
+        let Some(image) = self.parsed(pid, path, mapping) else {
+            if let Some(expected) = BuildId::new(&mapping.build_id) {
                 self.missing.insert(path.to_owned(), expected);
             }
             return None;
@@ -121,17 +125,11 @@ impl LoadObjects {
 
     /// Whether the memory of a process holds the code of a file that was mapped there.
     pub(crate) fn is_in_memory(&self, pid: i32, code: &MappedCode) -> bool {
-        let mapping = Mapping {
-            start: code.range.start,
-            length: code.range.end - code.range.start,
-            offset: code.offset,
-            path: Box::default(),
-            inode: 0,
-            build_id: Box::default(),
+        let same = || {
+            let file = untrusted::open(code.image.path())?;
+            files::same_content((pid, &code.range), &file, code.offset)
         };
-        let file = untrusted::open(code.image.path()).ok();
-        let same = file.and_then(|file| files::same_content(pid, &mapping, &file).ok());
-        self.is_live && same == Some(true)
+        self.is_live && same().unwrap_or(false)
     }
 
     /// The OpenMP runtime that a load object is or contains.
@@ -139,12 +137,7 @@ impl LoadObjects {
         self.runtimes.get(&key_of(image))
     }
 
-    fn parsed(
-        &mut self,
-        pid: i32,
-        path: &Path,
-        (mapping, build_id): (&Mapping, Option<&BuildId>),
-    ) -> Option<Arc<Image>> {
+    fn parsed(&mut self, pid: i32, path: &Path, mapping: &Mapping) -> Option<Arc<Image>> {
         if path == Path::new(VDSO) {
             return self.vdso.clone();
         }
@@ -154,7 +147,8 @@ impl LoadObjects {
         if self.is_live {
             self.files.image(pid, mapping)
         } else {
-            self.images.get(path, build_id).ok()
+            let build_id = BuildId::new(&mapping.build_id);
+            self.images.get(path, build_id.as_ref()).ok()
         }
     }
 

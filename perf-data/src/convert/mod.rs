@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::rc::Rc;
 
 use experiment::header::{Counter, Header, Sampling};
 use experiment::ids::{Nanos, ThreadId, ThreadStateId};
@@ -20,7 +21,6 @@ use omp_model::stream::{Event as StreamEvent, What};
 use processes::records::{self, Fields, Side, SideRecord};
 use processes::{LoadObjects, Processes};
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 use symbolize::{Files, Generated, KernelFunction, SymbolSource, Symbols};
 
 use counters::{OfCounter, Weighed, counters_of, evened};

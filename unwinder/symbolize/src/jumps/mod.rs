@@ -29,15 +29,35 @@ use exits::Target;
 /// Finds the functions that left the stacks of `tables` by jumps. Adds the frames of the jumps to
 /// `tables`: they are to be resolved with the others.
 pub fn find_jumps(tables: &mut Tables, source: &mut impl SymbolSource) -> Vec<Jump> {
-    let pairs = pairs(tables);
+    let Calls {
+        pairs,
+        bodies,
+        called_by_runtimes,
+    } = calls(tables);
     let mut objects = Objects {
         source,
         opened: FxHashMap::default(),
     };
     let mut chains = Chains::default();
     let mut found = Vec::new();
+    let pairs: Vec<Pair> = pairs.into_iter().collect();
     for of_module in pairs.chunk_by(|one, other| one.module == other.module) {
         objects.chains(tables, of_module, &mut chains, &mut found);
+    }
+    for (module, caller) in bodies {
+        if !objects.jumps_on(tables, (module, caller), &mut chains) {
+            continue;
+        }
+        let pairs: Vec<Pair> = called_by_runtimes
+            .iter()
+            .map(|&callee| Pair {
+                module,
+                caller,
+                callee,
+                how: How::Body,
+            })
+            .collect();
+        objects.chains(tables, &pairs, &mut chains, &mut found);
     }
     let mut jumps: Vec<Jump> = found
         .into_iter()
@@ -82,9 +102,18 @@ enum How {
     Body,
 }
 
-/// All pairs of adjacent frames of which the outer one is the program's, and all calls that created
-/// a region or task. Sorted by load object.
-fn pairs(tables: &Tables) -> Vec<Pair> {
+/// The calls that stacks and events tell of.
+struct Calls {
+    /// All pairs of adjacent frames of which the outer one is the program's, and all calls that created a region or
+    /// task. Sorted by load object.
+    pairs: BTreeSet<Pair>,
+    /// The bodies of regions and tasks, with their load objects.
+    bodies: BTreeSet<(ModuleId, FrameId)>,
+    /// The frames that seem to have been called by a runtime.
+    called_by_runtimes: BTreeSet<FrameId>,
+}
+
+fn calls(tables: &Tables) -> Calls {
     let module = |frame: FrameId| tables.frames.get(frame.0).map(|frame| frame.module);
     let programs: Vec<bool> = (0..tables.modules.len() as u32)
         .map(|id| is_program(tables, ModuleId(id)))
@@ -146,15 +175,11 @@ fn pairs(tables: &Tables) -> Vec<Pair> {
         add(row.stack, row.body, true);
         bodies.extend(of_program(row.body).map(|module| (module, row.body)));
     }
-    for (module, caller) in bodies {
-        pairs.extend(called_by_runtimes.iter().map(|&callee| Pair {
-            module,
-            caller,
-            callee,
-            how: How::Body,
-        }));
+    Calls {
+        pairs,
+        bodies,
+        called_by_runtimes,
     }
-    pairs.into_iter().collect()
 }
 
 /// The function of the C library that `_start` calls (System V ABI for AMD64, section 3.4.1).
@@ -201,6 +226,23 @@ impl<S: SymbolSource> Objects<'_, S> {
 
     fn get(&self, module: ModuleId) -> Option<&Symbols> {
         self.opened.get(&module)?.as_ref()
+    }
+
+    /// Whether a body has jumps out of it. Most have none, and need not be compared with all that runtimes called.
+    fn jumps_on(
+        &mut self,
+        tables: &Tables,
+        (module, body): (ModuleId, FrameId),
+        chains: &mut Chains,
+    ) -> bool {
+        self.open(tables, module);
+        let address = tables.frames.get(body.0).map(|frame| frame.address);
+        let symbols = self.get(module);
+        let function = symbols.zip(address).and_then(|(it, at)| it.code(at));
+        symbols.zip(function).is_some_and(|(symbols, function)| {
+            let exits = chains.exits.entry(module).or_default();
+            !exits.of(symbols, &function).is_empty()
+        })
     }
 
     /// Adds the chains of pairs whose callers are in one load object.
