@@ -10,15 +10,26 @@ use crate::sys;
 /// The time between two looks, each of which is a system call for each thread.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// The CPUs of each thread, as the kernel told last.
+/// The CPUs of each thread, as the kernel told most often.
 ///
-/// A thread is bound soon after its start if ever, so what was true last is taken to be true of the whole
-/// run. Threads that ended before a look are not known.
+/// A thread is bound soon after its start if ever, so that is taken to be true of the whole run. What the
+/// kernel told last may hold for a moment only: LLVM's runtime binds the initial thread to one CPU after
+/// the other when it starts, to learn how they are connected. Threads that ended before a look are not
+/// known.
 #[derive(Debug, Default)]
 pub struct Affinity {
-    /// By the threads' index.
-    last: FxHashMap<usize, Vec<u32>>,
+    /// By the threads' index: the sets of CPUs, in the order in which they were first seen.
+    seen: FxHashMap<usize, Vec<Seen>>,
     looked: Option<Instant>,
+}
+
+/// A set of CPUs on which a thread might run.
+#[derive(Debug)]
+struct Seen {
+    /// Sorted.
+    cpus: Vec<u32>,
+    /// The looks that saw it.
+    looks: u32,
 }
 
 impl Affinity {
@@ -31,16 +42,32 @@ impl Affinity {
         let threads = tables.threads.iter().enumerate();
         for (at, thread) in threads.filter(|(_, thread)| thread.death.is_none()) {
             if let Some(cpus) = sys::allowed_cpus(thread.tid) {
-                self.last.insert(at, cpus);
+                self.see(at, cpus);
             }
         }
+    }
+
+    /// Takes what one look told of a thread.
+    fn see(&mut self, thread: usize, cpus: Vec<u32>) {
+        let seen = self.seen.entry(thread).or_default();
+        match seen.iter_mut().find(|it| it.cpus == cpus) {
+            Some(known) => known.looks += 1,
+            None => seen.push(Seen { cpus, looks: 1 }),
+        }
+    }
+
+    /// The CPUs of a thread: of sets that were seen equally often, the last.
+    fn of(&self, thread: usize) -> Option<&[u32]> {
+        let seen = self.seen.get(&thread)?;
+        let most = seen.iter().max_by_key(|it| it.looks)?;
+        Some(&most.cpus)
     }
 
     /// The CPUs of each process's threads together, sorted; empty if no look saw any of them.
     pub fn by_process(&self, tables: &Tables) -> Vec<Vec<u32>> {
         let mut all = vec![Vec::new(); tables.processes.len()];
         for (at, thread) in tables.threads.iter().enumerate() {
-            if let Some((cpus, had)) = self.last.get(&at).zip(all.get_mut(thread.process.index())) {
+            if let Some((cpus, had)) = self.of(at).zip(all.get_mut(thread.process.index())) {
                 had.extend(cpus);
             }
         }
@@ -49,5 +76,28 @@ impl Affinity {
             had.dedup();
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Affinity;
+
+    #[test]
+    fn what_holds_for_a_moment_does_not_count() {
+        let mut affinity = Affinity::default();
+        for cpus in [&[0, 1][..], &[0, 1], &[0]] {
+            affinity.see(0, cpus.to_vec());
+        }
+        assert_eq!(affinity.of(0), Some(&[0, 1][..]));
+        // Bound after the first look.
+        for cpus in [&[0, 1][..], &[1], &[1]] {
+            affinity.see(1, cpus.to_vec());
+        }
+        assert_eq!(affinity.of(1), Some(&[1][..]));
+        affinity.see(2, vec![0, 1]);
+        affinity.see(2, vec![1]);
+        assert_eq!(affinity.of(2), Some(&[1][..]));
+        assert_eq!(affinity.of(3), None);
     }
 }
