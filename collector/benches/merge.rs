@@ -78,7 +78,7 @@ fn main() {
         code: 0x40_1234,
         ..Head::default()
     };
-    let context = primary.context(&head, &[]);
+    let context = primary.context(&head, &[], &[]);
 
     let processes = Processes::new(LoadObjects::new(None, None), false);
     let line = Line::new(Pair {

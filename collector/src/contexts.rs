@@ -2,13 +2,15 @@
 //! program's threads sent.
 
 use std::cell::RefCell;
+use std::path::Path;
 
-use experiment::ids::{FrameId, StackId};
-use experiment::tables::{RuntimeKind, Tables};
+use experiment::ids::{FrameId, ModuleId, StackId};
+use experiment::tables::{Module, RuntimeKind, Tables};
 use omp_model::stream::Site;
 use omp_ring::context::Context;
 use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
+use crate::python::{self, MachineFrame};
 use crate::truncated::Activation;
 use processes::Processes;
 use processes::stacks::{call_of, outer_of};
@@ -97,7 +99,33 @@ impl ContextUnwinder {
             0 => FrameId::NONE,
             body => program.frame(tables, objects, body),
         };
-        Some(Site { stack, body })
+        let python = match &context.python {
+            Some(sent) if !head.in_task => {
+                let reads = self.reads.borrow();
+                let variables = python::variables(regs.sp(), &self.addresses, &reads);
+                let none = std::iter::repeat(0..0);
+                let variables = variables.chain(none).skip(first);
+                let machine = calls.iter().zip(variables).map(|(&call, variables)| {
+                    let frame = program.frame(tables, objects, call);
+                    let row = tables.frames.get(frame.0);
+                    MachineFrame {
+                        frame,
+                        module: row.map_or(ModuleId::NONE, |row| row.module),
+                        variables,
+                    }
+                });
+                let machine: Vec<MachineFrame> = machine.collect();
+                let is_executable =
+                    |module: &Module| program.executable() == Some(Path::new(&module.path));
+                python::stack(tables, (&machine, outer), &sent.frames, is_executable)
+            }
+            _ => StackId::EMPTY,
+        };
+        Some(Site {
+            stack,
+            python,
+            body,
+        })
     }
 
     /// The large frames of all contexts that were unwound, and their callers.

@@ -55,6 +55,7 @@ pub mod openmp;
 pub mod own_samples;
 pub mod perf;
 mod proc;
+pub mod python;
 pub mod rank;
 pub mod record;
 pub mod registered;

@@ -41,6 +41,8 @@ impl Lock {
 pub struct Site {
     /// The machine stack at the call.
     pub stack: StackId,
+    /// The same with the frames of Python ([`experiment::tables::Context::python`]).
+    pub python: StackId,
     /// The first instruction of the outlined function that the call passes to the runtime;
     /// [`FrameId::NONE`] if unknown.
     pub body: FrameId,
@@ -50,6 +52,7 @@ impl From<StackId> for Site {
     fn from(stack: StackId) -> Site {
         Site {
             stack,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         }
     }

@@ -234,6 +234,7 @@ impl Builder {
             parent,
             kind,
             stack,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         })
     }

@@ -328,6 +328,7 @@ impl Generator {
                 parent: ContextId::ROOT,
                 kind: ContextKind::Region,
                 stack,
+                python: StackId::EMPTY,
                 body: frame,
             });
             generator.contexts.push(context);

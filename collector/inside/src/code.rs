@@ -42,6 +42,11 @@ impl Code {
         })
     }
 
+    /// The number of objects that had been loaded when they were read.
+    pub(crate) fn loads(&self) -> u64 {
+        self.changes[0]
+    }
+
     /// Whether they were read once.
     pub(crate) fn is_known(&self) -> bool {
         self.count > 0

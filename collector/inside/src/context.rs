@@ -13,6 +13,9 @@
 //! may belong to any outer function. There the address of a local of the callback serves, which lies
 //! at a fixed distance below the call.
 //!
+//! Calls of Python leave nothing on the stack, so that a context is also known by a number of the thread's frames of
+//! Python ([`crate::python`]), of 64 bits.
+//!
 //! All tables have a fixed size and live in the thread's own mapping.
 #![allow(unsafe_code)]
 
@@ -22,6 +25,8 @@ use omp_ring::record::CallingContextId;
 
 use crate::code::Code;
 use crate::memory::Zeroed;
+use crate::process_forks;
+use crate::python::Python;
 use crate::stack::{self, Copied, Frame, OwnStack, Part};
 
 /// The call into the runtime whose context is wanted. Passed by reference: for a copy the compiler
@@ -44,13 +49,13 @@ pub struct Call {
 
 /// What takes new contexts: a thread's ring.
 pub trait Sender {
-    /// Sends a context. Returns its id; [`CallingContextId::NONE`] if there is no room for it.
-    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId;
+    /// Sends a context: its head, the words of the stack, and those about Python. Returns its id; [`CallingContextId::NONE`] if there is no room for it.
+    fn context(&mut self, head: &Head, words: &[Word], python: &[u64]) -> CallingContextId;
 }
 
 impl Sender for Producer<'_> {
-    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
-        Producer::context(self, head, words)
+    fn context(&mut self, head: &Head, words: &[Word], python: &[u64]) -> CallingContextId {
+        Producer::context(self, head, words, python)
     }
 }
 
@@ -62,6 +67,7 @@ pub struct Contexts {
     code: Code,
     found: Found,
     copied: Copied,
+    python: Python,
     /// Bytes that may still be examined beyond [`NEAR`].
     far_left: u64,
 }
@@ -97,7 +103,7 @@ impl Contexts {
         // Aligned as the words of the stack are.
         let here = 0u64;
         let here = (&raw const here) as u64;
-        let key = key_of(call);
+        let key = key_of(call) ^ self.key_of_python(call);
         let find = |depth: u64| {
             let is_same = |words: &[Word]| stack::is_same(words, depth, &self.own_stack);
             self.cache.find(key, depth, is_same)
@@ -107,6 +113,12 @@ impl Contexts {
             Some(id) => id,
             None => self.miss(call, may_call_loader, here, sender),
         }
+    }
+
+    /// The frames of Python belong to the thread that executes a task, not to its context.
+    #[inline]
+    fn key_of_python(&self, call: &Call) -> u64 {
+        if call.in_task { 0 } else { self.python.key() }
     }
 
     /// Sends a new context, and keeps the words that identify it.
@@ -122,13 +134,16 @@ impl Contexts {
         // Unwinding begins in this function.
         let registers = stack::registers();
         let is_known = if may_call_loader {
-            self.code.refresh()
+            let is_known = self.code.refresh();
+            process_forks::with_loader(|| self.python.refresh(self.code.loads()));
+            is_known
         } else {
             self.code.is_known()
         };
         if !is_known {
             return CallingContextId::NONE;
         }
+        let key = key_of(call) ^ self.key_of_python(call);
         let bounds = (registers.sp, call.task_end);
         let most = NEAR + self.far_left;
         let part = Part::of(&mut self.own_stack, &mut self.copied, bounds, most);
@@ -141,7 +156,6 @@ impl Contexts {
             frame if (here..leaf).contains(&frame) && frame.is_multiple_of(8) => frame,
             _ => here,
         };
-        let key = key_of(call);
         // Words of another stack than the thread's own may be unmapped: they are copied each time.
         // An odd depth keeps `is_same` from comparing them in place.
         let is_own = matches!(part, Part::Own(_));
@@ -160,7 +174,12 @@ impl Contexts {
             end,
             in_task: call.in_task,
         };
-        let id = sender.context(&head, self.found.words());
+        let python = if call.in_task {
+            &[]
+        } else {
+            self.python.frames()
+        };
+        let id = sender.context(&head, self.found.words(), python);
         if id != CallingContextId::NONE && leaf > depth {
             self.cache.remember((key, depth), id, frames);
         }

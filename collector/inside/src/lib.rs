@@ -11,6 +11,7 @@
 //! | `memory` | mapped memory |
 //! | `thread_word` | a library's own word in each thread |
 //! | `context` | calling contexts: the stack, sent once and then known |
+//! | `python` | the frames of Python on the thread |
 //! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
 //! | `forked` | the regions that a thread has forked |
 //! | `process_forks` | keeps forks of the process and calls of the loader apart |
@@ -26,6 +27,7 @@ pub mod next;
 pub mod objects;
 pub mod process_forks;
 pub mod provider;
+mod python;
 pub mod stack;
 mod symbols;
 mod thread_word;

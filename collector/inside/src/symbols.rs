@@ -16,18 +16,33 @@ pub(crate) fn is_defined(name: &CStr) -> bool {
         .is_some()
 }
 
+/// Where the first loaded object that has it defines `name`. Objects without a GNU hash table are passed over.
+pub(crate) fn address_of(name: &CStr) -> Option<u64> {
+    let hash = gnu_hash(name.to_bytes());
+    objects::first(|object| {
+        let tables = tables_of(object)??;
+        // SAFETY: the tables come from the dynamic section of one loaded object.
+        let value = unsafe { tables.find(name, hash) }?;
+        Some(object.base() + value)
+    })
+}
+
 fn defines(object: &Object<'_>, name: &CStr, hash: u32) -> bool {
-    let Some(dynamic) = object.dynamic() else {
-        return false;
-    };
+    match tables_of(object) {
+        None => false,
+        // SAFETY: the tables come from the dynamic section of one loaded object.
+        Some(Some(tables)) => unsafe { tables.find(name, hash) }.is_some(),
+        // Without a GNU hash table the object may define any name: the loader will tell.
+        Some(None) => true,
+    }
+}
+
+/// An object's tables, if it has a dynamic section, and if they are all there.
+fn tables_of(object: &Object<'_>) -> Option<Option<Tables>> {
+    let dynamic = object.dynamic()?;
     // SAFETY: PT_DYNAMIC gives the address of the object's dynamic section, which is mapped
     // while the loader calls back.
-    match unsafe { Tables::of(dynamic as *const Dynamic, object.base()) } {
-        // SAFETY: the tables come from the dynamic section of one loaded object.
-        Some(tables) => unsafe { tables.define(name, hash) },
-        // Without a GNU hash table the object may define any name: the loader will tell.
-        None => true,
-    }
+    Some(unsafe { Tables::of(dynamic as *const Dynamic, object.base()) })
 }
 
 /// An entry of a dynamic section (System V ABI, `Elf64_Dyn`).
@@ -79,11 +94,11 @@ impl Tables {
         })
     }
 
-    /// Whether `name`, whose hash is `hash`, is among the defined symbols.
+    /// The value of `name`, whose hash is `hash`, among the defined symbols.
     ///
     /// # Safety
     /// The tables must be those of one loaded object.
-    unsafe fn define(&self, name: &CStr, hash: u32) -> bool {
+    unsafe fn find(&self, name: &CStr, hash: u32) -> Option<u64> {
         // SAFETY: by the caller's promise the table has the layout that linkers write: four words of
         // counts, a Bloom filter of 64-bit words, the buckets, and a word for each symbol from the
         // first hashed one on. A bucket holds the number of a hashed symbol or 0, and the chain from
@@ -92,38 +107,41 @@ impl Tables {
             let (buckets, first) = (*self.hash, *self.hash.add(1));
             let filter_words = *self.hash.add(2);
             if buckets == 0 {
-                return false;
+                return None;
             }
             let bucket = self.hash.add(4 + 2 * filter_words as usize);
             let chain = bucket.add(buckets as usize);
             let mut index = *bucket.add((hash % buckets) as usize);
             if index < first {
-                return false;
+                return None;
             }
             loop {
                 let word = *chain.add((index - first) as usize);
-                if word | 1 == hash | 1 && self.is(index, name) {
-                    return true;
+                if word | 1 == hash | 1
+                    && let Some(value) = self.value(index, name)
+                {
+                    return Some(value);
                 }
                 if word & 1 != 0 {
-                    return false;
+                    return None;
                 }
                 index += 1;
             }
         }
     }
 
-    /// Whether symbol number `index` is defined and has this name.
+    /// The value of symbol number `index`, if it is defined and has this name.
     ///
     /// # Safety
     /// The symbol table must have a symbol of that number.
-    unsafe fn is(&self, index: u32, name: &CStr) -> bool {
+    unsafe fn value(&self, index: u32, name: &CStr) -> Option<u64> {
         // SAFETY: the caller promises that the symbol exists; its name is an offset in the string
         // table, whose strings are terminated.
         unsafe {
             let symbol = &*self.symbols.add(index as usize);
-            symbol.st_shndx != 0
-                && CStr::from_ptr(self.strings.add(symbol.st_name as usize)) == name
+            let is_it = symbol.st_shndx != 0
+                && CStr::from_ptr(self.strings.add(symbol.st_name as usize)) == name;
+            is_it.then_some(symbol.st_value)
         }
     }
 }

@@ -5,13 +5,15 @@
 //! in a record position:
 //!
 //! ```text
-//! code, body │ ip, sp │ bp, end │ bytes, value │ bytes, value │ …
+//! code, body │ ip, sp │ bp, end │ bytes, value │ bytes, value │ …  [Python's frames]
 //! ```
 //!
 //! From the stack between `sp` and `end`, only words that unwinding can need are sent: those that
 //! point into code (return addresses), and those that point into this part of the stack (saved
-//! frame pointers). Each has its distance from `sp`. All other words read as 0.
+//! frame pointers). Each has its distance from `sp`. All other words read as 0. If Python made the call, its
+//! frames follow ([`crate::python`]).
 
+use crate::python::{MAX_PYTHON, Python};
 use crate::record::ContextPayload;
 
 /// The maximum number of stack words sent.
@@ -72,11 +74,15 @@ pub struct Context {
     pub head: Head,
     /// The stack words sent, sorted by address: (address, value).
     pub words: Vec<(u64, u64)>,
+    /// The frames of Python, if the thread has an interpreter.
+    pub python: Option<Python>,
 }
 
 impl Context {
-    /// From the pairs of the head and those of the words; `None` if there are fewer than the head's.
-    pub fn of_pairs(in_task: bool, pairs: &[[u64; 2]]) -> Option<Context> {
+    /// From the pairs of the head, those of the words and the last `python` ones, about Python; `None` if there are
+    /// fewer than the head's and these.
+    pub fn of_pairs(in_task: bool, python: usize, pairs: &[[u64; 2]]) -> Option<Context> {
+        let (pairs, python) = pairs.split_at_checked(pairs.len().checked_sub(python)?)?;
         let (head, rest) = pairs.split_first_chunk::<HEAD_PAIRS>()?;
         let [[code, body], [ip, sp], [bp, end]] = *head;
         let words = rest
@@ -94,6 +100,7 @@ impl Context {
                 in_task,
             },
             words,
+            python: Python::of_words(python.as_flattened()),
         })
     }
 
@@ -118,10 +125,12 @@ pub(crate) struct PartialContext {
 impl PartialContext {
     /// Begins a context with this payload; `None` if no producer writes such a payload.
     pub(crate) fn new(payload: ContextPayload) -> Option<PartialContext> {
-        let is_valid = payload.words as usize <= MAX_WORDS && payload.context.0 != 0;
+        let is_valid = payload.words as usize <= MAX_WORDS
+            && payload.python as usize <= MAX_PYTHON / 2
+            && payload.context.0 != 0;
         is_valid.then(|| PartialContext {
             payload,
-            pairs: Vec::with_capacity(pairs(payload.words as usize)),
+            pairs: Vec::with_capacity(pairs(payload)),
         })
     }
 
@@ -133,16 +142,19 @@ impl PartialContext {
     /// Takes the next pair. Returns the context if this was the last one.
     pub(crate) fn add(&mut self, pair: [u64; 2]) -> Option<Context> {
         self.pairs.push(pair);
-        if self.pairs.len() < pairs(self.payload.words as usize) {
+        if self.pairs.len() < pairs(self.payload) {
             return None;
         }
-        Context::of_pairs(self.payload.in_task, &self.pairs)
+        let ContextPayload {
+            in_task, python, ..
+        } = self.payload;
+        Context::of_pairs(in_task, python.into(), &self.pairs)
     }
 }
 
-/// Number of record positions that a context of `words` words takes, without its first record.
-pub(crate) const fn pairs(words: usize) -> usize {
-    HEAD_PAIRS + words
+/// Number of record positions that a context takes, without its first record.
+pub(crate) const fn pairs(payload: ContextPayload) -> usize {
+    HEAD_PAIRS + payload.words as usize + payload.python as usize
 }
 
 #[cfg(test)]
@@ -162,6 +174,7 @@ mod tests {
                 ..Head::default()
             },
             words: vec![(0x1008, 7), (0x1038, 9)],
+            python: None,
         };
         let read = [0xff8, 0x1000, 0x1008, 0x1038, 0x1040].map(|at| context.read(at));
         assert_eq!(read, [None, Some(0), Some(7), Some(9), None]);
@@ -169,13 +182,16 @@ mod tests {
 
     #[test]
     fn a_context_that_no_producer_writes_is_none() {
-        let payload = |id, words| ContextPayload {
+        let payload = |id, words, python| ContextPayload {
             context: crate::record::CallingContextId(id),
             words,
             in_task: false,
+            python,
         };
-        assert!(PartialContext::new(payload(1, MAX_WORDS as u16)).is_some());
-        assert!(PartialContext::new(payload(1, MAX_WORDS as u16 + 1)).is_none());
-        assert!(PartialContext::new(payload(0, 1)).is_none());
+        let most = (MAX_WORDS as u16, MAX_PYTHON as u16 / 2);
+        assert!(PartialContext::new(payload(1, most.0, most.1)).is_some());
+        assert!(PartialContext::new(payload(1, most.0 + 1, 0)).is_none());
+        assert!(PartialContext::new(payload(1, 1, most.1 + 1)).is_none());
+        assert!(PartialContext::new(payload(0, 1, 0)).is_none());
     }
 }

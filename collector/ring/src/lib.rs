@@ -23,6 +23,7 @@
 //! | [`producer`] | the program's side: claim a slot, push records and contexts |
 //! | [`consumer`] | `collect`'s side: create, drain, recycle slots |
 //! | [`shm`], `mapped` | files of shared memory, and what lies in them |
+//! | [`python`] | the frames of Python at a context |
 //! | [`samples`] | samples that threads take of themselves, in a file of their own |
 
 pub mod arena;
@@ -35,6 +36,7 @@ pub mod locks;
 pub mod loops;
 mod mapped;
 pub mod producer;
+pub mod python;
 pub mod record;
 pub mod samples;
 pub mod shm;

@@ -13,6 +13,7 @@ use crate::layout::{
 use crate::locks::{LockEntry, LockKey};
 use crate::loops::{LoopEntry, LoopKey};
 use crate::mapped::{self, Ring};
+use crate::python::MAX_PYTHON;
 use crate::record::{
     CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
 };
@@ -422,24 +423,28 @@ impl<'a> Producer<'a> {
         InstanceId::new(self.index, count)
     }
 
-    /// Pushes a calling context: its head, and the `words` of the stack from its stack pointer up,
-    /// in that order. Returns [`CallingContextId::NONE`] if there is no room for all of it, or the thread has
+    /// Pushes a calling context: its head, the `words` of the stack from its stack pointer up, and those about
+    /// Python ([`crate::python`]), in that order. Returns [`CallingContextId::NONE`] if there is no room for all of it, or the thread has
     /// used all ids; the records that follow then have no context.
     #[cold]
     #[inline(never)]
-    pub fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
-        let records = 1 + pairs(words.len()) as u64;
+    pub fn context(&mut self, head: &Head, words: &[Word], python: &[u64]) -> CallingContextId {
+        let (python, _) = python.as_chunks();
+        let payload = ContextPayload {
+            context: CallingContextId(self.contexts.wrapping_add(1)),
+            words: words.len() as u16,
+            in_task: head.in_task,
+            python: python.len() as u16,
+        };
+        let records = 1 + pairs(payload) as u64;
         let is_recording = self.control.load(Relaxed) == Control::Recording as u32;
-        let has_id = self.contexts + 1 < 1 << CONTEXT_BITS && words.len() <= MAX_WORDS;
+        let has_id = self.contexts + 1 < 1 << CONTEXT_BITS
+            && words.len() <= MAX_WORDS
+            && python.len() <= MAX_PYTHON / 2;
         if self.gap || !is_recording || !has_id || self.room() < records {
             return CallingContextId::NONE;
         }
         self.contexts += 1;
-        let payload = ContextPayload {
-            context: CallingContextId(self.contexts),
-            words: words.len() as u16,
-            in_task: head.in_task,
-        };
         self.put(Record::new(Kind::Context, self.last(), payload.pack()));
         for [head, payload] in head.pairs() {
             self.put(Record { head, payload });
@@ -449,6 +454,9 @@ impl<'a> Producer<'a> {
                 head: bytes,
                 payload: value,
             });
+        }
+        for &[head, payload] in python {
+            self.put(Record { head, payload });
         }
         // Publishes the context as a whole.
         self.slot.head.store(self.head, Release);

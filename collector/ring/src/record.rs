@@ -340,7 +340,7 @@ payloads! {
         /// `ompt_task_status_t` of the prior task.
         status: u32, id at 40 of 24;
     }
-    /// A calling context's id, and the number of stack words that follow.
+    /// A calling context's id, and the numbers of stack words and of pairs of words about Python that follow.
     ContextPayload {
         /// Its id.
         context: CallingContextId, id at 0 of 32;
@@ -349,6 +349,8 @@ payloads! {
         /// The thread is in an explicit task: frames of the thread that executes it do not belong to
         /// the context.
         in_task: bool, id at 48 of 1;
+        /// Number of pairs of words about Python that follow these ([`crate::python`]).
+        python: u16, id at 49 of 15;
     }
 }
 

@@ -355,7 +355,10 @@ fn a_context_comes_whole_also_over_the_ends_of_parts() {
     for number in 1..40 {
         let (head, words) = stack(1 + number as usize % 30);
         producer.push(Kind::ThreadBegin, 1);
-        assert_eq!(producer.context(&head, &words), CallingContextId(number));
+        assert_eq!(
+            producer.context(&head, &words, &[]),
+            CallingContextId(number)
+        );
         let found = contexts(&mut consumer);
         let [(id, context)] = found.as_slice() else {
             panic!("{found:?}")
@@ -379,13 +382,16 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
         producer.push(Kind::TaskSchedule, payload);
     }
     // It needs 54 positions, and 44 are left.
-    assert_eq!(producer.context(&head, &words), CallingContextId::NONE);
+    assert_eq!(producer.context(&head, &words, &[]), CallingContextId::NONE);
     producer.push(Kind::TaskSchedule, 20);
     let all = drained(&mut consumer);
     assert!(all.iter().map(|(_, payload)| *payload).eq(0..=20));
-    assert_eq!(producer.context(&head, &words), CallingContextId(1));
+    assert_eq!(producer.context(&head, &words, &[]), CallingContextId(1));
     let (_, too_many) = stack(MAX_WORDS + 1);
-    assert_eq!(producer.context(&head, &too_many), CallingContextId::NONE);
+    assert_eq!(
+        producer.context(&head, &too_many, &[]),
+        CallingContextId::NONE
+    );
     assert_eq!(contexts(&mut consumer).len(), 1);
 }
 

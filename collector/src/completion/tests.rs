@@ -39,6 +39,7 @@ fn setup() -> Setup {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack: site,
+        python: StackId::EMPTY,
         body: FrameId::NONE,
     });
     let region = tables.thread_state(ThreadState {

@@ -54,6 +54,7 @@ impl Setup {
             parent: ContextId::ROOT,
             kind: ContextKind::Region,
             stack: site,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         })
     }

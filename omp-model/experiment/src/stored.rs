@@ -576,17 +576,18 @@ impl Row<2> for Phase {
     }
 }
 
-impl Row<4> for Context {
-    const CODINGS: [Coding; 4] = [Plain, Delta, Plain, Plain];
+impl Row<5> for Context {
+    const CODINGS: [Coding; 5] = [Plain, Delta, Plain, Plain, Plain];
 
-    fn numbers(&self, index: u64) -> [u64; 4] {
+    fn numbers(&self, index: u64) -> [u64; 5] {
         let back = index.wrapping_sub(u64::from(self.parent.0));
         let (stack, body) = (u64::from(self.stack.0), u64::from(self.body.0));
-        [back, stack, self.kind as u64, body]
+        let python = u64::from(self.python.0);
+        [back, stack, self.kind as u64, body, python]
     }
 
     fn row(
-        [back, stack, kind, body]: [u64; 4],
+        [back, stack, kind, body, python]: [u64; 5],
         index: u64,
         known: &Known,
     ) -> Result<Self, Corrupt> {
@@ -594,6 +595,7 @@ impl Row<4> for Context {
             parent: ContextId(earlier(index, back, "a context is its own parent")?),
             kind: known.id(kind)?,
             stack: known.id(stack)?,
+            python: known.id(python)?,
             body: known.id(body)?,
         })
     }

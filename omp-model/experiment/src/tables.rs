@@ -41,6 +41,9 @@ numbered! {
         Gomp = 2,
         /// Parallax's own library in the program.
         Collector = 3,
+        /// None: a source file of Python, which the interpreter runs. The address of a frame there is that of a line
+        /// of a function ([`PythonLine`]).
+        Python = 4,
     }
 }
 
@@ -50,8 +53,48 @@ numbered! {
 pub struct Frame {
     /// The load object.
     pub module: ModuleId,
-    /// The link-time address (stated virtual memory address); absolute without a load object.
+    /// The link-time address (stated virtual memory address); absolute without a load object, and a [`PythonLine`]
+    /// in a file of Python.
     pub address: u64,
+}
+
+/// A line of a function of Python, as the address of a frame in its file ([`RuntimeKind::Python`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonLine {
+    /// The function's name, with those that it is defined in.
+    pub name: NameId,
+    /// Its first line, and the line that it executes; 0: not known.
+    pub lines: [u32; 2],
+}
+
+impl PythonLine {
+    const LINE_BITS: u32 = 20;
+    /// The addresses of a function.
+    pub const SIZE: u64 = 1 << Self::LINE_BITS;
+
+    /// As an address; `None` if there are too many names. The lines of a function are a range of addresses, which
+    /// begins with that of line 0.
+    #[must_use]
+    pub fn address(self) -> Option<u64> {
+        let line = |line: u32| match line >> Self::LINE_BITS {
+            0 => u64::from(line),
+            _ => 0,
+        };
+        let [first, line] = self.lines.map(line);
+        let name = u64::from(self.name.0);
+        let fits = name >> (u64::BITS - 2 * Self::LINE_BITS) == 0;
+        fits.then_some((name << Self::LINE_BITS | first) << Self::LINE_BITS | line)
+    }
+
+    /// From an address.
+    #[must_use]
+    pub fn of_address(address: u64) -> PythonLine {
+        let line = |bits: u64| bits as u32 & ((1 << Self::LINE_BITS) - 1);
+        PythonLine {
+            name: NameId((address >> (2 * Self::LINE_BITS)) as u32),
+            lines: [line(address >> Self::LINE_BITS), line(address)],
+        }
+    }
 }
 
 /// A node of the prefix tree of machine stacks: a frame and the stack of its callers.
@@ -101,6 +144,9 @@ pub struct Context {
     /// The machine stack at the construct, from the frame that holds the call into the runtime
     /// outward; [`StackId::EMPTY`] if it could not be taken.
     pub stack: StackId,
+    /// The same as an author in Python wrote it: with the frames of Python in the places of the interpreter's.
+    /// [`StackId::EMPTY`] if no Python made the call, or its frames are not known.
+    pub python: StackId,
     /// The first instruction of the function that the call passed to the runtime to run;
     /// [`FrameId::NONE`] if no event named it.
     pub body: FrameId,
@@ -343,6 +389,7 @@ impl Default for Tables {
             parent: ContextId::ROOT,
             kind: ContextKind::Root,
             stack: StackId::EMPTY,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         };
         let outside = ThreadState {

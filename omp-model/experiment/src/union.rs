@@ -17,7 +17,8 @@ use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
 use crate::tables::{
-    Context, Frame, Lock, Loop, Phase, Process, Stack, StackEntry, Tables, Thread, ThreadState,
+    Context, Frame, Lock, Loop, Phase, Process, PythonLine, RuntimeKind, Stack, StackEntry, Tables,
+    Thread, ThreadState,
 };
 use crate::{CounterSamples, Experiment, Samples, Sums};
 
@@ -271,6 +272,18 @@ fn row<T: Copy>(rows: &[T], at: usize, none: T) -> T {
     rows.get(at).copied().unwrap_or(none)
 }
 
+/// The address of a frame, where the ids of names are the new ones.
+fn address(ids: &Ids, tables: &Tables, frame: Frame) -> u64 {
+    let module = tables.modules.get(frame.module.0);
+    if module.is_none_or(|module| module.runtime != RuntimeKind::Python) {
+        return frame.address;
+    }
+    let PythonLine { name, lines } = PythonLine::of_address(frame.address);
+    let name = ids.name(name);
+    let address = PythonLine { name, lines }.address();
+    address.unwrap_or(frame.address)
+}
+
 #[derive(Default)]
 struct Uniting {
     tables: Tables,
@@ -326,6 +339,7 @@ impl Uniting {
                 parent: ids.context(context.parent),
                 kind: context.kind,
                 stack: ids.stack(context.stack),
+                python: ids.stack(context.python),
                 body: ids.frame(context.body),
             }));
         }
@@ -380,7 +394,7 @@ impl Uniting {
         for (id, frame) in (0..).map(FrameId).zip(tables.frames.rows()) {
             let new = self.tables.frame(Frame {
                 module: ids.module(frame.module),
-                address: frame.address,
+                address: address(ids, tables, *frame),
             });
             ids.frames.push(new);
             if self.symbols.frames.len() <= new.index() {

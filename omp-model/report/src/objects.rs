@@ -145,7 +145,7 @@ fn is_same_build(joined: &Joined<Object>) -> bool {
 
 const fn runtime_name(runtime: RuntimeKind) -> Option<&'static str> {
     match runtime {
-        RuntimeKind::None => None,
+        RuntimeKind::None | RuntimeKind::Python => None,
         RuntimeKind::Kmp => Some("LLVM"),
         RuntimeKind::Gomp => Some("GNU"),
         RuntimeKind::Collector => Some("Parallax"),

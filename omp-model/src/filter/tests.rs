@@ -452,6 +452,7 @@ fn with_instances() -> TestData {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack: StackId::EMPTY,
+        python: StackId::EMPTY,
         body: FrameId::NONE,
     }));
     for item in &mut test.profile.items {

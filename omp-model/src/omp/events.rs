@@ -346,6 +346,7 @@ impl Machine {
                     ContextKind::Region
                 },
                 stack: site.stack,
+                python: site.python,
                 body: site.body,
             };
             self.ids.context(now.tables, context)

@@ -29,6 +29,7 @@ impl IdCache {
             parent: ContextId::ROOT,
             kind: ContextKind::Root,
             stack: StackId::EMPTY,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         };
         IdCache {

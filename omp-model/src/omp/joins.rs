@@ -212,6 +212,7 @@ impl Machine {
             parent,
             kind: ContextKind::Region,
             stack: StackId::EMPTY,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         };
         let context = self.ids.context(now.tables, context);

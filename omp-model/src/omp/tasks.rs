@@ -37,6 +37,7 @@ impl Machine {
                 TaskOf::Taskloop | TaskOf::WholeTaskloop => ContextKind::Taskloop,
             },
             stack: site.stack,
+            python: site.python,
             body: site.body,
         };
         let context = self.ids.context(now.tables, context);

@@ -334,6 +334,8 @@ impl DisplayStacks<'_> {
                     return self.with_parent(callers, self.naming.of(at));
                 }
                 StackId::EMPTY
+            } else if row.python != StackId::EMPTY && row.parent == ContextId::ROOT {
+                row.python
             } else {
                 row.stack
             };

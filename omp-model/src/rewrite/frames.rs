@@ -431,6 +431,7 @@ impl<'a> Facts<'a> {
         };
         Some(match self.runtime(module) {
             RuntimeKind::None if !leads_in() => Role::Code,
+            RuntimeKind::Python => Role::Code,
             _ => Role::Runtime,
         })
     }

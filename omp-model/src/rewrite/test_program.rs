@@ -177,6 +177,7 @@ impl TestProgram {
             parent,
             kind,
             stack,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         })
     }
@@ -194,6 +195,7 @@ impl TestProgram {
             parent,
             kind: ContextKind::Region,
             stack,
+            python: StackId::EMPTY,
             body,
         })
     }

@@ -199,7 +199,7 @@ struct ToReader<'a> {
 }
 
 impl Sender for ToReader<'_> {
-    fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
+    fn context(&mut self, head: &Head, words: &[Word], _python: &[u64]) -> CallingContextId {
         let id = *self.sent + 1;
         if id as usize >= MOST_CONTEXTS || !self.producer.stack(id | IS_STACK, head, words) {
             return CallingContextId::NONE;

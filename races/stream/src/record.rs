@@ -202,7 +202,7 @@ impl Record {
             let count = (head >> 8) as usize & 0xffff;
             let length = stack_words(count);
             let (pairs, _) = words.get(1..length)?.as_chunks();
-            let context = Context::of_pairs(false, pairs).filter(|_| count <= MAX_WORDS)?;
+            let context = Context::of_pairs(false, 0, pairs).filter(|_| count <= MAX_WORDS)?;
             let id = (head >> 32) as u32;
             return (id & IS_STACK != 0).then(|| (Record::Stack(id, Box::new(context)), length));
         }

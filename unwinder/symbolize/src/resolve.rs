@@ -10,9 +10,9 @@ use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{Compiler, outlining_compiler};
 use experiment::state::State;
 use experiment::symbols::Barrier;
-use experiment::symbols::{Construct, Directive, SourceLine, Workshare};
+use experiment::symbols::{Construct, Directive, InlinedLine, SourceLine, Workshare};
 use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
-use experiment::tables::{RuntimeKind, Schedule, Tables};
+use experiment::tables::{PythonLine, RuntimeKind, Schedule, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::barriers;
@@ -90,6 +90,10 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .iter()
             .map(|&id| (id, frames[id.index()].address))
             .collect();
+        if let Some(row) = row.filter(|row| row.runtime == RuntimeKind::Python) {
+            name_python(&mut builder, tables, (module, &row.path), &wanted);
+            continue;
+        }
         if let Some(functions) = row.and_then(|row| texts.source.generated(row)) {
             name_generated(&mut builder, module, &functions, &wanted);
             continue;
@@ -319,6 +323,44 @@ fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
     undecided
         .map(|thread_state| (thread_state.call, Barrier::Unknown))
         .collect()
+}
+
+/// Resolves frames of Python in a file.
+fn name_python(
+    builder: &mut TableBuilder,
+    tables: &Tables,
+    (module, path): (ModuleId, &str),
+    wanted: &[(FrameId, u64)],
+) {
+    let mut known: FxHashMap<u64, FunctionId> = FxHashMap::default();
+    for &(id, address) in wanted {
+        let line = PythonLine::of_address(address);
+        let Some(name) = tables.names.get(line.name.0) else {
+            continue;
+        };
+        let [first_line, executed] = line.lines;
+        let begin = address - u64::from(executed);
+        let source = (first_line != 0).then(|| builder.line(path.to_owned(), first_line));
+        let function = *known.entry(begin).or_insert_with(|| {
+            builder.function(Function {
+                module,
+                address: begin,
+                size: PythonLine::SIZE,
+                linkage: name.clone(),
+                name: name.clone(),
+                source,
+                outlined: None,
+            })
+        });
+        let line = (executed != 0).then(|| InlinedLine {
+            function: Some(name.clone()),
+            source: builder.line(path.to_owned(), executed),
+        });
+        builder.table.frames[id.index()] = FrameSymbol {
+            function: Some(function),
+            lines: line.into_iter().collect(),
+        };
+    }
 }
 
 /// Resolves frames of generated code.

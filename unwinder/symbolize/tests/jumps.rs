@@ -152,6 +152,7 @@ impl Program {
                 parent: ContextId::ROOT,
                 kind: ContextKind::Region,
                 stack,
+                python: StackId::EMPTY,
                 body,
             });
         }

@@ -108,6 +108,7 @@ impl Driver {
             parent,
             kind,
             stack: at,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         });
         assert_eq!(self.tables.contexts.len(), before, "no such context");

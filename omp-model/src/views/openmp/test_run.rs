@@ -108,6 +108,7 @@ impl TestRun {
             parent,
             kind,
             stack,
+            python: StackId::EMPTY,
             body: FrameId::NONE,
         })
     }

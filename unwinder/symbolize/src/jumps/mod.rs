@@ -138,8 +138,11 @@ fn calls(tables: &Tables) -> Calls {
         let (module, how) = match (of_program(caller), start) {
             (Some(module), _) if is_context => (module, How::Context),
             (Some(module), _) => (module, How::Call),
-            (None, Some((start, module))) => (module, How::Start(start)),
-            (None, None) => return,
+            // One of these functions calls the other itself.
+            (None, Some((start, object))) if module(callee) != module(caller) => {
+                (object, How::Start(start))
+            }
+            (None, _) => return,
         };
         pairs.insert(Pair {
             module,
