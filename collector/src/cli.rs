@@ -11,6 +11,7 @@ use race_stream::record::Checks;
 
 use crate::control_options::{self, ControlOptions};
 use crate::perf::counters::{self, Counter};
+use crate::python;
 
 /// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub struct Request {
     pub verbose: bool,
     /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
+    /// `-j`: what is recorded of Python and of generated code.
+    pub python: python::Recorded,
     /// `-P`: the running process to record instead of a program.
     pub attach: Option<i32>,
     /// `--dump-events`: the file that gets the threads' events as text.
@@ -191,6 +194,7 @@ pub fn command() -> Command {
                 ),
         )
         .arg(checked_for())
+        .arg(generated())
         .args(control_options::args())
         .arg(
             Arg::new("comment")
@@ -233,6 +237,17 @@ fn checked_for() -> Arg {
         .help(
             "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
              instead of sampling it",
+        )
+}
+
+/// What is recorded of generated code.
+fn generated() -> Arg {
+    Arg::new("generated")
+        .short('j')
+        .value_name("auto|on|off")
+        .help(
+            "Functions of Python at calls into OpenMP runtimes, and those that just-in-time compilers tell of (auto); \
+             all functions of Python 3.12 and later, which costs it some time (on); none (off) [default: auto]",
         )
 }
 
@@ -303,6 +318,18 @@ fn checked(
         }
         Some(word) => return Err(format!("-F {word}: expected on or off")),
     };
+    let python = match matches.get_one::<String>("generated").map(String::as_str) {
+        None | Some("auto") => python::Recorded::AtCalls,
+        Some("on") if attach.is_some() => {
+            return Err(
+                "-j on needs a program that collect starts: Python reads it at its start"
+                    .to_owned(),
+            );
+        }
+        Some("on") => python::Recorded::All,
+        Some("off") => python::Recorded::Nothing,
+        Some(word) => return Err(format!("-j {word}: expected auto, on or off")),
+    };
     let period = matches
         .get_one::<String>("period")
         .map_or("hi", String::as_str);
@@ -332,6 +359,7 @@ fn checked(
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
         follow,
+        python,
         attach,
         dump_events: path("dump"),
         control: ControlOptions::of(matches)?,

@@ -2,6 +2,7 @@
 //! program's threads sent.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use experiment::ids::{FrameId, ModuleId, StackId};
@@ -26,6 +27,8 @@ pub struct ContextUnwinder {
     kinds: Vec<RuntimeKind>,
     /// The words that were read from the stack: addresses and values.
     reads: RefCell<Vec<(u64, u64)>>,
+    /// The interpreters of Python that contexts told of, by version, and whether their frames are known.
+    pythons: BTreeMap<u32, bool>,
     /// The large frames of the contexts, and their callers.
     large: Vec<(Activation, StackId)>,
 }
@@ -51,6 +54,9 @@ impl ContextUnwinder {
         context: &Context,
         (pid, time): (i32, u64),
     ) -> Option<Site> {
+        if let Some(python) = &context.python {
+            self.pythons.insert(python.version, python.is_known);
+        }
         let (program, objects) = processes.program_at(pid, time)?;
         let head = context.head;
         let regs = Regs::new(head.registers.ip, head.registers.sp, head.registers.bp);
@@ -126,6 +132,11 @@ impl ContextUnwinder {
             python,
             body,
         })
+    }
+
+    /// The interpreters of Python, by `PY_VERSION_HEX`, and whether their frames are known.
+    pub fn pythons(&self) -> &BTreeMap<u32, bool> {
+        &self.pythons
     }
 
     /// The large frames of all contexts that were unwound, and their callers.

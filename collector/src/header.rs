@@ -1,6 +1,6 @@
 //! The header of the experiment: the machine, the command, the counts and the runtimes.
 
-use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
+use experiment::header::{FORMAT_VERSION, Header, Python, Runtime, Sampling};
 use experiment::losses::LossKind;
 use experiment::tables::{self, Cut, RuntimeKind, Tables};
 use std::ffi::OsString;
@@ -12,6 +12,7 @@ use crate::no_events::{Cause, ProcessState};
 use crate::perf::counters::Counter;
 use crate::perf::open::cpu_list;
 use crate::perf::plan::Plan;
+use crate::python;
 use crate::source::Source;
 use crate::sys::{self, Ended};
 use processes::Mapped;
@@ -158,6 +159,13 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     };
     header.paused_ns = merge.control.paused_until(end);
     header.runtimes.clone_from(&merge.registered.runtimes);
+    let pythons = merge.openmp.pythons().iter();
+    header.pythons = pythons
+        .map(|(&version, &frames)| Python {
+            version: python::version(version),
+            frames,
+        })
+        .collect();
 }
 
 /// Brings the counts of counters up to date.

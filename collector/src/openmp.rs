@@ -5,6 +5,8 @@ mod locks;
 mod loops;
 mod queue;
 
+use std::collections::BTreeMap;
+
 use experiment::losses::{LossKind, Lost};
 use experiment::rows::{LockSum, LockWait, LoopSum};
 use experiment::tables::Tables;
@@ -103,6 +105,11 @@ impl OpenMp {
             let untold = queue.untold(arena, now);
             self.shared.lose_untold(queue, untold, now);
         }
+    }
+
+    /// The interpreters of Python that called runtimes: `PY_VERSION_HEX`, and whether their frames are known.
+    pub fn pythons(&self) -> &BTreeMap<u32, bool> {
+        self.shared.pythons()
     }
 
     /// Reads both clocks. Corrects the conversion of records from here on.

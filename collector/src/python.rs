@@ -7,6 +7,34 @@ use experiment::tables::{Frame, Module, PythonLine, RuntimeKind, Stack, StackEnt
 use omp_ring::python;
 use untrusted::printable;
 
+/// What is recorded of Python: the argument of `-j`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// Nothing, nor of other code that programs generate.
+    Nothing,
+    /// Its frames at calls into OpenMP runtimes, and what programs tell of generated code.
+    #[default]
+    AtCalls,
+    /// All its frames, of which the interpreter tells perf: each function of Python is called through generated code.
+    All,
+}
+
+/// A version, of `PY_VERSION_HEX`.
+#[must_use]
+pub fn version(hex: u32) -> String {
+    let [major, minor, micro, level] = hex.to_be_bytes();
+    let level = match (level >> 4, level & 0xf) {
+        (0xa, serial) => format!("a{serial}"),
+        (0xb, serial) => format!("b{serial}"),
+        (0xc, serial) => format!("rc{serial}"),
+        _ => String::new(),
+    };
+    format!("{major}.{minor}.{micro}{level}")
+}
+
+/// The environment variable by which Python tells perf of its functions, from 3.12 on.
+pub const SUPPORT_VARIABLE: &str = "PYTHONPERFSUPPORT";
+
 /// A frame of the machine's stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineFrame {
@@ -186,6 +214,12 @@ mod tests {
             Entry::Python(at) => format!("p{at}"),
         });
         texts.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn versions_are_as_python_prints_them() {
+        let texts = [0x030b_07f0, 0x030f_00a2, 0x030e_00c1].map(version);
+        assert_eq!(texts, ["3.11.7", "3.15.0a2", "3.14.0rc1"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A recording, from the launch of the program to the last row.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::session::{self, Session};
 use crate::signals::{Inherited, Signals};
 use crate::source::Source;
 use crate::sys::{self, Ended};
-use crate::{experiment, header, library, rank};
+use crate::{experiment, header, library, python, rank};
 use processes::{LoadObjects, Processes};
 
 /// Why there is no recording.
@@ -72,7 +72,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let dump = request.dump_events.as_deref().map(Dump::create);
     let dump = dump.transpose().map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (found, arena) = library_and_arena(&request.command[0]);
+    let (found, arena) = library_and_arena(request);
     let without = found.as_ref().err().map(without_events);
     without.iter().for_each(say);
     let library = found.as_deref().ok();
@@ -129,6 +129,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     merge.control.begin(options);
     let library = found.map(|_| ());
     let mut session = Session::new(pid, merge, writer, header, library, options.clone());
+    session.python = request.python;
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
     Ok(ended
         .unwrap_or_else(|| session::wait(pid, &mut signals))
@@ -161,6 +162,10 @@ fn prepare(
         let signals = signals.map(|signals| (SIGNALS_VARIABLE.into(), signals.into()));
         environment.retain(|(name, _)| name != SIGNALS_VARIABLE);
         environment.extend(signals);
+        if request.python == python::Recorded::All {
+            environment.retain(|(name, _)| name != python::SUPPORT_VARIABLE);
+            environment.push((python::SUPPORT_VARIABLE.into(), "1".into()));
+        }
         let held = launch::hold(&request.command, &environment, inherited)
             .map_err(|error| other(format!("cannot start a process: {error}")))?;
         Ok((held, environment))
@@ -360,11 +365,11 @@ fn run_session(
 }
 
 /// The library and the arena that record OpenMP events of a program, or why there are none.
-fn library_and_arena(program: &OsStr) -> (Result<PathBuf, Cause>, Option<Consumer>) {
-    if let Some(obstacle) = library::obstacle(program) {
+fn library_and_arena(request: &Request) -> (Result<PathBuf, Cause>, Option<Consumer>) {
+    if let Some(obstacle) = library::obstacle(&request.command[0]) {
         return (Err(Cause::CannotLoad(obstacle)), None);
     }
-    match library::find().and_then(|library| Ok((library, arena()?))) {
+    match library::find().and_then(|library| Ok((library, arena(request.python)?))) {
         Ok((library, arena)) => (Ok(library), Some(arena)),
         Err(reason) => (Err(Cause::NoLibrary(reason)), None),
     }
@@ -376,8 +381,11 @@ fn without_events(cause: &Cause) -> String {
 }
 
 /// The shared memory for OpenMP events, for as many threads as the limit of file sizes permits.
-fn arena() -> Result<Consumer, String> {
-    let options = ArenaOptions::default();
+fn arena(python: python::Recorded) -> Result<Consumer, String> {
+    let options = ArenaOptions {
+        python: python != python::Recorded::Nothing,
+        ..ArenaOptions::default()
+    };
     let options = match sys::file_size_limit() {
         None => options,
         Some(limit) => options.within(limit).ok_or_else(|| {
@@ -449,7 +457,7 @@ pub fn describe(plan: &Plan, counters: &[Counter], library: Option<&Path>) -> St
 pub fn dry_run(request: &Request, local_ranks: usize) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (found, arena) = library_and_arena(&request.command[0]);
+    let (found, arena) = library_and_arena(request);
     // A child that is never released shows which events can be opened.
     let arena_path = arena.as_ref().map(Consumer::path);
     let library = found.as_deref().ok();

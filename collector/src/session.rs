@@ -17,6 +17,7 @@ use crate::after::{After, Watched};
 use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::no_events::Cause;
+use crate::python::Recorded;
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::{Shortfall, named};
@@ -36,6 +37,8 @@ pub struct Session {
     is_attached: bool,
     merge: Merge,
     affinity: Affinity,
+    /// What is recorded of Python and of generated code.
+    pub python: Recorded,
     writer: Writer,
     header: Header,
     flushed: Instant,
@@ -83,6 +86,7 @@ impl Session {
             is_attached: library == Err(Cause::Attached),
             merge,
             affinity: Affinity::default(),
+            python: Recorded::default(),
             writer,
             header,
             flushed: Instant::now(),
@@ -440,6 +444,9 @@ impl Session {
             self.header.notes.push(missing);
             self.writer.stop(&self.header);
         }
+        if self.python == Recorded::All {
+            self.merge.processes.remove_maps_of_python();
+        }
         if let Some(line) = shortfall.line() {
             say(line);
         }
@@ -459,7 +466,10 @@ impl Session {
         let files = Files {
             vdso: sys::vdso().map(Into::into),
             paths: self.merge.processes.objects.paths(),
-            generated: self.merge.processes.generated(),
+            generated: self
+                .merge
+                .processes
+                .generated(self.python != Recorded::Nothing),
             ..Files::default()
         };
         let goes_on = ended.is_none() && !self.is_attached;

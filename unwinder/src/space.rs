@@ -1,5 +1,6 @@
 //! The address space of one process: which load object is mapped where.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub struct AddressSpace {
     /// Sorted by start, without overlap.
     mappings: Vec<Mapping>,
     modules: Vec<Module>,
+    /// Generated code, by address and apart from each other.
+    generated: BTreeMap<u64, Arc<[u8]>>,
     unwinder: UnwinderX86_64<Arc<[u8]>>,
     generation: u64,
 }
@@ -80,6 +83,7 @@ impl AddressSpace {
         Self {
             mappings: Vec::new(),
             modules: Vec::new(),
+            generated: BTreeMap::new(),
             unwinder: UnwinderX86_64::new(),
             generation: next_generation(),
         }
@@ -118,10 +122,25 @@ impl AddressSpace {
         self.insert(mapping);
     }
 
+    /// Adds what a program generated at `start`, where something without a file is mapped.
+    pub fn add_generated(&mut self, start: u64, code: Arc<[u8]>) {
+        self.generated.insert(start, code);
+        self.generation = next_generation();
+    }
+
+    /// The generated code before and from an address on.
+    pub(crate) fn generated_at(&self, address: u64) -> Option<(&[u8], &[u8])> {
+        let (start, code) = self.generated.range(..=address).next_back()?;
+        code.split_at_checked(usize::try_from(address - start).ok()?)
+            .filter(|(_, rest)| !rest.is_empty())
+    }
+
     /// Removes what is mapped in `len` bytes from `start`; mappings that reach over either end
     /// keep the rest.
     pub fn unmap(&mut self, start: u64, len: u64) {
         let end = start.saturating_add(len);
+        self.generated
+            .retain(|at, code| *at >= end || at.saturating_add(code.len() as u64) <= start);
         let first = self
             .mappings
             .partition_point(|mapping| mapping.end <= start);
@@ -145,6 +164,7 @@ impl AddressSpace {
     /// Forgets all mappings, as `exec` does.
     pub fn clear(&mut self) {
         self.mappings.clear();
+        self.generated.clear();
         self.unwinder = UnwinderX86_64::new();
         self.generation = next_generation();
     }

@@ -71,7 +71,7 @@ pub(crate) enum Call {
 
 /// The call that `code` ends in, at `svma`. x86-64 calls: `E8 rel32`, and `FF /2` with every
 /// addressing form (Intel SDM volume 2, CALL).
-fn last_call(code: &[u8], svma: u64) -> Option<Call> {
+pub(crate) fn last_call(code: &[u8], svma: u64) -> Option<Call> {
     if let [.., 0xe8, a, b, c, d] = *code {
         let distance = i32::from_le_bytes([a, b, c, d]);
         return Some(Call::Direct(svma.wrapping_add_signed(distance.into())));

@@ -7,9 +7,11 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as FramehopError, FrameAddress, Unwinder};
 
 use crate::cfi::{Evaluated, RowContext, Step};
+use crate::epilogue::Epilogue;
 use crate::regs::Regs;
 use crate::rule::{Fault, Rule};
 use crate::space::AddressSpace;
+use crate::text;
 
 /// Stack memory that is read when it is needed.
 pub trait StackMemory {
@@ -456,14 +458,17 @@ impl AddressSpace {
     }
 
     /// Unwinds a frame without call frame information. The return address is where the function's
-    /// first instructions leave it; at a leaf it may be on top of the stack, and elsewhere a frame
+    /// first instructions leave it, or in generated code where its end finds it; at a leaf it may be on top of the stack, and elsewhere a frame
     /// pointer may point below it. A guess counts only if a call precedes the return address.
     fn guess(&self, frame: &mut Frame, stack: &StackBytes<'_>) -> bool {
         let (sp, bp) = (frame.regs.sp(), frame.regs.bp());
         let return_address = |slot: u64| {
             let address = stack.read(slot)?;
-            let (image, svma) = self.image_at(address)?;
-            image.call_before(svma).map(|_| address)
+            let call = match self.image_at(address) {
+                Some((image, svma)) => image.call_before(svma),
+                None => text::last_call(self.generated_at(address)?.0, address),
+            };
+            call.map(|_| address)
         };
         let by_prologue = || {
             let (image, svma) = self.image_at(frame.lookup())?;
@@ -471,6 +476,20 @@ impl AddressSpace {
             let slot = layout.return_slot(sp, bp)?;
             let caller_bp = match layout.bp_slot(slot) {
                 Some(saved) => stack.read(saved)?,
+                None => bp,
+            };
+            Some(Regs::new(return_address(slot)?, slot + 8, caller_bp))
+        };
+        let by_epilogue = || {
+            let ip = Some(frame.regs.ip()).filter(|_| !frame.is_interrupted)?;
+            let (_, code) = self.generated_at(ip)?;
+            let Epilogue {
+                return_slot,
+                bp_slot,
+            } = Epilogue::of(code, ip)?;
+            let slot = sp.checked_add(return_slot)?;
+            let caller_bp = match bp_slot {
+                Some(saved) => stack.read(sp.checked_add(saved)?)?,
                 None => bp,
             };
             Some(Regs::new(return_address(slot)?, slot + 8, caller_bp))
@@ -486,7 +505,10 @@ impl AddressSpace {
                 .flatten()?;
             Some(Regs::new(ip, bp + 16, stack.read(bp)?))
         };
-        let caller = by_prologue().or_else(on_top).or_else(by_frame_pointer);
+        let caller = by_prologue()
+            .or_else(by_epilogue)
+            .or_else(on_top)
+            .or_else(by_frame_pointer);
         let Some(caller) = caller else { return false };
         frame.regs = caller;
         frame.is_interrupted = false;

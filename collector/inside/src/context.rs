@@ -68,6 +68,7 @@ pub struct Contexts {
     found: Found,
     copied: Copied,
     python: Python,
+    reads_python: bool,
     /// Bytes that may still be examined beyond [`NEAR`].
     far_left: u64,
 }
@@ -82,8 +83,9 @@ const NEAR: u64 = 1 << 20;
 const FAR: u64 = 256 << 20;
 
 impl Contexts {
-    /// Called once, on the thread whose contexts these are.
-    pub fn begin(&mut self, is_initial: bool) {
+    /// Called once, on the thread whose contexts these are. `reads_python`: whether they have the frames of Python.
+    pub fn begin(&mut self, is_initial: bool, reads_python: bool) {
+        self.reads_python = reads_python;
         self.own_stack = OwnStack::of_thread(is_initial);
         self.far_left = FAR;
     }
@@ -135,7 +137,9 @@ impl Contexts {
         let registers = stack::registers();
         let is_known = if may_call_loader {
             let is_known = self.code.refresh();
-            process_forks::with_loader(|| self.python.refresh(self.code.loads()));
+            if self.reads_python {
+                process_forks::with_loader(|| self.python.refresh(self.code.loads()));
+            }
             is_known
         } else {
             self.code.is_known()

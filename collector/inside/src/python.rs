@@ -12,7 +12,7 @@
 
 use std::ffi::CStr;
 
-use omp_ring::python::{MAX_PYTHON, Text, Written};
+use omp_ring::python::{MAX_PYTHON, Text, UNKNOWN, Written};
 
 use crate::loader::Module;
 use crate::symbols;
@@ -177,7 +177,10 @@ impl Python {
         let mut at = 1;
         // Where the last frame was written.
         let mut last = None;
-        words[0] = interpreter.version;
+        words[0] = match interpreter.layout.is_known {
+            true => interpreter.version,
+            false => interpreter.version | UNKNOWN,
+        };
         interpreter.each(state, |entry| {
             match entry {
                 Entry::Frame(frame, activation) => {

@@ -6,9 +6,10 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use std::{fs, ops};
 
@@ -84,6 +85,11 @@ pub(crate) fn object_of(pid: i32) -> PathBuf {
     format!("perf-{pid}.map").into()
 }
 
+/// Where a process tells of its generated code.
+fn map_of(pid: i32) -> PathBuf {
+    Path::new("/tmp").join(object_of(pid))
+}
+
 impl GeneratedCode {
     /// None yet; of processes that run now, or ran once.
     pub(crate) fn new(is_live: bool) -> Self {
@@ -106,6 +112,19 @@ impl GeneratedCode {
             is_apart
         });
         pieces.push(new);
+    }
+
+    /// What a process that runs has generated in a piece of memory by now. `None` of a large one: programs reserve
+    /// those and fill them later.
+    pub(crate) fn code(&self, pid: i32, mapping: &Mapping) -> Option<Arc<[u8]>> {
+        const LARGE: u64 = 1 << 20;
+        if !self.is_live || mapping.length > LARGE {
+            return None;
+        }
+        let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+        let mut code = vec![0; mapping.length as usize];
+        memory.read_exact_at(&mut code, mapping.start).ok()?;
+        Some(code.into())
     }
 
     /// Notes a compiler's dump, if a mapping is of one: compilers map it to tell of it.
@@ -139,24 +158,52 @@ impl GeneratedCode {
         })
     }
 
-    /// The functions, by load object, as the programs' files tell now.
-    pub(crate) fn functions(&self) -> FxHashMap<String, Rc<Generated>> {
+    /// The functions, by load object, as the programs' files tell now. Without `told`, none that they tell of.
+    pub(crate) fn functions(&self, told: bool) -> FxHashMap<String, Rc<Generated>> {
         let named = self.of.iter().map(|(pid, code)| {
             let object = object_of(*pid);
-            let functions = code.functions(&Path::new("/tmp").join(&object));
+            let functions = match told {
+                true => code.functions(&map_of(*pid)),
+                false => code.pieces(),
+            };
             (object.to_string_lossy().into_owned(), Rc::new(functions))
         });
         named.collect()
     }
+
+    /// Removes the processes' maps that name functions of Python.
+    pub(crate) fn remove_maps_of_python(&self) {
+        /// The begin of such a function's name.
+        const PYTHON: &[u8] = b" py::";
+        for (pid, code) in &self.of {
+            let map = map_of(*pid);
+            let is_python_s = |map: &[u8]| map.windows(PYTHON.len()).any(|it| it == PYTHON);
+            if code.read(&map).is_some_and(|map| is_python_s(&map)) {
+                // Another one may remove it as well.
+                let _ = fs::remove_file(map);
+            }
+        }
+    }
 }
 
 impl OfProcess {
-    fn functions(&self, map: &Path) -> Generated {
-        let mut functions = self.listed.clone();
+    /// What is known without its own words.
+    fn pieces(&self) -> Generated {
+        let mut pieces = Generated::default();
+        self.add_pieces(&mut pieces);
+        pieces
+    }
+
+    fn add_pieces(&self, functions: &mut Generated) {
         for piece in &self.pieces {
             let name = format!("<code in memory at {:#x}>", piece.start);
             functions.add_piece(piece.clone(), &name);
         }
+    }
+
+    fn functions(&self, map: &Path) -> Generated {
+        let mut functions = self.listed.clone();
+        self.add_pieces(&mut functions);
         if let Some(map) = self.read(map) {
             functions.add_map(&map);
         }
@@ -201,7 +248,7 @@ mod tests {
         for (start, length) in [(0x5000, 0x1000), (0x1000, 0x1000), (0x2000, 0x1000)] {
             code.add(-1, &memory(start, length));
         }
-        let functions = code.functions();
+        let functions = code.functions(true);
         let at = |address| functions["perf--1.map"].at(address);
         let first = (0x1000..0x3000, "<code in memory at 0x1000>");
         assert_eq!((at(0x1000), at(0x2fff)), (Some(first.clone()), Some(first)));

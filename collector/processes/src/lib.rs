@@ -454,9 +454,15 @@ impl Processes {
             .collect()
     }
 
-    /// The functions of code that programs generated, by load object, as their files tell now.
-    pub fn generated(&self) -> FxHashMap<String, Rc<Generated>> {
-        self.generated.functions()
+    /// The functions of code that programs generated, by load object, as their files tell now. Without `told`, none
+    /// that they tell of.
+    pub fn generated(&self, told: bool) -> FxHashMap<String, Rc<Generated>> {
+        self.generated.functions(told)
+    }
+
+    /// Removes the maps of their functions that interpreters of Python wrote.
+    pub fn remove_maps_of_python(&self) {
+        self.generated.remove_maps_of_python();
     }
 
     /// Called every so often. A program that wants large pages copies its code to memory that it mapped over it: such
@@ -700,6 +706,9 @@ impl Processes {
             let object = generated::object_of(pid);
             // Its addresses are those of the process.
             program.space.map(start, length, start, None, &object);
+            if let Some(code) = self.generated.code(pid, mapping) {
+                program.space.add_generated(start, code);
+            }
         } else {
             self.generated.add_dump(pid, mapping);
             let list = image.as_deref().and_then(|image| {

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::ClockSource;
+use crate::consumer::ArenaOptions;
 use crate::control::{ControlKind, ControlQueue, Used};
 use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
 use crate::mapped::{Headers, Ring};
@@ -155,11 +156,8 @@ impl Arena {
     }
 
     /// A new arena in a memory file.
-    pub(crate) fn create(
-        geometry: Geometry,
-        clock: ClockSource,
-        short_ns: u32,
-    ) -> io::Result<Arena> {
+    pub(crate) fn create(geometry: Geometry, options: &ArenaOptions) -> io::Result<Arena> {
+        let clock = options.clock;
         let file = shm::memory_file(c"parallax-arena", geometry.bytes())?;
         let arena = Arena {
             headers: Headers::new(&file, geometry.headers() as usize)?,
@@ -172,7 +170,8 @@ impl Arena {
         header.clock.store(clock as u32, Relaxed);
         header.slots.store(geometry.slots, Relaxed);
         header.ring_records.store(geometry.ring_records, Relaxed);
-        header.short_ns.store(short_ns, Relaxed);
+        header.short_ns.store(options.short_ns, Relaxed);
+        header.reads_python.store(options.python.into(), Relaxed);
         header.units_per_ms.store(clock.units_per_ms(), Relaxed);
         header.magic.store(MAGIC, Relaxed);
         Ok(arena)

@@ -33,6 +33,8 @@ pub struct ArenaOptions {
     pub clock: ClockSource,
     /// Waits shorter than this are summed and are no records, in nanoseconds.
     pub short_ns: u32,
+    /// Whether contexts have the frames of Python.
+    pub python: bool,
 }
 
 impl Default for ArenaOptions {
@@ -43,6 +45,7 @@ impl Default for ArenaOptions {
             ring_records: 1 << 18,
             clock: ClockSource::best(),
             short_ns: 5_000,
+            python: true,
         }
     }
 }
@@ -153,7 +156,7 @@ impl Consumer {
             io::Error::new(io::ErrorKind::InvalidInput, "these sizes make no arena")
         })?;
         Ok(Consumer {
-            arena: Arena::create(geometry, options.clock, options.short_ns)?,
+            arena: Arena::create(geometry, options)?,
             control: Control::Recording,
             calls: ControlReader::default(),
             rings: Vec::new(),

@@ -331,6 +331,11 @@ impl<'a> Producer<'a> {
         u64::from(self.arena.header().short_ns.load(Relaxed))
     }
 
+    /// Whether contexts are to have the frames of Python.
+    pub fn reads_python(&self) -> bool {
+        self.arena.header().reads_python.load(Relaxed) != 0
+    }
+
     /// A length of `ns` nanoseconds in units of the clock.
     pub fn units(&self, ns: u64) -> u64 {
         let per_millisecond = self.arena.header().units_per_ms.load(Relaxed);

@@ -22,9 +22,14 @@ const LENGTH_BITS: u32 = 32;
 pub struct Python {
     /// `PY_VERSION_HEX` of the interpreter.
     pub version: u32,
-    /// Innermost first. None if the library does not know this version's frames.
+    /// Whether the library knows where this version has its frames.
+    pub is_known: bool,
+    /// Innermost first.
     pub frames: Vec<Frame>,
 }
+
+/// The bit beside the version of an interpreter whose frames are not known.
+pub const UNKNOWN: u64 = 1 << 32;
 
 /// A frame of Python.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +99,7 @@ impl Python {
         let (version, mut rest) = words.split_first()?;
         let mut python = Python {
             version: *version as u32,
+            is_known: version & UNKNOWN == 0,
             frames: Vec::new(),
         };
         while let Some((frame, after)) = read(rest) {
@@ -166,7 +172,7 @@ mod tests {
             at += frame.write(&mut words[at..]).unwrap();
         }
         let python = Python::of_words(&words[..at + at % 2]).unwrap();
-        assert_eq!(python.version, 0x030c_01f0);
+        assert_eq!((python.version, python.is_known), (0x030c_01f0, true));
         let found: Vec<(&str, &str)> = python
             .frames
             .iter()

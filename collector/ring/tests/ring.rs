@@ -21,6 +21,7 @@ fn options() -> ArenaOptions {
         ring_records: 64,
         clock: ClockSource::best(),
         short_ns: 0,
+        python: true,
     }
 }
 

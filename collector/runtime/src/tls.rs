@@ -87,7 +87,7 @@ fn new_thread() -> Option<*mut Thread> {
             return None;
         };
         let contexts = &mut (*block).contexts;
-        contexts.begin(tid == pid);
+        contexts.begin(tid == pid, producer.reads_python());
         Some((*block).thread.write(Thread::new(contexts, producer)))
     }
 }

@@ -1,5 +1,6 @@
 //! Turns the OpenMP records of a thread into events.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use experiment::ids::{FrameId, Nanos, StackId};
@@ -115,6 +116,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// The interpreters of Python that contexts told of ([`ContextUnwinder::pythons`]).
+    pub(super) fn pythons(&self) -> &BTreeMap<u32, bool> {
+        self.unwinder.pythons()
+    }
+
     /// Counts the records that a thread dropped and that no record of it tells of.
     pub(super) fn lose_untold(&mut self, queue: &mut Queue, untold: u64, now: u64) {
         if untold > 0 {

@@ -68,6 +68,8 @@ pub struct Header {
     pub counters: Vec<Counter>,
     /// OpenMP runtimes that reported themselves, in order of appearance.
     pub runtimes: Vec<Runtime>,
+    /// Interpreters of Python that called OpenMP runtimes.
+    pub pythons: Vec<Python>,
     /// What was lost or cut.
     pub losses: Losses,
     /// What was not permitted or not possible: a sentence each, with what to do about it.
@@ -92,6 +94,16 @@ pub struct Rank {
     pub size: Option<u32>,
     /// Equal for all ranks of one launch, as far as the launcher tells.
     pub job: String,
+}
+
+/// An interpreter of Python.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Python {
+    /// Its version, such as `3.12.1`.
+    pub version: String,
+    /// Whether the frames of this version are known.
+    pub frames: bool,
 }
 
 /// The clock that took the samples.

@@ -410,6 +410,16 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
             Line::plain(format!("  Events by: {}", known(&runtime.interface))),
         ]);
     }
+    lines.extend(header.pythons.iter().map(|python| {
+        let version = &python.version;
+        if python.frames {
+            Line::plain(format!("Python {version}: its frames are known at calls into these runtimes"))
+        } else {
+            Line::warning(format!(
+                "Python {version}: its frames are not known, those of 3.11 to 3.15 with the global lock are"
+            ))
+        }
+    }));
     let losses = &header.losses;
     let dropped = losses.lost.omp_records();
     if header.perf.is_some() {

@@ -602,7 +602,7 @@ impl<'a> Conversion<'a> {
                     .flatten()
                     .map(Into::into),
                 paths: self.processes.objects.paths(),
-                generated: self.processes.generated(),
+                generated: self.processes.generated(true),
                 ..Files::default()
             },
             kernel_at: self.kernel_at.filter(|_| is_same_release(&file.about)),

@@ -236,7 +236,7 @@ impl Thread {
             tasks,
         } = block;
         let is_initial = own_memory::is_initial(ends.thread);
-        stacks.begin(is_initial);
+        stacks.begin(is_initial, false);
         let thread = thread.write(Thread {
             mode: 0,
             is_busy: false,

@@ -243,6 +243,7 @@ pub(crate) fn preloaded(program: &Path, consumer: &Consumer) -> Command {
 pub(crate) fn every_wait() -> ArenaOptions {
     ArenaOptions {
         short_ns: 0,
+        python: true,
         ..ArenaOptions::default()
     }
 }
