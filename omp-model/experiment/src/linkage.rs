@@ -147,6 +147,15 @@ pub fn target_of(linkage: &str) -> Option<(&str, u32)> {
     (end > 0).then(|| (&rest[..end], line))
 }
 
+/// The name and the file of a function of Python, by the name that the interpreter gives to perf.
+#[must_use]
+pub fn of_python(linkage: &str) -> Option<(&str, &str)> {
+    linkage.strip_prefix("py::")?.rsplit_once(':')
+}
+
+/// The function of Python's interpreter that runs functions of Python.
+pub const PYTHON_INTERPRETER: &str = "_PyEval_EvalFrameDefault";
+
 #[cfg(test)]
 mod tests {
     use super::*;

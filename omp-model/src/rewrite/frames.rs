@@ -1,7 +1,7 @@
 //! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
-use experiment::linkage::{is_outlined, without_clone};
+use experiment::linkage::{self, is_outlined, without_clone};
 use experiment::symbols::{Construct, FunctionId, InlinedLine, SymbolTable};
 use experiment::tables::{Context, RuntimeKind, StackEntry, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,6 +23,10 @@ pub(super) struct Facts<'a> {
     settled: bool,
     /// By module: whether it holds the program's own code, rather than a system library.
     user: Vec<bool>,
+    /// By module: whether it holds Python's interpreter.
+    interpreters: Vec<bool>,
+    /// The functions of Python.
+    python: FxHashSet<FunctionId>,
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
     /// The runtimes' calls that were seen to call a body. Whatever else such a call calls is a body,
     /// too, or a function that a body jumped to.
@@ -37,6 +41,31 @@ pub(super) struct Facts<'a> {
     folded: FxHashMap<FunctionId, FunctionId>,
     /// The outlined function that represents all those with the same absent parent.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
+}
+
+/// By module: whether Python's interpreter is in it.
+fn interpreters(tables: &Tables, symbols: &SymbolTable) -> Vec<bool> {
+    let mut found = vec![false; tables.modules.len()];
+    let functions = symbols.functions.iter();
+    for function in functions.filter(|it| without_clone(&it.linkage) == linkage::PYTHON_INTERPRETER)
+    {
+        if let Some(found) = found.get_mut(function.module.index()) {
+            *found = true;
+        }
+    }
+    found
+}
+
+fn functions_of_python(tables: &Tables, symbols: &SymbolTable) -> FxHashSet<FunctionId> {
+    let is_file = |module: ModuleId| {
+        let row = tables.modules.get(module.0);
+        row.is_some_and(|row| row.runtime == RuntimeKind::Python)
+    };
+    let functions = (0..).map(FunctionId).zip(&symbols.functions);
+    functions
+        .filter(|(_, it)| is_file(it.module) || linkage::of_python(&it.linkage).is_some())
+        .map(|(id, _)| id)
+        .collect()
 }
 
 /// The role of a frame in a user stack. Kernel frames have none.
@@ -95,6 +124,8 @@ impl<'a> Facts<'a> {
             frames: Vec::new(),
             settled: false,
             user: vec![false; tables.modules.len()],
+            interpreters: interpreters(tables, symbols),
+            python: functions_of_python(tables, symbols),
             by_name,
             body_calls: FxHashSet::default(),
             combiners: inlined_combiners(symbols),
@@ -283,6 +314,38 @@ impl<'a> Facts<'a> {
             .frames
             .get(frame.0)
             .map_or(ModuleId::NONE, |f| f.module)
+    }
+
+    /// Whether a frame is of Python's interpreter.
+    pub(super) fn is_interpreter(&self, frame: FrameId) -> bool {
+        let module = self.module(frame).index();
+        self.interpreters.get(module).copied().unwrap_or(false)
+    }
+
+    /// Whether a frame is in a process's executable.
+    pub(super) fn is_in_executable(&self, frame: FrameId) -> bool {
+        let row = self.tables.modules.get(self.module(frame).0);
+        let mut processes = self.tables.processes.iter();
+        row.is_some_and(|row| processes.any(|it| it.executable == row.path))
+    }
+
+    /// Whether a frame runs functions of Python.
+    pub(super) fn runs_python(&self, frame: FrameId) -> bool {
+        let function = self.function(frame);
+        function.is_some_and(|it| {
+            linkage::without_clone(self.linkage(it)) == linkage::PYTHON_INTERPRETER
+        })
+    }
+
+    /// Whether a frame is of a function of Python.
+    pub(super) fn is_python(&self, frame: FrameId) -> bool {
+        let function = self.function(frame);
+        function.is_some_and(|function| self.python.contains(&function))
+    }
+
+    /// Whether any function is one of Python.
+    pub(super) fn has_python(&self) -> bool {
+        !self.python.is_empty()
     }
 
     fn runtime(&self, module: ModuleId) -> RuntimeKind {

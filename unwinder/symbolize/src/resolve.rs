@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use experiment::ids::{FrameId, ModuleId};
-use experiment::linkage::{Compiler, outlining_compiler};
+use experiment::linkage::{self, Compiler, outlining_compiler};
 use experiment::state::State;
 use experiment::symbols::Barrier;
 use experiment::symbols::{Construct, Directive, InlinedLine, SourceLine, Workshare};
@@ -64,10 +64,16 @@ pub fn digests<'a>(
 fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let frames = tables.frames.rows();
     let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();
+    let is_python = |module: ModuleId| {
+        let row = tables.modules.get(module.0);
+        row.is_some_and(|row| row.runtime == RuntimeKind::Python)
+    };
+    // Generated code may be that of functions of Python.
     order.sort_unstable_by_key(|id| {
         let frame = frames[id.index()];
-        (frame.module, frame.address)
+        (!is_python(frame.module), frame.module, frame.address)
     });
+    let mut python = PythonFunctions::default();
     let mut builder = TableBuilder::default();
     builder.table.frames = vec![FrameSymbol::default(); frames.len()];
     let mut barriers = barrier_calls(tables);
@@ -91,11 +97,16 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .map(|&id| (id, frames[id.index()].address))
             .collect();
         if let Some(row) = row.filter(|row| row.runtime == RuntimeKind::Python) {
-            name_python(&mut builder, tables, (module, &row.path), &wanted);
+            name_python(
+                &mut builder,
+                tables,
+                (module, &row.path),
+                (&wanted, &mut python),
+            );
             continue;
         }
         if let Some(functions) = row.and_then(|row| texts.source.generated(row)) {
-            name_generated(&mut builder, module, &functions, &wanted);
+            name_generated(&mut builder, module, (&functions, &python), &wanted);
             continue;
         }
         let missed = match (module, row) {
@@ -325,12 +336,15 @@ fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
         .collect()
 }
 
+/// The functions of Python by file and name; `None` of a name that several have.
+type PythonFunctions = FxHashMap<(String, String), Option<FunctionId>>;
+
 /// Resolves frames of Python in a file.
 fn name_python(
     builder: &mut TableBuilder,
     tables: &Tables,
     (module, path): (ModuleId, &str),
-    wanted: &[(FrameId, u64)],
+    (wanted, named): (&[(FrameId, u64)], &mut PythonFunctions),
 ) {
     let mut known: FxHashMap<u64, FunctionId> = FxHashMap::default();
     for &(id, address) in wanted {
@@ -342,7 +356,7 @@ fn name_python(
         let begin = address - u64::from(executed);
         let source = (first_line != 0).then(|| builder.line(path.to_owned(), first_line));
         let function = *known.entry(begin).or_insert_with(|| {
-            builder.function(Function {
+            let function = builder.function(Function {
                 module,
                 address: begin,
                 size: PythonLine::SIZE,
@@ -350,7 +364,10 @@ fn name_python(
                 name: name.clone(),
                 source,
                 outlined: None,
-            })
+            });
+            let known = named.entry((path.to_owned(), name.clone()));
+            known.and_modify(|it| *it = None).or_insert(Some(function));
+            function
         });
         let line = (executed != 0).then(|| InlinedLine {
             function: Some(name.clone()),
@@ -367,7 +384,7 @@ fn name_python(
 fn name_generated(
     builder: &mut TableBuilder,
     module: ModuleId,
-    functions: &Generated,
+    (functions, python): (&Generated, &PythonFunctions),
     wanted: &[(FrameId, u64)],
 ) {
     // Of a function and its piece of memory, the begin may be the same.
@@ -377,7 +394,16 @@ fn name_generated(
             continue;
         };
         let function = *known.entry(range.clone()).or_insert_with(|| {
-            let name = builder.written(linkage, false);
+            let of_python = linkage::of_python(linkage);
+            let function = of_python
+                .and_then(|(name, file)| *python.get(&(file.to_owned(), name.to_owned()))?);
+            if let Some(function) = function {
+                return function;
+            }
+            let name = match of_python {
+                Some((name, _)) => name.to_owned(),
+                None => builder.written(linkage, false),
+            };
             builder.function(Function {
                 module,
                 address: range.start,
