@@ -3,10 +3,9 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use experiment::ids::{FrameId, ModuleId, StackId};
-use experiment::tables::{Module, RuntimeKind, Tables};
+use experiment::tables::{RuntimeKind, Tables};
 use omp_model::stream::Site;
 use omp_ring::context::Context;
 use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
@@ -121,9 +120,7 @@ impl ContextUnwinder {
                     }
                 });
                 let machine: Vec<MachineFrame> = machine.collect();
-                let is_executable =
-                    |module: &Module| program.executable() == Some(Path::new(&module.path));
-                python::stack(tables, (&machine, outer), &sent.frames, is_executable)
+                python::stack(tables, (&machine, outer), &sent.frames)
             }
             _ => StackId::EMPTY,
         };

@@ -56,20 +56,18 @@ enum Entry {
 }
 
 /// The stack of a call as its author in Python wrote it: `machine` is the machine's, leaf first, `frames` those of
-/// Python, innermost first, and `outer` the entry outward of the machine's frames. `is_executable` tells whether a
-/// load object is the process's executable. [`StackId::EMPTY`] if no frame of Python belongs to the stack.
+/// Python, innermost first, and `outer` the entry outward of the machine's frames. [`StackId::EMPTY`] if no frame of
+/// Python belongs to the stack.
 pub fn stack(
     tables: &mut Tables,
     (machine, outer): (&[MachineFrame], StackId),
     frames: &[python::Frame],
-    is_executable: impl Fn(&Module) -> bool,
 ) -> StackId {
     let is_in_file = |module: ModuleId| {
         let row = tables.modules.get(module.0);
         row.is_some_and(|row| !row.path.is_empty() && row.path.starts_with('/'))
     };
-    let is_executable = |module: ModuleId| tables.modules.get(module.0).is_some_and(&is_executable);
-    let entries = author_s(machine, frames, is_executable, is_in_file);
+    let entries = author_s(machine, frames, is_in_file);
     let mut stack = outer;
     for entry in entries.iter().rev() {
         let frame = match *entry {
@@ -110,12 +108,10 @@ fn frame_of(tables: &mut Tables, frame: &python::Frame) -> Option<FrameId> {
 ///
 /// Each activation of the interpreter is a C function on the machine's stack. The frames of Python that it executes
 /// take its place; the other functions of the interpreter are left out, and so is the code that Python generates
-/// around an activation where it tells perf of its functions (trampolines). The function in which a thread begins
-/// stays.
+/// around an activation where it tells perf of its functions (trampolines). The interpreter's first function stays.
 fn author_s(
     machine: &[MachineFrame],
     frames: &[python::Frame],
-    is_executable: impl Fn(ModuleId) -> bool,
     is_in_file: impl Fn(ModuleId) -> bool,
 ) -> Vec<Entry> {
     let mut activations: Vec<(usize, Range<usize>)> = Vec::new();
@@ -135,7 +131,6 @@ fn author_s(
     };
     let outermost = *outermost;
     let interpreter = machine[outermost].module;
-    let keeps_first = is_executable(interpreter);
     let mut entries = Vec::new();
     for (at, frame) in machine.iter().enumerate() {
         let active = activations.iter().find(|(holder, _)| *holder == at);
@@ -144,8 +139,7 @@ fn author_s(
             continue;
         }
         let calls_activation = activations.iter().any(|(holder, _)| holder + 1 == at);
-        let is_first = keeps_first
-            && at > outermost
+        let is_first = at > outermost
             && machine
                 .get(at + 1)
                 .is_none_or(|it| it.module != interpreter);
@@ -206,9 +200,9 @@ mod tests {
         frames.collect()
     }
 
-    fn entries(modules: &[ModuleId], activations: &[u64], is_executable: bool) -> String {
+    fn entries(modules: &[ModuleId], activations: &[u64]) -> String {
         let (machine, frames) = (machine(modules), python(activations));
-        let found = author_s(&machine, &frames, |_| is_executable, |it| it != GENERATED);
+        let found = author_s(&machine, &frames, |it| it != GENERATED);
         let texts = found.iter().map(|entry| match entry {
             Entry::Machine(at) => format!("{at}"),
             Entry::Python(at) => format!("p{at}"),
@@ -230,20 +224,19 @@ mod tests {
         ];
         // The activations are in frames 2 and 4; two functions of Python are in the outer one.
         let activations = [0x380, 0, 0x5a0];
-        assert_eq!(entries(&modules, &activations, true), "0 p0 3 p1 p2 6 7");
-        assert_eq!(entries(&modules, &activations, false), "0 p0 3 p1 p2 7");
+        assert_eq!(entries(&modules, &activations), "0 p0 3 p1 p2 6 7");
         // An activation that is on another stack.
-        assert_eq!(entries(&modules, &[0x380, 0x9900], false), "0 p0 3 7");
-        assert_eq!(entries(&modules, &[0x9900], false), "");
+        assert_eq!(entries(&modules, &[0x380, 0x9900]), "0 p0 3 6 7");
+        assert_eq!(entries(&modules, &[0x9900]), "");
         // The outermost frames were not read.
-        assert_eq!(entries(&modules, &[0x380, 0], false), "0 p0 3 7");
-        assert_eq!(entries(&modules, &[], false), "");
+        assert_eq!(entries(&modules, &[0x380, 0]), "0 p0 3 6 7");
+        assert_eq!(entries(&modules, &[]), "");
     }
 
     #[test]
     fn trampolines_are_left_out_and_other_generated_code_stays() {
         let modules = [GENERATED, PYTHON, PYTHON, GENERATED, PYTHON, LIBC];
-        assert_eq!(entries(&modules, &[0x380], false), "0 p0 5");
+        assert_eq!(entries(&modules, &[0x380]), "0 p0 4 5");
     }
 
     #[test]

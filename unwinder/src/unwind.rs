@@ -481,7 +481,7 @@ impl AddressSpace {
             Some(Regs::new(return_address(slot)?, slot + 8, caller_bp))
         };
         let by_epilogue = || {
-            let ip = Some(frame.regs.ip()).filter(|_| !frame.is_interrupted)?;
+            let ip = frame.regs.ip();
             let (_, code) = self.generated_at(ip)?;
             let Epilogue {
                 return_slot,

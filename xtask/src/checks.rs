@@ -10,7 +10,7 @@ use crate::packages;
 
 /// Programs that tests start besides compilers: the program, its package in every manager, and its
 /// purpose.
-const PROGRAMS: [(&str, &str, &str); 7] = [
+const PROGRAMS: [(&str, &str, &str); 8] = [
     ("tmux", "tmux", "the analyzer's walk in a terminal"),
     ("gdb", "gdb", "the test of gdb beside collect"),
     (
@@ -22,6 +22,7 @@ const PROGRAMS: [(&str, &str, &str); 7] = [
     ("perl", "perl", "the tests of limits and signals"),
     ("unshare", "util-linux", "the test of namespaces"),
     ("musl-gcc", "musl-tools", "the tests of another C library"),
+    ("python3", "python3", "the tests of Python's functions"),
 ];
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,

@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 
 use crate::process_forks;
+use crate::stack;
 
 /// Most executable segments that are kept apart. Further ones are merged with the last, together with
 /// the gaps between them.
@@ -11,14 +13,16 @@ const SEGMENTS: usize = 1024;
 
 /// The executable segments of all loaded objects. Valid when zeroed: none.
 ///
-/// Code that a program generates is not among them. Return addresses there are not recognised, and
-/// stacks are not followed beyond them.
+/// Code that a program generates is not among them. Return addresses there are looked for only beside Python
+/// ([`Code::may_be_generated`]); elsewhere, stacks are not followed beyond them.
 #[repr(C)]
 pub(crate) struct Code {
     /// The loader's counts of loaded and unloaded objects when the segments were read.
     changes: [u64; 2],
     /// The program's own code, if it can be read.
     program: [u64; 2],
+    /// The last return address into generated code that was found; 0: none.
+    generated: u64,
     count: usize,
     /// Sorted, without overlap: first address, and the one after the last address.
     segments: [[u64; 2]; SEGMENTS],
@@ -79,6 +83,23 @@ impl Code {
         // SAFETY: the bytes lie in the program's code, by the check above. Its segment is readable
         // (PF_R), and the loader never unmaps the program itself.
         ends_with_call(&unsafe { before.read_volatile() })
+    }
+
+    /// Whether a word can be a return address into code that the program generated: a call precedes it. Multiples of
+    /// 16 count only near one that was found: most of them are addresses of objects, of which there are many, and
+    /// each look costs a system call.
+    pub(crate) fn may_be_generated(&mut self, word: u64) -> bool {
+        /// Where programs have memory: above the first page, below the kernel's half.
+        const PROGRAMS: Range<u64> = 1 << 12..1 << 47;
+        const NEAR: u64 = 1 << 16;
+        let is_likely = !word.is_multiple_of(16) || word.abs_diff(self.generated) < NEAR;
+        let is_it = is_likely
+            && PROGRAMS.contains(&word)
+            && stack::bytes_before(word).is_some_and(|bytes| ends_with_call(&bytes));
+        if is_it {
+            self.generated = word;
+        }
+        is_it
     }
 
     fn sort(&mut self) {
@@ -176,6 +197,7 @@ mod tests {
         Box::new(Code {
             changes: [0; 2],
             program: [0; 2],
+            generated: 0,
             count: 0,
             segments: [[0; 2]; SEGMENTS],
         })

@@ -151,7 +151,9 @@ impl Contexts {
         let bounds = (registers.sp, call.task_end);
         let most = NEAR + self.far_left;
         let part = Part::of(&mut self.own_stack, &mut self.copied, bounds, most);
-        let end = self.found.fill(&part, &self.code);
+        let end = self
+            .found
+            .fill(&part, &mut self.code, self.python.is_there());
         let far = (end - registers.sp).saturating_sub(NEAR);
         self.far_left = self.far_left.saturating_sub(far);
         let frames = of_program(self.found.frames(), call);
@@ -203,15 +205,18 @@ struct Found {
 }
 
 impl Found {
-    /// Examines the words of a part, as many as there is room for. Returns the address where it ended.
-    fn fill(&mut self, part: &Part<'_>, code: &Code) -> u64 {
+    /// Examines the words of a part, as many as there is room for. Returns the address where it ended. `generates`:
+    /// whether the program generates code that it calls.
+    fn fill(&mut self, part: &Part<'_>, code: &mut Code, generates: bool) -> u64 {
         let range = part.range();
         let mut end = range.end;
         (self.word_count, self.frame_count) = (0, 0);
         part.each(|at, word| {
-            let is_code = code.holds(word);
+            let is_on_stack = range.contains(&word);
+            let is_code =
+                code.holds(word) || generates && !is_on_stack && code.may_be_generated(word);
             // Otherwise it may be a saved frame pointer.
-            if !is_code && !range.contains(&word) {
+            if !is_code && !is_on_stack {
                 return true;
             }
             let Some(entry) = self.words.get_mut(self.word_count) else {

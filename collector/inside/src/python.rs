@@ -157,6 +157,11 @@ impl Python {
         }
     }
 
+    /// Whether the process has an interpreter.
+    pub(crate) fn is_there(&self) -> bool {
+        self.interpreter.state_of_thread != 0
+    }
+
     /// A number that distinguishes the thread's frames: their functions by name, file and first line, and the
     /// instructions that they execute. 0 if it has none.
     #[inline]

@@ -271,6 +271,22 @@ unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
+/// The bytes before an address of this process, which need not be mapped; `None` if they cannot be read.
+pub(crate) fn bytes_before<const N: usize>(address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let local = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: N,
+    };
+    let remote = libc::iovec {
+        iov_base: address.wrapping_sub(N as u64) as *mut libc::c_void,
+        iov_len: N,
+    };
+    // SAFETY: `local` describes `bytes`, which nothing else uses.
+    let read = unsafe { read(&local, &[remote]) };
+    (read == N).then_some(bytes)
+}
+
 /// The registers of the function into which this is inlined. The stack can be unwound from them until
 /// that function returns.
 #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,6 @@ pub mod runtimes;
 pub mod stacks;
 pub mod usage;
 
-use std::path::Path;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -116,11 +115,6 @@ impl Program {
         let module = self.module(tables, objects, at);
         let row = tables.modules.get(module.0);
         row.map_or(RuntimeKind::None, |row| row.runtime)
-    }
-
-    /// The path of its executable, if it is known.
-    pub fn executable(&self) -> Option<&Path> {
-        self.executable.as_deref()
     }
 
     /// Interns the stack of calls at `addresses`, leaf first, with `outer` as its callers.

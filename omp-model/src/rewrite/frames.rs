@@ -322,13 +322,6 @@ impl<'a> Facts<'a> {
         self.interpreters.get(module).copied().unwrap_or(false)
     }
 
-    /// Whether a frame is in a process's executable.
-    pub(super) fn is_in_executable(&self, frame: FrameId) -> bool {
-        let row = self.tables.modules.get(self.module(frame).0);
-        let mut processes = self.tables.processes.iter();
-        row.is_some_and(|row| processes.any(|it| it.executable == row.path))
-    }
-
     /// Whether a frame runs functions of Python.
     pub(super) fn runs_python(&self, frame: FrameId) -> bool {
         let function = self.function(frame);

@@ -100,26 +100,29 @@ impl Walk {
     }
 
     /// Leaves out the interpreter's frames outward of functions of Python, and the one that runs the innermost of
-    /// these. The function in which a thread begins stays.
+    /// these. Its first function stays.
     fn leave_out_interpreter(&mut self, facts: &Facts<'_>) {
         if !facts.has_python() || self.omitted.is_some() {
             return;
         }
         let nodes = &self.nodes;
-        let Some(innermost) = nodes.iter().position(|node| facts.is_python(node.frame)) else {
+        let is_python = |node: &WalkFrame| facts.is_python(node.frame);
+        let (first, last) = (
+            nodes.iter().position(is_python),
+            nodes.iter().rposition(is_python),
+        );
+        let (Some(innermost), Some(outermost)) = (first, last) else {
             return;
         };
         let is_interpreter = |at: usize| {
             let node = nodes.get(at);
             node.is_some_and(|node| facts.is_interpreter(node.frame))
         };
-        let stays = |at: usize| {
-            let is_first = || !is_interpreter(at + 1) && facts.is_in_executable(nodes[at].frame);
-            match at {
-                _ if !is_interpreter(at) => true,
-                _ if at > innermost => is_first(),
-                _ => at + 1 != innermost || !facts.runs_python(nodes[at].frame),
-            }
+        let stays = |at: usize| match at {
+            _ if !is_interpreter(at) => true,
+            _ if at > outermost => !is_interpreter(at + 1),
+            _ if at > innermost => false,
+            _ => at + 1 != innermost || !facts.runs_python(nodes[at].frame),
         };
         let kept = (0..nodes.len()).filter(|at| stays(*at));
         self.nodes = kept.map(|at| nodes[at]).collect();
