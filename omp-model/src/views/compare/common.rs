@@ -11,6 +11,9 @@ use crate::views::names::{Names, split_file, unqualified, without_parameters};
 /// A source file, by the last part of its path, and a name.
 type Key = (String, String);
 
+/// A source file, a name without parameters, and the line of its function.
+type Place<'a> = (&'a str, String, u32);
+
 /// The shared names of functions, by their files and own names, where these differ:
 ///
 /// - Another function has the name in one experiment, which adds the file, and none has it in the other.
@@ -50,8 +53,8 @@ impl CommonNames {
                 common.in_files.insert(key(file, bare), name.clone());
             }
         }
-        // By file, name without parameters, and line: the names, and whether one experiment has several.
-        let mut lines: FxHashMap<(&str, String, u32), Vec<(usize, String)>> = FxHashMap::default();
+        // The names at each, with their experiments.
+        let mut lines: FxHashMap<Place<'_>, Vec<(usize, String)>> = FxHashMap::default();
         for (side, file, line, name) in &all {
             let name = common.with_file(file, name);
             let bare = unqualified(&name);
