@@ -16,6 +16,7 @@ use experiment::{Experiment, OpenError};
 use rustc_hash::FxHashSet;
 use untrusted::printable;
 
+use crate::alike;
 use crate::attribution::{self, Attribution, Slices};
 use crate::filter::{self, AnySample, Filter, Filtered};
 use crate::inlining;
@@ -122,7 +123,8 @@ impl Analysis {
         }
     }
 
-    fn with(experiment: Experiment, symbols: SymbolTable, origins: Vec<u32>) -> Analysis {
+    fn with(experiment: Experiment, mut symbols: SymbolTable, origins: Vec<u32>) -> Analysis {
+        alike::distinguish(&mut symbols);
         Analysis {
             name: String::new(),
             names: Vec::new(),

@@ -2,6 +2,7 @@
 //!
 //! Pure: values in, values out. Experiments are read by the `experiment` crate.
 
+mod alike;
 pub mod analysis;
 pub mod attribution;
 pub mod cpu_samples;

@@ -498,16 +498,17 @@ impl Uniting {
         let mut functions = Vec::with_capacity(symbols.functions.len());
         for function in &symbols.functions {
             let module = ids.module(function.module);
-            let found = self.same(function, module, &taken);
+            let function = Function {
+                module,
+                source: function.source.map(|line| moved(line, files)),
+                ..function.clone()
+            };
+            let found = self.same(&function, &taken);
             let id = found.unwrap_or_else(|| {
                 let id = FunctionId(self.symbols.functions.len() as u32);
-                self.symbols.functions.push(Function {
-                    module,
-                    source: function.source.map(|line| moved(line, files)),
-                    ..function.clone()
-                });
-                let named = self.functions.entry(key(function).to_owned());
+                let named = self.functions.entry(key(&function).to_owned());
                 named.or_default().push(id);
+                self.symbols.functions.push(function);
                 id
             });
             taken.insert(id);
@@ -518,13 +519,17 @@ impl Uniting {
 
     /// The known function with the same symbol. One at the same address comes first, then one in
     /// the same load object, then one in a load object of the same name, then any. Without a
-    /// symbol, only one at the same address.
-    fn same(
-        &self,
-        function: &Function,
-        module: ModuleId,
-        taken: &FxHashSet<FunctionId>,
-    ) -> Option<FunctionId> {
+    /// symbol, only one at the same address. Static functions of other source files are others.
+    fn same(&self, function: &Function, taken: &FxHashSet<FunctionId>) -> Option<FunctionId> {
+        let module = function.module;
+        let file = |function: &Function| {
+            let path = self.symbols.files.get(function.source?.file.0 as usize)?;
+            Some(base_name(path))
+        };
+        let is_elsewhere = |id: FunctionId| {
+            let files = file(&self.symbols.functions[id.0 as usize]).zip(file(function));
+            files.is_some_and(|(known, own)| known != own)
+        };
         let path = |module: ModuleId| {
             let row = self.tables.modules.get(module.0);
             row.map_or("", |row| base_name(&row.path))
@@ -536,7 +541,8 @@ impl Uniting {
         };
         let free = candidates
             .iter()
-            .filter(|&&id| !taken.contains(&id) && (function.has_symbol() || here(id)));
+            .filter(|&&id| !taken.contains(&id) && (function.has_symbol() || here(id)))
+            .filter(|&&id| here(id) || !is_elsewhere(id));
         free.copied().min_by_key(|id| {
             let known = &self.symbols.functions[id.0 as usize];
             (

@@ -207,7 +207,7 @@ fn shown<'a>(is_nested: bool) -> [RegionField<'a>; 5] {
         .heading(["Incl.", "elapsed"])
         .seconds(),
         RegionField::new("level", "Level", move |row| {
-            nested(match row.nesting {
+            nested(match row.level {
                 0 => Value::Omitted,
                 level => Value::Count(u64::from(level)),
             })
@@ -348,7 +348,7 @@ fn work_of_threads<'a>(query: &Query<'_>, teams: &Threads) -> Vec<RegionField<'a
 }
 
 fn kind(row: &RegionRow) -> String {
-    match (row.teams, row.nesting) {
+    match (row.teams, row.level) {
         (_, 0) => String::new(),
         (true, _) => "teams".to_owned(),
         (false, 1) => "region".to_owned(),

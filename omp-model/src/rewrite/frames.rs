@@ -404,6 +404,13 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Whether the body of a construct is inlined at an address.
+    pub(super) fn is_in_inlined_body(&self, frame: FrameId) -> bool {
+        let lines = self.symbols.frame(frame).lines.split_last();
+        let mut names = lines.into_iter().flat_map(|(_, inlined)| inlined);
+        names.any(|line| line.function.as_deref().is_some_and(is_outlined))
+    }
+
     /// Whether a body has the code of another one, `code`: then the stacks show that.
     pub(super) fn is_folded_into(&self, body: FunctionId, code: FunctionId) -> bool {
         self.folded.get(&body) == Some(&self.whole(code))

@@ -151,4 +151,5 @@ fn is_callback(linkage: &str) -> bool {
     STARTS.iter().any(|start| linkage.starts_with(start))
         || linkage.contains(".omp.reduction.")
         || linkage.contains(".omp.copyprivate.")
+        || linkage.contains("._omp_cpyfn.")
 }

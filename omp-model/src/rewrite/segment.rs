@@ -49,12 +49,19 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
     let fork = facts.top(row.stack);
     let in_task = is_task(facts.context(row.parent).kind);
     let nodes = &walk.nodes;
-    let cutter = Cutter { facts, walk, task };
+    let cutter = Cutter {
+        facts,
+        walk,
+        task,
+        own: row.body,
+        in_task,
+    };
     let mut start = 0;
     for (at, node) in nodes.iter().enumerate() {
         if let Some((frame, callers)) = fork
             && facts.same_function(node.frame, frame)
             && (node.callers == callers || (in_task && walk.leads_on(facts, at + 1, callers)))
+            && !cutter.is_own_call(at)
         {
             return cutter.at_fork(start, at, frame);
         }
@@ -102,6 +109,10 @@ struct Cutter<'a, 'f> {
     facts: &'a Facts<'f>,
     walk: &'a Walk,
     task: bool,
+    /// The construct's body, as its event names it.
+    own: FrameId,
+    /// Whether a task encountered it.
+    in_task: bool,
 }
 
 impl Cutter<'_, '_> {
@@ -149,6 +160,24 @@ impl Cutter<'_, '_> {
             rest: self.rest(end),
             to_root: false,
         }
+    }
+
+    /// Whether the frames from node `at` outward may have been called by the task itself, though they look like those
+    /// that created it: it calls what its creator called.
+    fn is_own_call(&self, at: usize) -> bool {
+        if !(self.task && self.in_task) {
+            return false;
+        }
+        let nodes = &self.walk.nodes;
+        let run = nodes[at..].iter().take_while(|it| it.role == Role::Code);
+        let end = at + run.count();
+        let Some(outermost) = nodes[at..end].last() else {
+            return false;
+        };
+        let has_left =
+            end < nodes.len() && self.facts.can_be_body(outermost.function, true).is_none();
+        let is_own = self.facts.same_function(outermost.frame, self.own);
+        (has_left || is_own) && !self.facts.is_in_inlined_body(nodes[at].frame)
     }
 
     /// WalkFrame `at` is in the function of the fork point `fork`, under the same callers.

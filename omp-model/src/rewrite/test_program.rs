@@ -189,11 +189,22 @@ impl TestProgram {
         fork: &str,
         body: &str,
     ) -> ContextId {
+        self.with_body(parent, ContextKind::Region, fork, body)
+    }
+
+    /// Adds a construct whose event names its body.
+    pub(crate) fn with_body(
+        &mut self,
+        parent: ContextId,
+        kind: ContextKind,
+        fork: &str,
+        body: &str,
+    ) -> ContextId {
         let stack = self.stack(fork);
         let body = self.frame(body);
         self.tables.context(Context {
             parent,
-            kind: ContextKind::Region,
+            kind,
             stack,
             python: StackId::EMPTY,
             body,

@@ -19,6 +19,7 @@ use crate::rewrite::functions::{begins_thread, is_entry};
 use crate::states::Pseudo;
 use crate::{inlining, kernel};
 
+pub(crate) use short::{in_file, split_file};
 pub use short::{short, unqualified, without_parameters};
 
 /// How much of a function's name is shown.
@@ -197,17 +198,27 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The last part of the path of the source file in which a function is written.
-    pub(super) fn file_name(&self, callee: Callee) -> Option<&'a str> {
+    /// A line of the source file in which a function, or the body of a construct, is written: of one by itself the
+    /// first.
+    pub(super) fn written_at(&self, callee: Callee) -> Option<SourceLine> {
         let source = match callee {
             Callee::Function(id) => self.function(id)?.source?,
             Callee::Inlined(frame, line) => {
                 let lines = &self.symbols.frame(frame).lines;
                 lines.get(usize::from(line))?.source
             }
+            Callee::Construct(context) => {
+                let body = self.tables.contexts.get(context.0)?.body;
+                self.symbols.function_of(body)?.1.source?
+            }
             _ => return None,
         };
-        let path = self.symbols.files.get(source.file.0 as usize)?;
+        Some(source)
+    }
+
+    /// The last part of the path of a source file.
+    pub(super) fn file_name(&self, file: FileId) -> Option<&'a str> {
+        let path = self.symbols.files.get(file.0 as usize)?;
         Some(base_name(path))
     }
 
@@ -587,7 +598,8 @@ impl Canonical<'_> {
 }
 
 /// Of each function, the one of which it is a clone or part: that has the same name in the source, the same file and
-/// load object, and is no clone. Without such a one, it is the first of the clones.
+/// load object, and is no clone. Without such a one, it is the first of the clones. Copies of a static function of a
+/// header are the first of them.
 fn wholes(functions: &[Function]) -> Vec<FunctionId> {
     type Key<'a> = (ModuleId, &'a str, Option<FileId>);
     let is_clone = |function: &Function| without_clone(&function.linkage) != function.linkage;
@@ -600,16 +612,22 @@ fn wholes(functions: &[Function]) -> Vec<FunctionId> {
     };
     let mut by_itself = ids().filter(|(_, it)| it.has_symbol() && it.outlined.is_none());
     let mut clones = Vec::new();
+    let mut wholes: Vec<FunctionId> = ids().map(|(id, _)| id).collect();
     for (id, function) in by_itself.by_ref() {
         let (module, file) = key(function);
         if is_clone(function) {
             clones.push((id, (module, function.name.as_str(), file)));
         } else {
             let entry = known.entry((module, function.name.as_str(), file));
-            entry.and_modify(|it| it.1 = true).or_insert((id, false));
+            let (first, is_ambiguous) = entry.or_insert((id, false));
+            let is_copy = functions[first.0 as usize].source == function.source && file.is_some();
+            if is_copy {
+                wholes[id.0 as usize] = *first;
+            } else {
+                *is_ambiguous |= *first != id;
+            }
         }
     }
-    let mut wholes: Vec<FunctionId> = ids().map(|(id, _)| id).collect();
     for (id, key) in clones {
         let &mut (whole, is_ambiguous) = known.entry(key).or_insert((id, false));
         if !is_ambiguous {

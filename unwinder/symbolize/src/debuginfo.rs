@@ -1,6 +1,7 @@
 //! Debug information: source lines, inlined functions, and attributes of functions.
 
 use std::cell::{OnceCell, RefCell};
+use std::mem;
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -276,9 +277,11 @@ impl DebugInfo {
         Some(functions.scopes_from(*functions.scopes.get(&origin)?))
     }
 
-    /// The same of the only function of a name in the unit of `svma`.
+    /// The same of the only function of a name in the unit of `svma`, or of the main program by its name there.
     pub(crate) fn scopes_of(&self, svma: u64, name: &str) -> Option<Vec<Scope>> {
         let functions = self.functions(svma)?;
+        let is_main = functions.main_program.as_deref() == Some(name);
+        let name = if is_main { MAIN_PROGRAM } else { name };
         let all = (0..).zip(&functions.around);
         let mut named = all.filter(|(_, (scope, _))| scope.name == name);
         let (only, _) = named.next()?;
@@ -351,6 +354,8 @@ struct Functions {
     written: Vec<usize>,
     /// The lines of clang's target regions.
     targets: FxHashSet<u32>,
+    /// The name in the source of a Fortran main program.
+    main_program: Option<String>,
     /// Functions and modules, each with the number of the one around it.
     around: Vec<(Scope, Option<usize>)>,
     /// Their numbers, by entry.
@@ -402,13 +407,12 @@ impl Functions {
             if entry.tag() == DW_TAG_subprogram {
                 functions.add(unit, entry, &mut code);
             }
-            let name = match entry.attr_value(DW_AT_main_subprogram) {
-                Some(_) => Some(MAIN_PROGRAM.to_owned()),
-                None => plain_name_of(unit, entry),
-            };
-            let Some(name) = name else {
+            let Some(mut name) = plain_name_of(unit, entry) else {
                 continue;
             };
+            if entry.attr_value(DW_AT_main_subprogram).is_some() {
+                functions.main_program = Some(mem::replace(&mut name, MAIN_PROGRAM.to_owned()));
+            }
             let declared = number(unit, entry, DW_AT_decl_line);
             let declared = declared.and_then(|line| u32::try_from(line).ok());
             let outer = around.last().map(|(_, number)| *number);

@@ -325,13 +325,13 @@ impl Symbols {
         self.has_fortran
     }
 
-    /// The name with its scopes of a procedure that is within another one, of the unit of `svma`; `None` if there
-    /// is none of this name, or more than one.
+    /// The name with its scopes of a procedure that is within another one, of the unit of `svma`, or the one for a
+    /// main program; `None` if there is none of this name, or more than one.
     pub(crate) fn contained(&self, svma: u64, name: &str) -> Option<String> {
         let scopes = self.debug_info().ok()?.scopes_of(svma, name)?;
         let scopes = scopes.into_iter().map(|scope| scope.name);
         let scopes: Vec<String> = scopes.collect();
-        (scopes.len() > 1).then(|| scopes.join("::"))
+        Some(scopes.join("::")).filter(|whole| whole != name)
     }
 
     /// Why there are no lines, if there are none. Reads the debug information.

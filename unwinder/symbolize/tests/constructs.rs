@@ -46,12 +46,13 @@ fn found(compiler: &str, words: &str) -> BTreeSet<(u8, String, Option<u32>)> {
 }
 
 fn rows(lines: bool) -> BTreeSet<(u8, String, Option<u32>)> {
-    let expected: [Row; 5] = [
+    let expected: [Row; 6] = [
         (Parallel, "regions".to_owned(), Some(8)),
         (Task, "tasks".to_owned(), Some(14)),
         (Target, "targets".to_owned(), Some(26)),
         (Target, "combined".to_owned(), Some(32)),
         (Parallel, "combined".to_owned(), Some(32)),
+        (Target, "repeated".to_owned(), Some(43)),
     ];
     let rows = expected.into_iter();
     rows.map(|(construct, parent, line)| (construct as u8, parent, line.filter(|_| lines)))
@@ -72,6 +73,33 @@ fn bodies_of_gcc_are_told_apart_by_the_calls_that_pass_them() {
 fn without_debug_information_bodies_of_gcc_have_no_line() {
     let words = format!("-O2 -g0 {LIBRARY}");
     assert_eq!(found("gcc", &words), rows(false));
+}
+
+/// gcc inlines a Fortran main program into `main`, under its own name.
+#[test]
+fn an_inlined_main_program_has_the_name_of_one() {
+    let modules = compile::fresh_path("modules");
+    std::fs::create_dir(&modules).expect("a folder");
+    let words = format!("-g -O2 -fopenmp {LIBRARY} -J {}", modules.display());
+    let library = compile::build("gfortran", "internal.f90", &words);
+    let symbols = Symbols::open(&library, None).expect("symbols");
+    let main = symbols.named("main").expect("a main program");
+    let mut tables = Tables::default();
+    let module = tables.module(Module {
+        path: library.to_str().expect("a plain path").to_owned(),
+        build_id: symbols
+            .build_id()
+            .map_or_else(String::new, ToString::to_string),
+        runtime: RuntimeKind::None,
+    });
+    for address in main.start..main.start + main.size {
+        tables.frame(Frame { module, address });
+    }
+    let table = from_files(&tables);
+    let lines = table.frames.iter().flat_map(|frame| &frame.lines);
+    let found: BTreeSet<&str> = lines.filter_map(|line| line.function.as_deref()).collect();
+    assert!(found.contains("main program"), "{found:?}");
+    assert!(!found.contains("p"), "{found:?}");
 }
 
 #[test]

@@ -158,6 +158,42 @@ fn tasks_are_under_their_creator_wherever_they_run() {
     );
 }
 
+/// `sort` creates tasks that do nothing but call it, and so on.
+#[test]
+fn a_task_that_calls_its_creator_has_the_frames_of_the_call() {
+    let (mut program, r) = foo();
+    let team = "R:GOMP_taskwait foo._omp_fn.0+20 R:gomp_thread_start start_thread clone3";
+    let outer = program.context(
+        r,
+        ContextKind::Task,
+        &format!("foo._omp_fn.0+12 {FORK} foo+9 {MAIN}"),
+    );
+    let site = "sort+4 sort._omp_fn.1+3 R:gomp_run";
+    let body = "sort._omp_fn.1";
+    let inner = program.with_body(outer, ContextKind::Task, site, body);
+    // The same where the task ended in a jump.
+    let left = "sort+4 R:gomp_run";
+    let jumped = program.with_body(outer, ContextKind::Task, left, body);
+    let again = program.with_body(jumped, ContextKind::Task, left, body);
+    // A task of another construct, created there.
+    let other = program.context(inner, ContextKind::Task, &format!("merge+4 {site}"));
+    let outermost = "sort._omp_fn.1 sort foo._omp_fn.0 …";
+    check(
+        program,
+        &[("inner", inner), ("again", again), ("other", other)],
+        &format!(
+            "
+        Work inner Worker: quick sort+7 sort._omp_fn.1+3 R:gomp_run {team}
+            = quick sort sort._omp_fn.1 sort {outermost}
+        Work again Worker: quick sort+7 R:gomp_run {team}
+            = quick sort sort._omp_fn.1 sort sort._omp_fn.1 sort {outermost}
+        Work other Worker: work merge._omp_fn.2 R:gomp_run {team}
+            = work merge._omp_fn.2 merge sort sort._omp_fn.1 sort {outermost}
+        "
+        ),
+    );
+}
+
 #[test]
 fn undeferred_tasks_and_serialized_regions_have_no_runtime_frames_between() {
     let (mut program, r) = foo();

@@ -5,7 +5,7 @@
 //! of one kind in one function are matched with those of the experiments before. If there are as
 //! many and none differs by more than [`NEAR`] lines, they match in the order of their lines.
 //! Otherwise constructs with the same line match first, then the nearest within [`NEAR`] lines, and
-//! the rest in order, if equally many are left on both sides.
+//! the rest in order, if equally many are left on both sides and the source may have changed.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Matches the lines of the experiments. The first experiment that has a construct defines its
-    /// shared line.
-    pub(super) fn new(recordings: impl Iterator<Item = Vec<u32>>) -> Lines {
+    /// shared line. `changed`: the source may have changed between them.
+    pub(super) fn new(recordings: impl Iterator<Item = Vec<u32>>, changed: bool) -> Lines {
         let mut known: Vec<u32> = Vec::new();
         let mut lines = Lines::default();
         for mut own in recordings {
             own.sort_unstable();
             own.dedup();
-            let matched = match_lines(&known, &own);
+            let matched = match_lines(&known, &own, changed);
             known.extend(own.iter().filter(|line| !matched.contains_key(line)));
             known.sort_unstable();
             let of = |&line: &u32| (line, matched.get(&line).copied().unwrap_or(line));
@@ -46,7 +46,7 @@ impl Lines {
 }
 
 /// Maps an experiment's own lines to known lines, one to one; lines without a match are absent.
-fn match_lines(known: &[u32], own: &[u32]) -> BTreeMap<u32, u32> {
+fn match_lines(known: &[u32], own: &[u32], changed: bool) -> BTreeMap<u32, u32> {
     let mut matched = BTreeMap::new();
     let pairs = || own.iter().copied().zip(known.iter().copied());
     if own.len() == known.len() && pairs().all(|(own, known)| own.abs_diff(known) <= NEAR) {
@@ -69,7 +69,7 @@ fn match_lines(known: &[u32], own: &[u32]) -> BTreeMap<u32, u32> {
     };
     let own_rest = rest(own, &|line| matched.contains_key(&line));
     let known_rest = rest(known, &|line| matched.values().any(|&taken| taken == line));
-    if own_rest.len() == known_rest.len() {
+    if changed && own_rest.len() == known_rest.len() {
         matched.extend(own_rest.into_iter().zip(known_rest));
     }
     matched
@@ -80,7 +80,11 @@ mod tests {
     use super::Lines;
 
     fn shared(recordings: &[&[u32]]) -> Vec<Vec<u32>> {
-        let lines = Lines::new(recordings.iter().map(|lines| lines.to_vec()));
+        shared_if(recordings, true)
+    }
+
+    fn shared_if(recordings: &[&[u32]], changed: bool) -> Vec<Vec<u32>> {
+        let lines = Lines::new(recordings.iter().map(|lines| lines.to_vec()), changed);
         let all = recordings.iter().enumerate();
         all.map(|(at, own)| own.iter().map(|&line| lines.shared(at, line)).collect())
             .collect()
@@ -108,6 +112,12 @@ mod tests {
         assert_eq!(shared(&[&[10, 40], &[30, 80]]), [[10, 40], [10, 40]]);
         let found = shared(&[&[10, 40], &[30, 80, 90]]);
         assert_eq!(found[1], [30, 80, 90]);
+    }
+
+    #[test]
+    fn in_an_unchanged_source_distant_lines_are_other_constructs() {
+        let found = shared_if(&[&[10, 40], &[11, 80]], false);
+        assert_eq!(found[1], [10, 80]);
     }
 
     #[test]

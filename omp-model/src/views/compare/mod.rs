@@ -1,6 +1,7 @@
 //! Comparison of several experiments: functions, paths and lines under shared names, independent of
 //! compiler and runtime.
 
+mod common;
 mod constructs;
 pub mod groups;
 pub mod join;
@@ -9,10 +10,7 @@ pub mod scaling;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use experiment::ids::FrameId;
-use experiment::linkage::without_clone;
 use experiment::symbols::Construct;
 use experiment::tables::{Interner, Module};
 use rustc_hash::FxHashMap;
@@ -22,13 +20,14 @@ use super::calltree::{self, CallTree};
 use super::fragment::{self, NamedCode, Piece};
 use super::functions::{self, List};
 use super::lines;
-use super::names::{NameForm, Names, construct_words, unqualified};
+use super::names::{NameForm, Names, construct_words};
 use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
 use crate::metrics::Metric;
 use crate::profile::{Callee, Path, Profile};
 use crate::states::Pseudo;
+use common::CommonNames;
 use constructs::Lines;
 
 /// A name shared by several experiments.
@@ -72,8 +71,8 @@ impl Side<'_> {
     }
 }
 
-/// The lines of constructs by kind and function.
-type Constructs<'a> = FxHashMap<(Construct, Option<Cow<'a, str>>), Vec<u32>>;
+/// The kind of a construct, and the shared name of the function that holds its directive.
+type ConstructKey = (Construct, Option<String>);
 
 impl<'a> Shared<'a> {
     /// Finds the shared names of experiments.
@@ -82,8 +81,8 @@ impl<'a> Shared<'a> {
             .iter()
             .map(|(profile, names)| callees(profile, names))
             .collect();
-        let lines = lines_of(recordings, &callees);
-        let whole_names = WholeNames::of(recordings, &callees);
+        let common = CommonNames::of(recordings, &callees);
+        let lines = lines_of(recordings, &callees, &common);
         let mut shared = Shared {
             sides: Vec::new(),
             names: Interner::with([]),
@@ -100,13 +99,14 @@ impl<'a> Shared<'a> {
                 let name = names.name(callee);
                 let common = match names.construct_of(callee) {
                     Some((construct, parent, line)) if names.style.form != NameForm::Mangled => {
+                        let parent = parent.map(|parent| common.name(&names, callee, &parent));
                         let key = (construct, parent);
                         let known = lines.get(&key);
                         let line =
                             line.map(|line| known.map_or(line, |known| known.shared(number, line)));
-                        construct_words(construct, key.1.as_deref().map(without_clone), line)
+                        construct_words(construct, key.1.as_deref(), line)
                     }
-                    _ => whole_names.of_function(&names, callee, without_clone(&name)),
+                    _ => common.name(&names, callee, &name),
                 };
                 let id = NameId(shared.names.intern(common));
                 side.ids.insert(callee, id);
@@ -254,44 +254,6 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The names of functions with scopes and parameters, by their files and their names without these. Debug
-/// information of gcc gives a static or contained function, where it is inlined, neither.
-#[derive(Default)]
-struct WholeNames(FxHashMap<(String, String), Option<String>>);
-
-impl WholeNames {
-    fn of(recordings: &[(&Profile, Names<'_>)], callees: &[Vec<Callee>]) -> WholeNames {
-        let mut whole: FxHashMap<(String, String), Option<String>> = FxHashMap::default();
-        for ((_, names), callees) in recordings.iter().zip(callees) {
-            let functions = callees.iter().copied();
-            for callee in functions.filter(|it| names.construct_of(*it).is_none()) {
-                let name = names.name(callee);
-                let name = without_clone(&name);
-                let bare = unqualified(name);
-                if let Some(file) = names.file_name(callee)
-                    && bare != name
-                {
-                    let key = (file.to_owned(), bare.to_owned());
-                    let known = whole.entry(key).or_insert_with(|| Some(name.to_owned()));
-                    // Of several functions of one name, nobody knows which one it is.
-                    known.take_if(|known| *known != name);
-                }
-            }
-        }
-        WholeNames(whole)
-    }
-
-    /// The whole name of a function, or `name`.
-    fn of_function(&self, names: &Names<'_>, callee: Callee, name: &str) -> String {
-        let whole = || {
-            let file = names.file_name(callee)?;
-            let key = (file.to_owned(), name.to_owned());
-            self.0.get(&key)?.clone()
-        };
-        whole().unwrap_or_else(|| name.to_owned())
-    }
-}
-
 /// Whether two load objects are the same file: by build id if known, else by path.
 fn is_same(left: &Module, right: &Module) -> bool {
     let has_build_id = !left.build_id.is_empty() || !right.build_id.is_empty();
@@ -315,28 +277,51 @@ fn callees(profile: &Profile, names: &Names<'_>) -> Vec<Callee> {
     found
 }
 
-/// The matched lines of constructs, by construct and function.
-fn lines_of<'a>(
-    recordings: &[(&Profile, Names<'a>)],
+/// The matched lines of constructs.
+fn lines_of(
+    recordings: &[(&Profile, Names<'_>)],
     callees: &[Vec<Callee>],
-) -> FxHashMap<(Construct, Option<Cow<'a, str>>), Lines> {
-    let mut known: Vec<Constructs<'a>> = Vec::new();
-    for ((_, names), callees) in recordings.iter().zip(callees) {
-        let mut constructs = Constructs::default();
+    common: &CommonNames,
+) -> FxHashMap<ConstructKey, Lines> {
+    let mut known: FxHashMap<ConstructKey, Known> = FxHashMap::default();
+    for (number, ((_, names), callees)) in recordings.iter().zip(callees).enumerate() {
         for &callee in callees {
             if let Some((construct, parent, Some(line))) = names.construct_of(callee) {
-                let lines = constructs.entry((construct, parent)).or_default();
-                lines.push(line);
+                let parent = parent.map(|parent| common.name(names, callee, &parent));
+                let found = known.entry((construct, parent)).or_insert_with(|| Known {
+                    lines: vec![Vec::new(); recordings.len()],
+                    sources: vec![Vec::new(); recordings.len()],
+                });
+                found.lines[number].push(line);
+                let file = names.written_at(callee).map(|it| it.file);
+                let digests = names.symbols.digests.iter();
+                let digests = digests.filter(|(id, _)| Some(*id) == file);
+                found.sources[number].extend(digests.map(|(_, digest)| *digest));
             }
         }
-        known.push(constructs);
     }
-    let mut lines = FxHashMap::default();
-    for key in known.iter().flat_map(FxHashMap::keys) {
-        lines.entry(key.clone()).or_insert_with(|| {
-            let of_each = known.iter();
-            Lines::new(of_each.map(|it| it.get(key).cloned().unwrap_or_default()))
-        });
+    let lines = known.into_iter().map(|(key, known)| {
+        let changed = !known.is_of_one_source();
+        (key, Lines::new(known.lines.into_iter(), changed))
+    });
+    lines.collect()
+}
+
+/// The constructs of one kind in one function, by experiment.
+struct Known {
+    lines: Vec<Vec<u32>>,
+    /// The digests of the source file.
+    sources: Vec<Vec<[u8; 16]>>,
+}
+
+impl Known {
+    /// Whether the source was the same in all experiments that have such constructs.
+    fn is_of_one_source(&self) -> bool {
+        let with = self.lines.iter().zip(&self.sources);
+        let mut sources = with
+            .filter(|(lines, _)| !lines.is_empty())
+            .map(|(_, it)| it);
+        let first = self.sources.iter().flatten().next();
+        sources.all(|own| !own.is_empty() && own.iter().all(|it| Some(it) == first))
     }
-    lines
 }

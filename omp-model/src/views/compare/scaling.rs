@@ -161,7 +161,7 @@ const OTHERS: &str = "<Other threads>";
 /// The shared name of a region, with its level of nesting if that is not the first.
 pub fn region_name(shared: &Shared<'_>, side: usize, region: &RegionRow) -> String {
     let name = shared.name_of(side, &region.name);
-    match region.nesting {
+    match region.level {
         0 | 1 => name.to_owned(),
         level => format!("{name} (level {level})"),
     }

@@ -232,3 +232,40 @@ fn extra_work_is_told_of_one_command_on_more_threads() {
         assert_eq!(told(silent), Vec::<String>::new());
     }
 }
+
+fn written(test: &mut TestProfile, name: &str, line: u32) {
+    let id = test.function(name).0 as usize;
+    test.symbols.functions[id].source = Some(SourceLine {
+        file: FileId(0),
+        line,
+    });
+    test.add(&[name], RefinedState::Work, 1.0);
+}
+
+/// The type of a parameter has the name that a runtime gives it, and a static function of one name with others that
+/// of its file, in the experiment that has both.
+#[test]
+fn functions_that_builds_name_differently_are_one_row() {
+    let mut gcc = TestProfile::new();
+    written(&mut gcc, "go(int, omp_depend_t*)", 55);
+    written(&mut gcc, "helper (in a.c)", 9);
+    written(&mut gcc, "sum<int>(int)", 70);
+    let mut clang = TestProfile::new();
+    written(&mut clang, "go(int, void**)", 55);
+    written(&mut clang, "helper", 9);
+    // Another function of the same template.
+    written(&mut clang, "sum<long>(long)", 70);
+    outlined(&mut clang, "go.omp_outlined", "go(int, void**)", Some(57));
+    clang.add(&["go.omp_outlined"], RefinedState::Work, 0.5);
+    let shared = shared(&[&gcc, &clang]);
+    let names = |side| {
+        let rows = shared.functions(side, &request()).rows.into_iter();
+        let mut names: Vec<String> = rows.map(|row| row.name).collect();
+        names.sort_unstable();
+        names
+    };
+    let region = "go(int, omp_depend_t*) -- OMP parallel region from line 57";
+    let (go, helper) = ("go(int, omp_depend_t*)", "helper (in a.c)");
+    assert_eq!(names(0), [go, helper, "sum<int>(int)"]);
+    assert_eq!(names(1), [go, region, helper, "sum<long>(long)"]);
+}

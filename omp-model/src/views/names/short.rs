@@ -17,6 +17,9 @@ pub fn short(name: &str) -> Cow<'_, str> {
     if let Some(function) = name.strip_suffix(STUB) {
         return Cow::Owned(short(function).into_owned() + STUB);
     }
+    if let (function, Some(file)) = split_file(name) {
+        return Cow::Owned(in_file(&short(function), file));
+    }
     let whole = without_clone(name);
     if let Some(path) = cython(whole) {
         return Cow::Owned(path);
@@ -29,6 +32,22 @@ pub fn short(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// What precedes the file of a function that others are called like.
+const IN_FILE: &str = " (in ";
+
+/// The name of a function that others of other files are called like.
+pub(crate) fn in_file(name: &str, file: &str) -> String {
+    format!("{name}{IN_FILE}{file})")
+}
+
+/// The name of a function without its file, and that, if [`in_file`] has added one.
+pub(crate) fn split_file(name: &str) -> (&str, Option<&str>) {
+    let parts = name
+        .strip_suffix(')')
+        .and_then(|it| it.rsplit_once(IN_FILE));
+    parts.map_or((name, None), |(name, file)| (name, Some(file)))
+}
+
 /// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
 /// `operator()`, lambdas, template arguments and of the function around a local one are part of the
 /// name, as is the text after an address.
@@ -36,6 +55,7 @@ pub fn without_parameters(name: &str) -> &str {
     if name.starts_with(STATIC) {
         return name;
     }
+    let (name, _) = split_file(name);
     let mut depth = 0_u32;
     let mut parentheses = 0_u32;
     for (at, letter) in name.char_indices() {

@@ -96,3 +96,32 @@ fn parameters_end_a_name_and_operators_do_not() {
         assert_eq!(unqualified(name), bare, "{name}");
     }
 }
+
+#[test]
+fn copies_of_a_static_function_of_a_header_are_one_row() {
+    let mut test = TestProfile::new();
+    let at = |line| {
+        let file = FileId(0);
+        Some(SourceLine { file, line })
+    };
+    let copies = ["norm", "norm2", "norm3"].map(|name| test.function(name));
+    for (id, line) in copies.into_iter().zip([7, 7, 90]) {
+        let function = &mut test.symbols.functions[id.0 as usize];
+        function.linkage = "norm".to_owned();
+        function.name = "norm".to_owned();
+        function.source = at(line);
+    }
+    let names = test.names();
+    let mut canonical = names.canonical();
+    let rows = copies.map(|id| canonical.of(Callee::Function(id)));
+    let [first, _, other] = copies.map(Callee::Function);
+    assert_eq!(rows, [first, first, other]);
+}
+
+#[test]
+fn the_file_of_a_function_stays_in_its_short_name() {
+    let name = "ns::f(int) (in a.cpp)";
+    assert_eq!(short(name), "ns::f (in a.cpp)");
+    assert_eq!(without_parameters(name), "ns::f");
+    assert_eq!(unqualified(name), "f");
+}

@@ -34,6 +34,8 @@ pub struct RegionRow {
     pub teams: bool,
     /// 1 for a region in serial code, 2 for one inside that, and so on; 0 for all regions.
     pub nesting: u32,
+    /// The same without the teams regions around it, in which nesting begins anew.
+    pub level: u32,
     /// Its contexts: one for each call path to it.
     pub contexts: Vec<ContextId>,
     /// How often it was entered.
@@ -374,6 +376,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             location,
             teams,
             nesting,
+            level: levels.level[at],
             contexts: Vec::new(),
             instances: 0,
             threads: 0,
@@ -599,6 +602,8 @@ fn outermost(tables: &Tables, innermost: &[ContextId]) -> Vec<ContextId> {
 /// Values that follow from the nesting of regions, by context.
 struct Levels {
     nesting: Vec<u32>,
+    /// The same without teams regions.
+    level: Vec<u32>,
     usable: Vec<Parts>,
     own: Vec<Gain>,
     whole: Vec<Gain>,
@@ -624,6 +629,7 @@ impl Levels {
         let own: Vec<Gain> = (0..count).map(|at| account(at).gain(cpus)).collect();
         let mut levels = Levels {
             nesting: vec![0; count],
+            level: vec![0; count],
             usable: (0..count).map(|at| account(at).usable(cpus)).collect(),
             occupied: (0..count).map(|at| account(at).room()).collect(),
             whole: own.clone(),
@@ -637,7 +643,10 @@ impl Levels {
         let is_region = |at: usize| at > 0 && innermost[at].index() == at;
         // Outer regions precede inner ones.
         for at in (1..count).filter(|&at| is_region(at)) {
-            levels.nesting[at] = levels.nesting[outer_of(at)] + 1;
+            let outer = outer_of(at);
+            let is_teams = tables.contexts.rows()[outer].kind == ContextKind::Teams;
+            levels.nesting[at] = levels.nesting[outer] + 1;
+            levels.level[at] = levels.level[outer] + u32::from(!is_teams);
         }
         for at in (1..count).rev().filter(|&at| is_region(at)) {
             let outer = outer_of(at);

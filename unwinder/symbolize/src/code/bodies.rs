@@ -114,49 +114,65 @@ impl Taking {
     }
 
     /// The body whose address the instruction that ends at `end` takes. The first call with the
-    /// address in a register for a body must be that of an entry point.
+    /// address in a register for a body must be that of an entry point. Of the ways from there, those without
+    /// conditional jumps come first.
     fn given_at(&mut self, symbols: &Symbols, end: u64) -> Option<Body> {
         let (parent, code) = self.function(symbols, end - 1)?;
-        let at = code.binary_search_by_key(&end, Instruction::next_ip).ok()?;
-        let mut holders = vec![code[at].op0_register().full_register()];
-        for instruction in &code[at + 1..] {
-            match instruction.flow_control() {
-                FlowControl::Next => {
-                    let moves = instruction.mnemonic() == Mnemonic::Mov
-                        && instruction.op0_kind() == OpKind::Register
-                        && holders.contains(&instruction.op1_register());
-                    holders.retain(|&holder| !writes(instruction, holder));
-                    if moves {
-                        holders.push(instruction.op0_register());
+        let number = |start: u64| code.binary_search_by_key(&start, Instruction::ip).ok();
+        let taking = code.binary_search_by_key(&end, Instruction::next_ip).ok()?;
+        let mut ways = vec![(
+            taking + 1,
+            vec![code[taking].op0_register().full_register()],
+        )];
+        let mut seen = HashSet::new();
+        while let Some((mut at, mut holders)) = ways.pop() {
+            while let Some(instruction) = code.get(at).filter(|_| !holders.is_empty())
+                && seen.insert(at)
+            {
+                at += 1;
+                match instruction.flow_control() {
+                    FlowControl::Next => {
+                        let moves = instruction.mnemonic() == Mnemonic::Mov
+                            && instruction.op0_kind() == OpKind::Register
+                            && holders.contains(&instruction.op1_register());
+                        holders.retain(|&holder| !writes(instruction, holder));
+                        if moves {
+                            holders.push(instruction.op0_register());
+                        }
                     }
-                }
-                FlowControl::ConditionalBranch => {}
-                FlowControl::Call
-                | FlowControl::IndirectCall
-                | FlowControl::UnconditionalBranch
-                | FlowControl::IndirectBranch => {
-                    let entry = reached(symbols, instruction);
-                    let given = entry.and_then(|entry| {
-                        GIVEN.iter().find(|(start, _, register)| {
-                            entry.starts_with(start) && holders.contains(register)
-                        })
-                    });
-                    if let Some(&(_, construct, _)) = given {
-                        return Some(Body {
-                            construct,
-                            calls: vec![(parent.clone(), instruction.next_ip() - 1)],
+                    FlowControl::ConditionalBranch => {
+                        let target = number(instruction.near_branch_target());
+                        ways.extend(target.map(|target| (target, holders.clone())));
+                    }
+                    FlowControl::Call
+                    | FlowControl::IndirectCall
+                    | FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch => {
+                        let entry = reached(symbols, instruction);
+                        let given = entry.and_then(|entry| {
+                            GIVEN.iter().find(|(start, _, register)| {
+                                entry.starts_with(start) && holders.contains(register)
+                            })
                         });
+                        if let Some(&(_, construct, _)) = given {
+                            return Some(Body {
+                                construct,
+                                calls: vec![(parent.clone(), instruction.next_ip() - 1)],
+                            });
+                        }
+                        if is_call(instruction) {
+                            // A function that it is passed to may call it, too.
+                            holders.retain(|holder| CALLEE_SAVED.contains(holder));
+                            continue;
+                        }
+                        let is_known = instruction.is_jmp_short_or_near();
+                        match number(instruction.near_branch_target()).filter(|_| is_known) {
+                            Some(target) => at = target,
+                            None => break,
+                        }
                     }
-                    if !is_call(instruction) {
-                        return None;
-                    }
-                    // A function that it is passed to may call it, too.
-                    holders.retain(|holder| CALLEE_SAVED.contains(holder));
+                    _ => break,
                 }
-                _ => return None,
-            }
-            if holders.is_empty() {
-                return None;
             }
         }
         None

@@ -33,3 +33,13 @@ void combined(int n)
     for (int i = 0; i < 8; i++)
         x[i] += n;
 }
+
+extern int more(void);
+
+/* The body's address stays in a register. */
+void repeated(void)
+{
+    while (more())
+#pragma omp target map(tofrom : x)
+        x[3]++;
+}

@@ -38,6 +38,7 @@ pub fn total<'r>(rows: impl Iterator<Item = &'r RegionRow> + Clone) -> Option<Re
         location: ConstructLocation::default(),
         teams: false,
         nesting: 0,
+        level: 0,
         contexts: Vec::new(),
         inclusive: total.exclusive.clone(),
         own: whole,
