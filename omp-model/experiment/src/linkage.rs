@@ -147,7 +147,13 @@ pub fn target_of(linkage: &str) -> Option<(&str, u32)> {
     (end > 0).then(|| (&rest[..end], line))
 }
 
-/// The name and the file of a function of Python, by the name that the interpreter gives to perf.
+/// The linkage name of a function of Python: what the interpreter calls it where it tells perf of it.
+#[must_use]
+pub fn py(name: &str, file: &str) -> String {
+    format!("py::{name}:{file}")
+}
+
+/// The name and the file of a function of Python, by its linkage name.
 #[must_use]
 pub fn of_python(linkage: &str) -> Option<(&str, &str)> {
     linkage.strip_prefix("py::")?.rsplit_once(':')

@@ -56,14 +56,10 @@ fn interpreters(tables: &Tables, symbols: &SymbolTable) -> Vec<bool> {
     found
 }
 
-fn functions_of_python(tables: &Tables, symbols: &SymbolTable) -> FxHashSet<FunctionId> {
-    let is_file = |module: ModuleId| {
-        let row = tables.modules.get(module.0);
-        row.is_some_and(|row| row.runtime == RuntimeKind::Python)
-    };
+fn functions_of_python(symbols: &SymbolTable) -> FxHashSet<FunctionId> {
     let functions = (0..).map(FunctionId).zip(&symbols.functions);
     functions
-        .filter(|(_, it)| is_file(it.module) || linkage::of_python(&it.linkage).is_some())
+        .filter(|(_, it)| linkage::of_python(&it.linkage).is_some())
         .map(|(id, _)| id)
         .collect()
 }
@@ -125,7 +121,7 @@ impl<'a> Facts<'a> {
             settled: false,
             user: vec![false; tables.modules.len()],
             interpreters: interpreters(tables, symbols),
-            python: functions_of_python(tables, symbols),
+            python: functions_of_python(symbols),
             by_name,
             body_calls: FxHashSet::default(),
             combiners: inlined_combiners(symbols),

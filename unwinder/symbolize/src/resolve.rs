@@ -360,7 +360,7 @@ fn name_python(
                 module,
                 address: begin,
                 size: PythonLine::SIZE,
-                linkage: name.clone(),
+                linkage: linkage::py(name, path),
                 name: name.clone(),
                 source,
                 outlined: None,

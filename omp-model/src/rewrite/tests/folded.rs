@@ -94,7 +94,7 @@ fn a_task_can_have_the_code_of_a_region() {
         parent: ContextId::ROOT,
         kind: ContextKind::Task,
         stack,
-        python: StackId::EMPTY,
+        python: experiment::ids::StackId::EMPTY,
         body,
     });
     assert_ne!(body, FrameId::NONE);

@@ -140,7 +140,7 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
             parent: experiment::ids::ContextId::ROOT,
             kind: ContextKind::Region,
             stack: experiment::ids::StackId::EMPTY,
-            python: StackId::EMPTY,
+            python: experiment::ids::StackId::EMPTY,
             body: FrameId::NONE,
         });
         run.add(&["main", "setup"], RefinedState::Serial, 2.0);
