@@ -182,10 +182,10 @@ impl Python {
         let mut at = 1;
         // Where the last frame was written.
         let mut last = None;
-        words[0] = match interpreter.layout.is_known {
-            true => interpreter.version,
-            false => interpreter.version | UNKNOWN,
-        };
+        words[0] = interpreter.version;
+        if !interpreter.layout.is_known {
+            words[0] |= UNKNOWN;
+        }
         interpreter.each(state, |entry| {
             match entry {
                 Entry::Frame(frame, activation) => {
@@ -488,7 +488,7 @@ fn line_at(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
 fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> i64 {
     let mut value = 0i64;
     let mut shift = 0;
-    while let Some(byte) = bytes.next() {
+    for byte in bytes {
         if shift < 60 {
             value |= i64::from(byte & 63) << shift;
         }

@@ -162,9 +162,10 @@ impl GeneratedCode {
     pub(crate) fn functions(&self, told: bool) -> FxHashMap<String, Rc<Generated>> {
         let named = self.of.iter().map(|(pid, code)| {
             let object = object_of(*pid);
-            let functions = match told {
-                true => code.functions(&map_of(*pid)),
-                false => code.pieces(),
+            let functions = if told {
+                code.functions(&map_of(*pid))
+            } else {
+                code.pieces()
             };
             (object.to_string_lossy().into_owned(), Rc::new(functions))
         });
