@@ -2,8 +2,9 @@
 //!
 //! A call from one function of Python to another one leaves no trace on the machine's stack: the frames are a list
 //! in the heap. The thread reads its own list while it is in a call that the interpreter made, so nobody changes it
-//! meanwhile, whether or not the thread holds the interpreter's lock. Nothing of the interpreter is called but
-//! `PyGILState_GetThisThreadState`, which only reads a variable of the thread.
+//! meanwhile, whether or not the thread holds the interpreter's lock. Only at its end an interpreter frees what belongs
+//! to other threads: from then on nothing is read. Nothing of the interpreter is called but
+//! `PyGILState_GetThisThreadState` and `Py_IsFinalizing`, which read a variable each.
 //!
 //! Where the parts of the list lie depends on the version. From 3.13 on the interpreter publishes it at the beginning
 //! of `_PyRuntime` (`_Py_DebugOffsets`); for 3.11 and 3.12 it is known. Other versions' frames are not read, nor those
@@ -40,6 +41,8 @@ struct Interpreter {
     version: u64,
     /// `PyGILState_GetThisThreadState`; 0 without an interpreter.
     state_of_thread: u64,
+    /// `Py_IsFinalizing`, or before 3.13 `_Py_IsFinalizing`.
+    is_ending: u64,
     /// `PyCode_Type`.
     code_type: u64,
     layout: Layout,
@@ -221,9 +224,11 @@ impl Interpreter {
             c"PyCode_Type",
         ]
         .map(address);
-        if version == 0 || state == 0 || code == 0 {
+        let names = [c"Py_IsFinalizing", c"_Py_IsFinalizing"];
+        let is_ending = names.map(address).into_iter().find(|it| *it != 0);
+        let Some(is_ending) = is_ending.filter(|_| version != 0 && state != 0 && code != 0) else {
             return;
-        }
+        };
         let Some(module) = Module::at(state) else {
             return;
         };
@@ -243,7 +248,7 @@ impl Interpreter {
             13.. => runtime().unwrap_or_default(),
             _ => Layout::default(),
         };
-        (self.code_type, self.state_of_thread) = (code, state);
+        (self.code_type, self.is_ending, self.state_of_thread) = (code, is_ending, state);
     }
 
     /// See [`Python::key`].
@@ -318,19 +323,21 @@ impl Interpreter {
         }
     }
 
-    /// The calling thread's state; `None` if it never ran Python.
+    /// The calling thread's state; `None` if it never ran Python, or the interpreter ends.
     fn state(&self) -> Option<u64> {
         if self.state_of_thread == 0 {
             return None;
         }
-        // SAFETY: the address is that of `PyGILState_GetThisThreadState`, in an object that is not unloaded. It may be
-        // called without the interpreter's lock, and at any time.
-        let state = unsafe {
-            let function: extern "C" fn() -> u64 =
+        // SAFETY: the addresses are those of `PyGILState_GetThisThreadState` and `Py_IsFinalizing`, in an object that
+        // is not unloaded. They may be called without the interpreter's lock, and at any time.
+        let (state, is_ending) = unsafe {
+            let state_of_thread: extern "C" fn() -> u64 =
                 std::mem::transmute(self.state_of_thread as *const ());
-            function()
+            let is_ending: extern "C" fn() -> i32 =
+                std::mem::transmute(self.is_ending as *const ());
+            (state_of_thread(), is_ending())
         };
-        (state != 0).then_some(state)
+        (state != 0 && is_ending == 0).then_some(state)
     }
 
     /// Calls `visit` with the entries of the thread's list, innermost first, until it returns false.
