@@ -3,13 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use experiment::ids::{FrameId, ModuleId};
 use experiment::symbols::{FileId, SymbolTable};
+use experiment::tables::{RuntimeKind, Tables};
 
 use crate::views::names::{base_name, in_file, split_file};
 
-/// Tells functions of one name apart. Functions of which nobody knows where they are written keep their names.
-pub(crate) fn distinguish(symbols: &mut SymbolTable) {
-    let alike = alike(symbols);
+/// Tells functions of one name apart. Functions of which nobody knows where they are written keep their names, and so
+/// do those of OpenMP's runtimes and of our own library: no author calls a function differently because they have one.
+pub(crate) fn distinguish(symbols: &mut SymbolTable, tables: &Tables) {
+    let is_program_s = |module: ModuleId| {
+        let runtime = tables.modules.get(module.0).map(|row| row.runtime);
+        matches!(runtime, Some(RuntimeKind::None | RuntimeKind::Python))
+    };
+    let of_program: Vec<bool> = (0..symbols.frames.len() as u32)
+        .map(|frame| {
+            let row = tables.frames.get(FrameId(frame).0);
+            row.is_some_and(|row| is_program_s(row.module))
+        })
+        .collect();
+    let alike = alike(symbols, &of_program, is_program_s);
     if alike.is_empty() {
         return;
     }
@@ -24,7 +37,7 @@ pub(crate) fn distinguish(symbols: &mut SymbolTable) {
         }
     };
     for function in &mut symbols.functions {
-        let Some(source) = function.source else {
+        let Some(source) = function.source.filter(|_| is_program_s(function.module)) else {
             continue;
         };
         match &mut function.outlined {
@@ -37,7 +50,9 @@ pub(crate) fn distinguish(symbols: &mut SymbolTable) {
             None => distinguish(&mut function.name, source.file),
         }
     }
-    for line in symbols.frames.iter_mut().flat_map(|it| &mut it.lines) {
+    let frames = symbols.frames.iter_mut().zip(of_program);
+    let frames = frames.filter_map(|(frame, of_program)| of_program.then_some(frame));
+    for line in frames.flat_map(|it| &mut it.lines) {
         if let Some(name) = &mut line.function {
             distinguish(name, line.source.file);
         }
@@ -45,7 +60,11 @@ pub(crate) fn distinguish(symbols: &mut SymbolTable) {
 }
 
 /// The files of each name that functions of several files have.
-fn alike(symbols: &SymbolTable) -> BTreeMap<String, BTreeSet<String>> {
+fn alike(
+    symbols: &SymbolTable,
+    of_program: &[bool],
+    is_program_s: impl Fn(ModuleId) -> bool,
+) -> BTreeMap<String, BTreeSet<String>> {
     let base = |file: FileId| {
         symbols
             .files
@@ -53,11 +72,15 @@ fn alike(symbols: &SymbolTable) -> BTreeMap<String, BTreeSet<String>> {
             .map(|path| base_name(path))
     };
     let functions = symbols.functions.iter();
+    let functions = functions.filter(|it| is_program_s(it.module));
     let begun = functions.filter_map(|it| Some((it, base(it.source?.file)?)));
     let begun: Vec<_> = begun.collect();
     // Where no function begins, lines may be a part of a function of another file.
     let files: BTreeSet<&str> = begun.iter().map(|(_, file)| *file).collect();
-    let lines = symbols.frames.iter().flat_map(|it| &it.lines);
+    let frames = symbols.frames.iter().zip(of_program);
+    let lines = frames
+        .filter(|(_, of_program)| **of_program)
+        .flat_map(|(frame, _)| &frame.lines);
     let inlined =
         lines.filter_map(|line| Some((line.function.as_deref()?, base(line.source.file)?)));
     let inlined = inlined.filter(|(_, file)| files.contains(file));
@@ -82,16 +105,16 @@ fn alike(symbols: &SymbolTable) -> BTreeMap<String, BTreeSet<String>> {
 
 #[cfg(test)]
 mod tests {
-    use experiment::ids::ModuleId;
     use experiment::symbols::{
         Construct, FrameSymbol, Function, InlinedLine, Outlined, SourceLine,
     };
+    use experiment::tables::{Frame, Interner, Module};
 
     use super::*;
 
     fn function(name: &str, file: u32, outlined: Option<&str>) -> Function {
         Function {
-            module: ModuleId(1),
+            module: ModuleId(2),
             address: 0,
             size: 0,
             linkage: name.to_owned(),
@@ -106,6 +129,25 @@ mod tests {
                 line: Some(2),
             }),
         }
+    }
+
+    /// A program and a runtime, and a frame of the program.
+    fn tables() -> Tables {
+        let mut tables = Tables::default();
+        let mut module = |path: &str, runtime| {
+            tables.module(Module {
+                path: path.to_owned(),
+                build_id: String::new(),
+                runtime,
+            })
+        };
+        let program = module("/x/program", RuntimeKind::None);
+        module("/x/libgomp.so.1", RuntimeKind::Gomp);
+        tables.frames = Interner::with([Frame {
+            module: program,
+            address: 0,
+        }]);
+        tables
     }
 
     fn line(function: &str, file: u32) -> InlinedLine {
@@ -127,6 +169,11 @@ mod tests {
                 function("helper", 0, None),
                 function("helper._omp_fn.0", 1, Some("helper")),
                 function("only", 0, None),
+                // A runtime has such a function, too.
+                Function {
+                    module: ModuleId(3),
+                    ..function("only", 1, None)
+                },
             ],
             frames: vec![FrameSymbol {
                 function: None,
@@ -135,9 +182,10 @@ mod tests {
             }],
             ..SymbolTable::default()
         };
-        distinguish(&mut symbols);
+        let tables = tables();
+        distinguish(&mut symbols, &tables);
         let names = symbols.functions.iter().map(|it| it.name.as_str());
-        let expected = ["helper (in a.c)", "helper._omp_fn.0", "only"];
+        let expected = ["helper (in a.c)", "helper._omp_fn.0", "only", "only"];
         assert!(names.eq(expected));
         let body = symbols.functions[1].outlined.as_ref();
         let parent = body.and_then(|it| it.parent.as_deref());
@@ -146,7 +194,7 @@ mod tests {
         let lines = lines.filter_map(|it| it.function.as_deref());
         assert!(lines.eq(["helper (in b.c)", "only", "only"]));
         let before = symbols.clone();
-        distinguish(&mut symbols);
+        distinguish(&mut symbols, &tables);
         assert_eq!(symbols, before);
     }
 }

@@ -124,7 +124,7 @@ impl Analysis {
     }
 
     fn with(experiment: Experiment, mut symbols: SymbolTable, origins: Vec<u32>) -> Analysis {
-        alike::distinguish(&mut symbols);
+        alike::distinguish(&mut symbols, &experiment.tables);
         Analysis {
             name: String::new(),
             names: Vec::new(),
