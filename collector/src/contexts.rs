@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use experiment::ids::{FrameId, ModuleId, StackId};
+use experiment::ids::{FrameId, StackId};
 use experiment::tables::{RuntimeKind, Tables};
 use omp_model::stream::Site;
 use omp_ring::context::Context;
@@ -110,15 +110,13 @@ impl ContextUnwinder {
                 let variables = python::variables(regs.sp(), &self.addresses, &reads);
                 let none = std::iter::repeat(0..0);
                 let variables = variables.chain(none).skip(first);
-                let machine = calls.iter().zip(variables).map(|(&call, variables)| {
-                    let frame = program.frame(tables, objects, call);
-                    let row = tables.frames.get(frame.0);
-                    MachineFrame {
-                        frame,
-                        module: row.map_or(ModuleId::NONE, |row| row.module),
+                let machine = calls
+                    .iter()
+                    .zip(variables)
+                    .map(|(&call, variables)| MachineFrame {
+                        frame: program.frame(tables, objects, call),
                         variables,
-                    }
-                });
+                    });
                 let machine: Vec<MachineFrame> = machine.collect();
                 python::stack(tables, (&machine, outer), &sent.frames)
             }

@@ -1,8 +1,8 @@
-//! The frames of Python in the stacks of calls: an author's stack has them in the places of the interpreter's.
+//! What is recorded of Python, and its frames in the stacks of calls.
 
 use std::ops::Range;
 
-use experiment::ids::{FrameId, ModuleId, StackId};
+use experiment::ids::{FrameId, StackId};
 use experiment::tables::{Frame, Module, PythonLine, RuntimeKind, Stack, StackEntry, Tables};
 use omp_ring::python;
 use untrusted::printable;
@@ -32,6 +32,22 @@ pub fn version(hex: u32) -> String {
     format!("{major}.{minor}.{micro}{level}")
 }
 
+/// What `-j on` could not have from the interpreters of these versions, as notes for the header.
+pub fn notes(recorded: Recorded, versions: impl Iterator<Item = u32>) -> Vec<String> {
+    /// The first version that tells perf of its functions.
+    const FIRST: u32 = 0x030c_0000;
+    let silent = versions.filter(|version| recorded == Recorded::All && *version < FIRST);
+    silent
+        .map(|it| {
+            format!(
+                "-j on: Python {} does not tell of its functions, so that they are known at calls into OpenMP \
+                 runtimes alone; use Python 3.12 or later",
+                version(it)
+            )
+        })
+        .collect()
+}
+
 /// The environment variable by which Python tells perf of its functions, from 3.12 on.
 pub const SUPPORT_VARIABLE: &str = "PYTHONPERFSUPPORT";
 
@@ -40,13 +56,11 @@ pub const SUPPORT_VARIABLE: &str = "PYTHONPERFSUPPORT";
 pub struct MachineFrame {
     /// The frame.
     pub frame: FrameId,
-    /// Its load object.
-    pub module: ModuleId,
     /// Where its variables lie.
     pub variables: Range<u64>,
 }
 
-/// What stands in an author's stack.
+/// What stands in a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     /// A frame of the machine's stack, by number.
@@ -55,19 +69,18 @@ enum Entry {
     Python(usize),
 }
 
-/// The stack of a call as its author in Python wrote it: `machine` is the machine's, leaf first, `frames` those of
-/// Python, innermost first, and `outer` the entry outward of the machine's frames. [`StackId::EMPTY`] if no frame of
-/// Python belongs to the stack.
+/// The stack of a call with its frames of Python: `machine` is the machine's, leaf first, `frames` those of Python,
+/// innermost first, and `outer` the entry outward of the machine's frames. [`StackId::EMPTY`] if no frame of Python
+/// belongs to the stack.
 pub fn stack(
     tables: &mut Tables,
     (machine, outer): (&[MachineFrame], StackId),
     frames: &[python::Frame],
 ) -> StackId {
-    let is_in_file = |module: ModuleId| {
-        let row = tables.modules.get(module.0);
-        row.is_some_and(|row| !row.path.is_empty() && row.path.starts_with('/'))
-    };
-    let entries = author_s(machine, frames, is_in_file);
+    let entries = entries(machine, frames);
+    if entries.len() == machine.len() {
+        return StackId::EMPTY;
+    }
     let mut stack = outer;
     for entry in entries.iter().rev() {
         let frame = match *entry {
@@ -82,11 +95,7 @@ pub fn stack(
             entry: StackEntry::Frame(frame),
         });
     }
-    if entries.is_empty() {
-        StackId::EMPTY
-    } else {
-        stack
-    }
+    stack
 }
 
 /// The row of a frame of Python; `None` if the tables have no room for its name.
@@ -104,17 +113,12 @@ fn frame_of(tables: &mut Tables, frame: &python::Frame) -> Option<FrameId> {
     Some(tables.frame(Frame { module, address }))
 }
 
-/// The entries of the author's stack, leaf first; none if no frame of Python belongs to it.
-///
-/// Each activation of the interpreter is a C function on the machine's stack. The frames of Python that it executes
-/// take its place; the other functions of the interpreter are left out, and so is the code that Python generates
-/// around an activation where it tells perf of its functions (trampolines). The interpreter's first function stays.
-fn author_s(
-    machine: &[MachineFrame],
-    frames: &[python::Frame],
-    is_in_file: impl Fn(ModuleId) -> bool,
-) -> Vec<Entry> {
-    let mut activations: Vec<(usize, Range<usize>)> = Vec::new();
+/// The entries of the stack, leaf first. Each activation of the interpreter is a C function on the machine's stack; the
+/// frames of Python that it executes stand outward of it, as if they had called it. Those of an activation that is not
+/// on the stack are left out.
+fn entries(machine: &[MachineFrame], frames: &[python::Frame]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut executed: Vec<Range<usize>> = vec![0..0; machine.len()];
     let mut begin = 0;
     for (at, frame) in frames.iter().enumerate() {
         if frame.activation == 0 {
@@ -122,35 +126,13 @@ fn author_s(
         }
         let holds = |it: &MachineFrame| it.variables.contains(&frame.activation);
         if let Some(holder) = machine.iter().position(holds) {
-            activations.push((holder, begin..at + 1));
+            executed[holder] = begin..at + 1;
         }
         begin = at + 1;
     }
-    let Some((outermost, _)) = activations.last() else {
-        return Vec::new();
-    };
-    let outermost = *outermost;
-    let interpreter = machine[outermost].module;
-    let mut entries = Vec::new();
-    for (at, frame) in machine.iter().enumerate() {
-        let active = activations.iter().find(|(holder, _)| *holder == at);
-        if let Some((_, frames)) = active {
-            entries.extend(frames.clone().map(Entry::Python));
-            continue;
-        }
-        let calls_activation = activations.iter().any(|(holder, _)| holder + 1 == at);
-        let is_first = at > outermost
-            && machine
-                .get(at + 1)
-                .is_none_or(|it| it.module != interpreter);
-        let is_left_out = if frame.module == interpreter {
-            !is_first
-        } else {
-            calls_activation && !is_in_file(frame.module)
-        };
-        if !is_left_out {
-            entries.push(Entry::Machine(at));
-        }
+    for (at, executed) in executed.into_iter().enumerate() {
+        entries.push(Entry::Machine(at));
+        entries.extend(executed.map(Entry::Python));
     }
     entries
 }
@@ -176,33 +158,20 @@ pub fn variables(
 mod tests {
     use super::*;
 
-    const LIBRARY: ModuleId = ModuleId(2);
-    const PYTHON: ModuleId = ModuleId(3);
-    const LIBC: ModuleId = ModuleId(4);
-    const GENERATED: ModuleId = ModuleId(5);
-
-    fn machine(modules: &[ModuleId]) -> Vec<MachineFrame> {
-        let frames = modules.iter().zip(1..);
-        frames
-            .map(|(&module, at)| MachineFrame {
-                frame: FrameId(at),
-                module,
-                variables: 0x100 * u64::from(at)..0x100 * u64::from(at) + 0x100,
-            })
-            .collect()
-    }
-
-    fn python(activations: &[u64]) -> Vec<python::Frame> {
-        let frames = activations.iter().map(|&activation| python::Frame {
-            activation,
-            ..python::Frame::default()
+    fn machine(count: u32) -> Vec<MachineFrame> {
+        let frames = (1..=count).map(|at| MachineFrame {
+            frame: FrameId(at),
+            variables: 0x100 * u64::from(at)..0x100 * u64::from(at) + 0x100,
         });
         frames.collect()
     }
 
-    fn entries(modules: &[ModuleId], activations: &[u64]) -> String {
-        let (machine, frames) = (machine(modules), python(activations));
-        let found = author_s(&machine, &frames, |it| it != GENERATED);
+    fn texts(activations: &[u64]) -> String {
+        let frames = activations.iter().map(|&activation| python::Frame {
+            activation,
+            ..python::Frame::default()
+        });
+        let found = entries(&machine(5), &frames.collect::<Vec<_>>());
         let texts = found.iter().map(|entry| match entry {
             Entry::Machine(at) => format!("{at}"),
             Entry::Python(at) => format!("p{at}"),
@@ -217,26 +186,24 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_python_take_the_places_of_activations() {
-        // An extension, called by the interpreter, which calls back; main, and what calls it.
-        let modules = [
-            LIBRARY, PYTHON, PYTHON, LIBRARY, PYTHON, PYTHON, PYTHON, LIBC,
-        ];
-        // The activations are in frames 2 and 4; two functions of Python are in the outer one.
-        let activations = [0x380, 0, 0x5a0];
-        assert_eq!(entries(&modules, &activations), "0 p0 3 p1 p2 6 7");
-        // An activation that is on another stack.
-        assert_eq!(entries(&modules, &[0x380, 0x9900]), "0 p0 3 6 7");
-        assert_eq!(entries(&modules, &[0x9900]), "");
-        // The outermost frames were not read.
-        assert_eq!(entries(&modules, &[0x380, 0]), "0 p0 3 6 7");
-        assert_eq!(entries(&modules, &[]), "");
+    fn interpreters_that_cannot_do_what_was_asked_for_are_named() {
+        let versions = [0x030b_07f0, 0x030c_01f0];
+        let found = notes(Recorded::All, versions.into_iter());
+        assert!(
+            found.len() == 1 && found[0].contains("Python 3.11.7"),
+            "{found:?}"
+        );
+        assert!(notes(Recorded::AtCalls, versions.into_iter()).is_empty());
     }
 
     #[test]
-    fn trampolines_are_left_out_and_other_generated_code_stays() {
-        let modules = [GENERATED, PYTHON, PYTHON, GENERATED, PYTHON, LIBC];
-        assert_eq!(entries(&modules, &[0x380]), "0 p0 4 5");
+    fn frames_of_python_stand_outward_of_the_activation_that_executes_them() {
+        // The activations are in frames 1 and 3; two functions of Python are in the outer one.
+        assert_eq!(texts(&[0x280, 0, 0x4a0]), "0 1 p0 2 3 p1 p2 4");
+        // An activation that is on another stack, and one of which the outermost frames were not sent.
+        assert_eq!(texts(&[0x280, 0x9900]), "0 1 p0 2 3 4");
+        assert_eq!(texts(&[0x280, 0]), "0 1 p0 2 3 4");
+        assert_eq!(texts(&[0x9900]), "0 1 2 3 4");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::after::{After, Watched};
 use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::no_events::Cause;
-use crate::python::Recorded;
+use crate::python::{self, Recorded};
 use crate::say::say;
 use crate::schedule::{LOOK, SHORTEST_ROUND, WAITING, flush_after, wait_after};
 use crate::shortfall::{Shortfall, named};
@@ -420,6 +420,8 @@ impl Session {
         header
             .notes
             .extend(control_notes(&self.options, &self.merge));
+        let pythons = self.merge.openmp.pythons().keys().copied();
+        header.notes.extend(python::notes(self.python, pythons));
         header::update(header, &plan, &self.merge);
         // A lost record may have told of them.
         let is_whole = self.merge.counts.lost.of(LossKind::SideBand).is_none();

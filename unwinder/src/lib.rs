@@ -27,7 +27,8 @@
 //!   return address is marked as undefined, or it is the ELF entry point, `clone`, `clone3` or the
 //!   like. Any other has a [`CutReason`].
 //! - Frames without call frame information are unwound by what their function's first instructions
-//!   do to the stack, in generated code by what it does until it returns, or by a frame pointer, and only if a call precedes the return address found.
+//!   do to the stack, in generated code by what it does until it returns, or by a frame pointer, and only if a call
+//!   precedes the return address found.
 //!
 //! An *address* is one in the process; an *svma* is an address as the file states it, before it was
 //! loaded. Only x86-64 is supported.

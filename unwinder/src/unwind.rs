@@ -458,8 +458,9 @@ impl AddressSpace {
     }
 
     /// Unwinds a frame without call frame information. The return address is where the function's
-    /// first instructions leave it, or in generated code where its end finds it; at a leaf it may be on top of the stack, and elsewhere a frame
-    /// pointer may point below it. A guess counts only if a call precedes the return address.
+    /// first instructions leave it, or in generated code where its end finds it; at a leaf it may be on
+    /// top of the stack, and elsewhere a frame pointer may point below it. A guess counts only if a call
+    /// precedes the return address.
     fn guess(&self, frame: &mut Frame, stack: &StackBytes<'_>) -> bool {
         let (sp, bp) = (frame.regs.sp(), frame.regs.bp());
         let return_address = |slot: u64| {

@@ -49,7 +49,8 @@ pub struct Call {
 
 /// What takes new contexts: a thread's ring.
 pub trait Sender {
-    /// Sends a context: its head, the words of the stack, and those about Python. Returns its id; [`CallingContextId::NONE`] if there is no room for it.
+    /// Sends a context: its head, the words of the stack, and those about Python. Returns its id;
+    /// [`CallingContextId::NONE`] if there is no room for it.
     fn context(&mut self, head: &Head, words: &[Word], python: &[u64]) -> CallingContextId;
 }
 
@@ -83,7 +84,7 @@ const NEAR: u64 = 1 << 20;
 const FAR: u64 = 256 << 20;
 
 impl Contexts {
-    /// Called once, on the thread whose contexts these are. `reads_python`: whether they have the frames of Python.
+    /// Called once, on the thread whose contexts these are. With `reads_python` they have the frames of Python.
     pub fn begin(&mut self, is_initial: bool, reads_python: bool) {
         self.reads_python = reads_python;
         self.own_stack = OwnStack::of_thread(is_initial);
@@ -205,8 +206,8 @@ struct Found {
 }
 
 impl Found {
-    /// Examines the words of a part, as many as there is room for. Returns the address where it ended. `generates`:
-    /// whether the program generates code that it calls.
+    /// Examines the words of a part, as many as there is room for. Returns the address where it ended. With
+    /// `generates` the program calls code that it generates.
     fn fill(&mut self, part: &Part<'_>, code: &mut Code, generates: bool) -> u64 {
         let range = part.range();
         let mut end = range.end;

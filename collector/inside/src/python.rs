@@ -7,8 +7,8 @@
 //! `PyGILState_GetThisThreadState` and `Py_IsFinalizing`, which read a variable each.
 //!
 //! Where the parts of the list lie depends on the version. From 3.13 on the interpreter publishes it at the beginning
-//! of `_PyRuntime` (`_Py_DebugOffsets`); for 3.11 and 3.12 it is known. Other versions' frames are not read, nor those
-//! of interpreters without the lock (free threading), whose objects have other heads.
+//! of `_PyRuntime` (`_Py_DebugOffsets`); for 3.11 and 3.12 it is known. The frames of other versions are not read.
+//! Interpreters without the lock (free threading) count as such: their objects have other heads.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -54,8 +54,8 @@ struct Interpreter {
 struct Layout {
     /// Whether they are known.
     is_known: bool,
-    /// Before 3.13, each activation of the interpreter has an entry in a list on the machine's stack (`_PyCFrame`),
-    /// whose first one the thread state has here; else 0.
+    /// Before 3.13, each activation of the interpreter has an entry in a list on the machine's stack (`_PyCFrame`). The
+    /// thread state has the innermost one here; else 0.
     activation: u64,
     /// In such an entry, or in the thread state: the innermost frame.
     innermost: u64,

@@ -94,7 +94,7 @@ impl Tables {
         })
     }
 
-    /// The value of `name`, whose hash is `hash`, among the defined symbols.
+    /// The value of the defined symbol `name`, which has this hash.
     ///
     /// # Safety
     /// The tables must be those of one loaded object.

@@ -33,6 +33,8 @@ pub(crate) struct GeneratedCode {
 struct OfProcess {
     /// Pieces of memory, by address and apart from each other.
     pieces: Vec<ops::Range<u64>>,
+    /// Bytes of them that were copied.
+    copied: u64,
     dumps: Vec<PathBuf>,
     lists: Lists,
     /// What the lists told.
@@ -114,13 +116,18 @@ impl GeneratedCode {
         pieces.push(new);
     }
 
-    /// What a process that runs has generated in a piece of memory by now. `None` of a large one: programs reserve
-    /// those and fill them later.
-    pub(crate) fn code(&self, pid: i32, mapping: &Mapping) -> Option<Arc<[u8]>> {
+    /// What a process that runs has generated in a piece of memory by now. `None` of a large one, since programs
+    /// reserve those and fill them later, and of those of a process that maps many, or the same ones again and again.
+    pub(crate) fn code(&mut self, pid: i32, mapping: &Mapping) -> Option<Arc<[u8]>> {
         const LARGE: u64 = 1 << 20;
-        if !self.is_live || mapping.length > LARGE {
+        /// Of a process, in bytes.
+        const MOST: u64 = 64 << 20;
+        let is_live = self.is_live;
+        let copied = &mut self.of(pid).copied;
+        if !is_live || mapping.length > LARGE || *copied + mapping.length > MOST {
             return None;
         }
+        *copied += mapping.length;
         let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
         let mut code = vec![0; mapping.length as usize];
         memory.read_exact_at(&mut code, mapping.start).ok()?;

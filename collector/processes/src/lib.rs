@@ -740,7 +740,7 @@ struct Covered {
     looks: u32,
 }
 
-/// Memory that differs from the code below it at so many looks is taken for no copy.
+/// Memory counts as no copy if it differs from the code below it at so many looks.
 const MOST_LOOKS: u32 = 100;
 
 /// Names that are told apart; all others have one name.

@@ -429,8 +429,8 @@ impl<'a> Producer<'a> {
     }
 
     /// Pushes a calling context: its head, the `words` of the stack from its stack pointer up, and those about
-    /// Python ([`crate::python`]), in that order. Returns [`CallingContextId::NONE`] if there is no room for all of it, or the thread has
-    /// used all ids; the records that follow then have no context.
+    /// Python ([`crate::python`]), in that order. Returns [`CallingContextId::NONE`] if there is no room for all of
+    /// it, or the thread has used all ids; the records that follow then have no context.
     #[cold]
     #[inline(never)]
     pub fn context(&mut self, head: &Head, words: &[Word], python: &[u64]) -> CallingContextId {

@@ -144,7 +144,7 @@ pub struct Context {
     /// The machine stack at the construct, from the frame that holds the call into the runtime
     /// outward; [`StackId::EMPTY`] if it could not be taken.
     pub stack: StackId,
-    /// The same as an author in Python wrote it: with the frames of Python in the places of the interpreter's.
+    /// The same with the frames of Python, those that an activation of the interpreter executes outward of it.
     /// [`StackId::EMPTY`] if no Python made the call, or its frames are not known.
     pub python: StackId,
     /// The first instruction of the function that the call passed to the runtime to run;

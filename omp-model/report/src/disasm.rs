@@ -5,6 +5,7 @@ mod sides;
 use std::collections::HashMap;
 
 use experiment::symbols::{FileId, FunctionId, InlinedLine};
+use experiment::tables::RuntimeKind;
 use omp_model::profile::{Callee, Inline};
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::instructions::{InstructionRow, Listing};
@@ -122,7 +123,11 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let found = search.find(&object, &source.analysis.directories);
         let code = Code::read(names.tables, names.symbols, id, found.as_deref());
         let found = found.map(|path| path.display().to_string());
+        let is_python = module.is_some_and(|module| module.runtime == RuntimeKind::Python);
         let warning = code.missing.as_ref().map(|missing| match missing {
+            _ if is_python => {
+                "a function of Python has no machine code; source shows its lines".to_owned()
+            }
             Missing::File(why) => format!(
                 "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \
                  where it is"

@@ -76,6 +76,21 @@ pub(super) enum Role {
     Start,
 }
 
+/// The part of a frame in running functions of Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A frame that was read from the interpreter.
+    Frame,
+    /// Generated code through which the interpreter calls a function, so that perf sees it.
+    Trampoline,
+    /// The interpreter's function that runs functions of Python.
+    Runs,
+    /// Another function of the interpreter.
+    Helps,
+    /// None.
+    Other,
+}
+
 /// Properties of a frame, independent of the stack that it is on.
 struct FrameFacts {
     function: Option<FunctionId>,
@@ -312,29 +327,23 @@ impl<'a> Facts<'a> {
             .map_or(ModuleId::NONE, |f| f.module)
     }
 
-    /// Whether a frame is of Python's interpreter.
-    pub(super) fn is_interpreter(&self, frame: FrameId) -> bool {
-        let module = self.module(frame).index();
-        self.interpreters.get(module).copied().unwrap_or(false)
-    }
-
-    /// Whether a frame runs functions of Python.
-    pub(super) fn runs_python(&self, frame: FrameId) -> bool {
-        let function = self.function(frame);
-        function.is_some_and(|it| {
-            linkage::without_clone(self.linkage(it)) == linkage::PYTHON_INTERPRETER
-        })
-    }
-
-    /// Whether a frame is of a function of Python.
-    pub(super) fn is_python(&self, frame: FrameId) -> bool {
-        let function = self.function(frame);
-        function.is_some_and(|function| self.python.contains(&function))
-    }
-
     /// Whether any function is one of Python.
     pub(super) fn has_python(&self) -> bool {
         !self.python.is_empty()
+    }
+
+    /// The part of a frame in running Python.
+    pub(super) fn part(&self, frame: FrameId) -> Part {
+        let (module, function) = (self.module(frame), self.function(frame));
+        let name = |function| without_clone(self.linkage(function));
+        let is_interpreter = self.interpreters.get(module.index()).copied();
+        match function {
+            _ if self.runtime(module) == RuntimeKind::Python => Part::Frame,
+            Some(function) if self.python.contains(&function) => Part::Trampoline,
+            Some(function) if name(function) == linkage::PYTHON_INTERPRETER => Part::Runs,
+            _ if is_interpreter == Some(true) => Part::Helps,
+            _ => Part::Other,
+        }
     }
 
     fn runtime(&self, module: ModuleId) -> RuntimeKind {

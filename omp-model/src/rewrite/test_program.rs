@@ -48,6 +48,9 @@ pub(crate) struct TestProgram {
     libc: ModuleId,
     library: ModuleId,
     loader: ModuleId,
+    script: ModuleId,
+    interpreter: ModuleId,
+    generated: ModuleId,
 }
 
 impl TestProgram {
@@ -67,6 +70,9 @@ impl TestProgram {
         let gomp = module("/usr/lib/libgomp.so.1", RuntimeKind::Gomp);
         let collector = module("/usr/lib/libcollector.so", RuntimeKind::Collector);
         let loader = module("/lib64/ld-linux-x86-64.so.2", RuntimeKind::None);
+        let script = module("/home/u/script.py", RuntimeKind::Python);
+        let interpreter = module("/usr/lib/libpython3.so", RuntimeKind::None);
+        let generated = module("perf-1.map", RuntimeKind::None);
         TestProgram {
             tables,
             symbols: SymbolTable::default(),
@@ -78,6 +84,9 @@ impl TestProgram {
             libc,
             library,
             loader,
+            script,
+            interpreter,
+            generated,
         }
     }
 
@@ -123,6 +132,9 @@ impl TestProgram {
             Some(("D", name)) => (self.loader, name),
             Some(("K", name)) => (ModuleId::KERNEL, name),
             Some(("L", name)) => (self.library, name),
+            Some(("Y", name)) => (self.script, name),
+            Some(("I", name)) => (self.interpreter, name),
+            Some(("J", name)) => (self.generated, name),
             _ if LIBC.contains(&name) => (self.libc, name),
             _ => (self.app, name),
         };
@@ -178,6 +190,18 @@ impl TestProgram {
             kind,
             stack,
             python: StackId::EMPTY,
+            body: FrameId::NONE,
+        })
+    }
+
+    /// Adds a region that Python made: its stack with and without the frames of Python.
+    pub(crate) fn region_of_python(&mut self, fork: &str, python: &str) -> ContextId {
+        let (stack, python) = (self.stack(fork), self.stack(python));
+        self.tables.context(Context {
+            parent: ContextId::ROOT,
+            kind: ContextKind::Region,
+            stack,
+            python,
             body: FrameId::NONE,
         })
     }

@@ -4,7 +4,7 @@ use experiment::ids::{FrameId, StackId};
 use experiment::symbols::{Construct, FunctionId};
 use experiment::tables::{Cut, StackEntry};
 
-use super::frames::{Facts, Role};
+use super::frames::{Facts, Part, Role};
 use super::pools::Waiting;
 
 /// One frame of a stack.
@@ -99,33 +99,31 @@ impl Walk {
         walk
     }
 
-    /// Leaves out the interpreter's frames outward of functions of Python, and the one that runs the innermost of
-    /// these. Its first function stays.
+    /// Leaves out the frames of Python's interpreter where functions of Python are known: of these, the function of
+    /// the interpreter that runs them, and all that lies between them and what they called. What remains is the
+    /// interpreter at the leaf, its first function, and a function that runs others of Python, which are not known.
     fn leave_out_interpreter(&mut self, facts: &Facts<'_>) {
         if !facts.has_python() || self.omitted.is_some() {
             return;
         }
-        let nodes = &self.nodes;
-        let is_python = |node: &WalkFrame| facts.is_python(node.frame);
-        let (first, last) = (
-            nodes.iter().position(is_python),
-            nodes.iter().rposition(is_python),
-        );
-        let (Some(innermost), Some(outermost)) = (first, last) else {
+        let parts: Vec<Part> = self.nodes.iter().map(|it| facts.part(it.frame)).collect();
+        let is_python = |part: &Part| matches!(part, Part::Frame | Part::Trampoline);
+        let is_interpreter = |part: &Part| matches!(part, Part::Runs | Part::Helps);
+        let Some(outermost) = parts.iter().rposition(is_python) else {
             return;
         };
-        let is_interpreter = |at: usize| {
-            let node = nodes.get(at);
-            node.is_some_and(|node| facts.is_interpreter(node.frame))
+        let leaf = parts.iter().take_while(|it| is_interpreter(it)).count();
+        let stays = |at: usize| match parts[at] {
+            Part::Other | Part::Frame => true,
+            // The frame that was read stands for it.
+            Part::Trampoline => at == 0 || parts[at - 1] != Part::Frame,
+            Part::Runs => !parts.get(at + 1).is_some_and(is_python),
+            Part::Helps => {
+                at < leaf || at > outermost && !parts.get(at + 1).is_some_and(is_interpreter)
+            }
         };
-        let stays = |at: usize| match at {
-            _ if !is_interpreter(at) => true,
-            _ if at > outermost => !is_interpreter(at + 1),
-            _ if at > innermost => false,
-            _ => at + 1 != innermost || !facts.runs_python(nodes[at].frame),
-        };
-        let kept = (0..nodes.len()).filter(|at| stays(*at));
-        self.nodes = kept.map(|at| nodes[at]).collect();
+        let kept = (0..parts.len()).filter(|at| stays(*at));
+        self.nodes = kept.map(|at| self.nodes[at]).collect();
     }
 
     /// Assigns roles to runs of code frames: the user's, those that the runtime called for its own

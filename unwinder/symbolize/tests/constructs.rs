@@ -18,6 +18,16 @@ type Row = (Construct, String, Option<u32>);
 /// The symbols of a recording with each outlined function of a shared library.
 fn table_of(library: &Path) -> SymbolTable {
     let symbols = Symbols::open(library, None).expect("symbols");
+    let outlined = symbols.functions().filter(|it| is_outlined(&it.name));
+    table_at(library, &symbols, outlined.map(|function| function.start))
+}
+
+/// The symbols of a recording with these addresses of a shared library.
+fn table_at(
+    library: &Path,
+    symbols: &Symbols,
+    addresses: impl Iterator<Item = u64>,
+) -> SymbolTable {
     let mut tables = Tables::default();
     let module = tables.module(Module {
         path: library.to_str().expect("a plain path").to_owned(),
@@ -26,11 +36,8 @@ fn table_of(library: &Path) -> SymbolTable {
             .map_or_else(String::new, ToString::to_string),
         runtime: RuntimeKind::None,
     });
-    for function in symbols.functions().filter(|it| is_outlined(&it.name)) {
-        tables.frame(Frame {
-            module,
-            address: function.start,
-        });
+    for address in addresses {
+        tables.frame(Frame { module, address });
     }
     from_files(&tables)
 }
@@ -84,18 +91,8 @@ fn an_inlined_main_program_has_the_name_of_one() {
     let library = compile::build("gfortran", "internal.f90", &words);
     let symbols = Symbols::open(&library, None).expect("symbols");
     let main = symbols.named("main").expect("a main program");
-    let mut tables = Tables::default();
-    let module = tables.module(Module {
-        path: library.to_str().expect("a plain path").to_owned(),
-        build_id: symbols
-            .build_id()
-            .map_or_else(String::new, ToString::to_string),
-        runtime: RuntimeKind::None,
-    });
-    for address in main.start..main.start + main.size {
-        tables.frame(Frame { module, address });
-    }
-    let table = from_files(&tables);
+    let addresses = main.start..main.start + main.size;
+    let table = table_at(&library, &symbols, addresses);
     let lines = table.frames.iter().flat_map(|frame| &frame.lines);
     let found: BTreeSet<&str> = lines.filter_map(|line| line.function.as_deref()).collect();
     assert!(found.contains("main program"), "{found:?}");

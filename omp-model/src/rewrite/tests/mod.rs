@@ -4,6 +4,7 @@ mod compilers;
 mod folded;
 mod jumps;
 mod losses;
+mod python;
 mod states;
 mod stripped;
 mod waits;

@@ -122,11 +122,20 @@ fn calls(tables: &Tables) -> Calls {
         let module = module(frame)?;
         (programs.get(module.index()) == Some(&true)).then_some(module)
     };
+    let runtime = |frame: FrameId| {
+        let row = module(frame).and_then(|id| tables.modules.get(id.0));
+        row.map_or(RuntimeKind::None, |row| row.runtime)
+    };
+    // No machine code is theirs.
+    let is_python = |frame: FrameId| runtime(frame) == RuntimeKind::Python;
     let mut pairs = BTreeSet::new();
     let mut add = |stack: StackId, callee: FrameId, is_context: bool| {
         let Some(StackEntry::Frame(caller)) = tables.walk(stack).next() else {
             return;
         };
+        if is_python(caller) || is_python(callee) {
+            return;
+        }
         // The C library calls `main` from one or two functions, which `_start` called.
         let outer = tables.walk(stack).skip(1).take(MOST_OF_START);
         let start = outer
@@ -151,10 +160,8 @@ fn calls(tables: &Tables) -> Calls {
             how,
         });
     };
-    let is_runtime = |frame: FrameId| {
-        let row = module(frame).and_then(|id| tables.modules.get(id.0));
-        row.is_some_and(|row| row.runtime != RuntimeKind::None)
-    };
+    let is_runtime =
+        |frame: FrameId| !matches!(runtime(frame), RuntimeKind::None | RuntimeKind::Python);
     let of_runtime = |stack: StackId| {
         let caller = tables.walk(stack).next();
         matches!(caller, Some(StackEntry::Frame(caller)) if is_runtime(caller))
