@@ -93,8 +93,7 @@ pub fn is_runtime(tables: &Tables, entry: StackEntry) -> bool {
         return false;
     };
     let frame = tables.frames.get(frame.0);
-    let module = frame.and_then(|frame| tables.modules.get(frame.module.0));
-    module.is_some_and(|module| module.runtime != RuntimeKind::None)
+    frame.is_some_and(|frame| tables.runtime(frame.module) != RuntimeKind::None)
 }
 
 /// The number of frames of a complete stack inside of the region that was forked at `site`, if the

@@ -13,8 +13,8 @@ use crate::views::names::{base_name, in_file, split_file};
 /// do those of OpenMP's runtimes and of our own library: no author calls a function differently because they have one.
 pub(crate) fn distinguish(symbols: &mut SymbolTable, tables: &Tables) {
     let is_program_s = |module: ModuleId| {
-        let runtime = tables.modules.get(module.0).map(|row| row.runtime);
-        matches!(runtime, Some(RuntimeKind::None | RuntimeKind::Python))
+        let runtime = tables.runtime(module);
+        matches!(runtime, RuntimeKind::None | RuntimeKind::Python)
     };
     let of_program: Vec<bool> = (0..symbols.frames.len() as u32)
         .map(|frame| {

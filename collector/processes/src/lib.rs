@@ -113,8 +113,7 @@ impl Program {
             return RuntimeKind::None;
         };
         let module = self.module(tables, objects, at);
-        let row = tables.modules.get(module.0);
-        row.map_or(RuntimeKind::None, |row| row.runtime)
+        tables.runtime(module)
     }
 
     /// Interns the stack of calls at `addresses`, leaf first, with `outer` as its callers.

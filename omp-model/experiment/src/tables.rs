@@ -423,6 +423,12 @@ impl Tables {
         ModuleId(self.modules.intern(module))
     }
 
+    /// The OpenMP runtime in a load object, or what else it is known to be; none of an unknown id.
+    pub fn runtime(&self, module: ModuleId) -> RuntimeKind {
+        let row = self.modules.get(module.0);
+        row.map_or(RuntimeKind::None, |row| row.runtime)
+    }
+
     /// The frame's id, new or known.
     pub fn frame(&mut self, frame: Frame) -> FrameId {
         FrameId(self.frames.intern(frame))

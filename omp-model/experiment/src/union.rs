@@ -274,8 +274,7 @@ fn row<T: Copy>(rows: &[T], at: usize, none: T) -> T {
 
 /// The address of a frame, where the ids of names are the new ones.
 fn address(ids: &Ids, tables: &Tables, frame: Frame) -> u64 {
-    let module = tables.modules.get(frame.module.0);
-    if module.is_none_or(|module| module.runtime != RuntimeKind::Python) {
+    if tables.runtime(frame.module) != RuntimeKind::Python {
         return frame.address;
     }
     let PythonLine { name, lines } = PythonLine::of_address(frame.address);

@@ -123,7 +123,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let found = search.find(&object, &source.analysis.directories);
         let code = Code::read(names.tables, names.symbols, id, found.as_deref());
         let found = found.map(|path| path.display().to_string());
-        let is_python = module.is_some_and(|module| module.runtime == RuntimeKind::Python);
+        let is_python = names.tables.runtime(function.module) == RuntimeKind::Python;
         let warning = code.missing.as_ref().map(|missing| match missing {
             _ if is_python => {
                 "a function of Python has no machine code; source shows its lines".to_owned()

@@ -347,10 +347,7 @@ impl<'a> Facts<'a> {
     }
 
     fn runtime(&self, module: ModuleId) -> RuntimeKind {
-        self.tables
-            .modules
-            .get(module.0)
-            .map_or(RuntimeKind::None, |m| m.runtime)
+        self.tables.runtime(module)
     }
 
     pub(super) fn function(&self, frame: FrameId) -> Option<FunctionId> {

@@ -224,8 +224,7 @@ impl<'a> Names<'a> {
 
     /// Whether a load object is our own library.
     fn is_collector(&self, module: ModuleId) -> bool {
-        let row = self.tables.modules.get(module.0);
-        row.is_some_and(|row| row.runtime == RuntimeKind::Collector)
+        self.tables.runtime(module) == RuntimeKind::Collector
     }
 
     /// The name of the function that a line is written in.

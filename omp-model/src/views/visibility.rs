@@ -24,8 +24,7 @@ pub enum Visibility {
 /// How a load object is shown unless the user chooses: the kernel and our own library, which are no
 /// part of the program, as one function each.
 pub fn default_of(tables: &Tables, module: ModuleId) -> Visibility {
-    let row = tables.modules.get(module.0);
-    let collector = row.is_some_and(|row| row.runtime == RuntimeKind::Collector);
+    let collector = tables.runtime(module) == RuntimeKind::Collector;
     if module == ModuleId::KERNEL || collector {
         Visibility::Hide
     } else {

@@ -38,9 +38,10 @@ impl Told {
         self.finding.contains("had no CPU")
     }
 
-    /// Threads were woken late: on a busy machine small regions lose most of their time to that.
+    /// Threads were woken late: on a busy machine small regions lose most of their time to that, in their barriers and
+    /// before their work.
     fn is_late(&self) -> bool {
-        self.finding.contains("to wake")
+        self.finding.contains("to wake") || self.finding.contains("late to their team")
     }
 }
 

@@ -47,6 +47,11 @@ impl Generated {
         })
     }
 
+    /// The names of the functions that are told.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions.values().map(|(_, name)| name.as_str())
+    }
+
     /// Adds what a perf map tells: lines of begin and length, hexadecimal, and name. Lines of another form are passed
     /// over: the last one may be in the making.
     pub fn add_map(&mut self, map: &[u8]) {

@@ -64,10 +64,7 @@ pub fn digests<'a>(
 fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let frames = tables.frames.rows();
     let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();
-    let is_python = |module: ModuleId| {
-        let row = tables.modules.get(module.0);
-        row.is_some_and(|row| row.runtime == RuntimeKind::Python)
-    };
+    let is_python = |module: ModuleId| tables.runtime(module) == RuntimeKind::Python;
     // Generated code may be that of functions of Python.
     order.sort_unstable_by_key(|id| {
         let frame = frames[id.index()];
@@ -96,7 +93,7 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .iter()
             .map(|&id| (id, frames[id.index()].address))
             .collect();
-        if let Some(row) = row.filter(|row| row.runtime == RuntimeKind::Python) {
+        if let Some(row) = row.filter(|_| is_python(module)) {
             name_python(
                 &mut builder,
                 tables,
@@ -387,6 +384,11 @@ fn name_generated(
     (functions, python): (&Generated, &PythonFunctions),
     wanted: &[(FrameId, u64)],
 ) {
+    // A name that several functions have, such as `<lambda>`, does not tell which of them was read.
+    let mut told: FxHashMap<&str, u32> = FxHashMap::default();
+    for name in functions.names() {
+        *told.entry(name).or_default() += 1;
+    }
     // Of a function and its piece of memory, the begin may be the same.
     let mut known: FxHashMap<Range<u64>, FunctionId> = FxHashMap::default();
     for &(id, address) in wanted {
@@ -396,6 +398,7 @@ fn name_generated(
         let function = *known.entry(range.clone()).or_insert_with(|| {
             let of_python = linkage::of_python(linkage);
             let function = of_python
+                .filter(|_| told.get(linkage) == Some(&1))
                 .and_then(|(name, file)| *python.get(&(file.to_owned(), name.to_owned()))?);
             if let Some(function) = function {
                 return function;

@@ -56,8 +56,7 @@ fn is_recorders(tables: &Tables, stack: StackId) -> bool {
         StackEntry::Cut(_) => None,
     });
     let user = modules.find(|&module| module != ModuleId::KERNEL);
-    let module = user.and_then(|module| tables.modules.get(module.0));
-    module.is_some_and(|module| module.runtime == RuntimeKind::Collector)
+    user.is_some_and(|module| tables.runtime(module) == RuntimeKind::Collector)
 }
 
 #[cfg(test)]

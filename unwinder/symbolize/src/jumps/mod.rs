@@ -122,10 +122,8 @@ fn calls(tables: &Tables) -> Calls {
         let module = module(frame)?;
         (programs.get(module.index()) == Some(&true)).then_some(module)
     };
-    let runtime = |frame: FrameId| {
-        let row = module(frame).and_then(|id| tables.modules.get(id.0));
-        row.map_or(RuntimeKind::None, |row| row.runtime)
-    };
+    let runtime =
+        |frame: FrameId| module(frame).map_or(RuntimeKind::None, |module| tables.runtime(module));
     // No machine code is theirs.
     let is_python = |frame: FrameId| runtime(frame) == RuntimeKind::Python;
     let mut pairs = BTreeSet::new();
