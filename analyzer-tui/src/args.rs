@@ -4,17 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-
-/// How many colours to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colours {
-    /// None: letters, bold and reverse.
-    None,
-    /// The terminal's own sixteen.
-    Sixteen,
-    /// The fixed part of a terminal's 256.
-    Many,
-}
+use report::text::colours::Colours;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,23 +136,6 @@ fn colours_of(word: &str) -> Option<Colours> {
     }
 }
 
-/// The colours of the terminal, by `NO_COLOR` (<https://no-color.org>), `TERM` and `COLORTERM`.
-pub fn colours_of_terminal(variable: impl Fn(&str) -> Option<String>) -> Colours {
-    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-        return Colours::None;
-    }
-    let term = variable("TERM").unwrap_or_default();
-    let many = variable("COLORTERM").is_some_and(|value| !value.is_empty());
-    match term.as_str() {
-        "" | "dumb" => Colours::None,
-        term if term.starts_with("vt1") || term.starts_with("vt2") || term.ends_with("-m") => {
-            Colours::None
-        }
-        term if many || term.contains("256color") || term.contains("direct") => Colours::Many,
-        _ => Colours::Sixteen,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,31 +197,5 @@ mod tests {
         for option in long.filter(|word| *word != "--") {
             assert!(page.contains(option), "{option} is not in the manual page");
         }
-    }
-
-    #[test]
-    fn colours_by_the_environment() {
-        let with = |pairs: &[(&str, &str)]| {
-            colours_of_terminal(|name| {
-                let found = pairs.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert_eq!(with(&[("TERM", "xterm-256color")]), Colours::Many);
-        assert_eq!(with(&[("TERM", "xterm")]), Colours::Sixteen);
-        assert_eq!(
-            with(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
-            Colours::Many
-        );
-        assert_eq!(
-            with(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]),
-            Colours::None
-        );
-        assert_eq!(
-            with(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]),
-            Colours::Many
-        );
-        assert_eq!(with(&[("TERM", "vt100")]), Colours::None);
-        assert_eq!(with(&[]), Colours::None);
     }
 }

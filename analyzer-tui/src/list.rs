@@ -220,9 +220,9 @@ fn table_lines(
     let captions = table.parts.first().into_iter().map(|part| &part.caption);
     let captions = captions.filter(|caption| !caption.is_empty());
     lines.extend(captions.flat_map(|text| wrapped(&document::Line::strong(text.clone()), width)));
-    if table.is_facts() && !table.has_sides() {
-        let facts = text::facts(table).into_iter();
-        lines.extend(facts.flat_map(|(row, text)| {
+    if table.style == Style::Cards || table.is_facts() && !table.has_sides() {
+        let sentences = text::sentences(table).into_iter();
+        lines.extend(sentences.flat_map(|(row, text)| {
             let pieces = wrap(&text, width).into_iter();
             pieces.map(move |text| Line::Fact { block, row, text })
         }));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use analyzer::args::{self, Invocation};
 use analyzer::terminal;
+use report::text::colours;
 
 fn main() -> ExitCode {
     let (source, colours) = match args::parse(std::env::args_os().skip(1)) {
@@ -19,8 +20,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let colours =
-        colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
+    let colours = colours.unwrap_or_else(|| colours::of_terminal(|name| std::env::var(name).ok()));
     match terminal::show(source, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use crate::args::Colours;
+use report::text::colours::Colours;
 
 /// Buffers a screen and writes it at once. Standard output's buffer of a kilobyte would cut it into
 /// pieces, which flicker and take longer.

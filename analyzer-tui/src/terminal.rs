@@ -23,7 +23,9 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use crate::args::{Colours, Source};
+use report::text::colours::Colours;
+
+use crate::args::Source;
 use crate::draw::draw;
 use crate::draw::theme::Theme;
 use crate::experiments::Experiments;

@@ -30,6 +30,8 @@ pub struct Request {
     pub dry_run: bool,
     /// `-v`.
     pub verbose: bool,
+    /// `-q`: whether nothing is said of the result.
+    pub is_quiet: bool,
     /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
     /// `-j`: what is recorded of Python and of generated code.
@@ -216,8 +218,11 @@ pub fn command() -> Command {
         )
         .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
         .arg(flag("verbose", 'v').help("Say more on standard error"))
+        .arg(flag("quiet", 'q').help(
+            "Do not say at the end, on a terminal, how the time was used and what to do first",
+        ))
         .arg(dump())
-        .arg(flag("version", 'V').help("Print the version"))
+        .arg(flag("version", 'V').long("version").help("Print the version"))
         .arg(
             Arg::new("help")
                 .long("help")
@@ -358,6 +363,7 @@ fn checked(
         },
         dry_run: matches.get_flag("dry"),
         verbose: matches.get_flag("verbose"),
+        is_quiet: matches.get_flag("quiet"),
         follow,
         python,
         attach,

@@ -34,6 +34,7 @@ pub mod attach;
 pub mod checks;
 pub mod cli;
 pub mod clock;
+mod closing;
 pub mod completion;
 pub mod contexts;
 pub mod control;

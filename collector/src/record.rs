@@ -27,7 +27,7 @@ use crate::session::{self, Session};
 use crate::signals::{Inherited, Signals};
 use crate::source::Source;
 use crate::sys::{self, Ended};
-use crate::{experiment, header, library, python, rank};
+use crate::{closing, experiment, header, library, python, rank};
 use processes::{LoadObjects, Processes};
 
 /// Why there is no recording.
@@ -131,9 +131,9 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let mut session = Session::new(pid, merge, writer, header, library, options.clone());
     session.python = request.python;
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
-    Ok(ended
-        .unwrap_or_else(|| session::wait(pid, &mut signals))
-        .status())
+    let status = ended.unwrap_or_else(|| session::wait(pid, &mut signals));
+    closing::say_result(request, session.directory(), &mut signals);
+    Ok(status.status())
 }
 
 /// A program that waits to be run, and what will record it.
@@ -279,6 +279,7 @@ pub fn attach(request: &Request, pid: i32) -> Result<i32, RecordError> {
         &mut signals,
         request.verbose,
     );
+    closing::say_result(request, session.directory(), &mut signals);
     Ok(ended.map_or(1, Ended::status))
 }
 

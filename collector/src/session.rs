@@ -501,6 +501,11 @@ impl Session {
         self.writer.finish(&self.header)
     }
 
+    /// Where the experiment is.
+    pub(crate) fn directory(&self) -> &Path {
+        self.writer.directory()
+    }
+
     /// Says something that the header says, too.
     fn remark(&mut self, what: &str) {
         say(what);
@@ -516,7 +521,7 @@ impl Session {
             duration_ns,
             ..
         } = &self.header;
-        let directory: &Path = self.writer.directory();
+        let directory = self.directory();
         say(format!(
             "{}: {} samples, {} at switch-out, {} OpenMP records of {} calling contexts in {:.3} s",
             directory.display(),

@@ -57,7 +57,12 @@ impl Invocation {
                 invocation.experiments.push((path, side));
                 continue;
             };
-            let name = name.strip_prefix('-').unwrap_or(name);
+            let name = match name {
+                // As in other programs, though several commands begin with these letters.
+                "V" => "version",
+                "h" => "help",
+                name => name.strip_prefix('-').unwrap_or(name),
+            };
             let command = match commands::find(name) {
                 // An index type that an earlier command defines.
                 Err(_) if invocation.defines(name) => {
@@ -138,13 +143,22 @@ pub(crate) fn run(
     }
 }
 
+/// What is shown to those who give no command.
+fn overview(session: &mut Session<'_>) -> Result<(), Stop> {
+    let command = commands::find("overview")?;
+    command.action_for(&[])?.perform(session, &[])
+}
+
 fn run_steps(invocation: &Invocation, session: &mut Session<'_>) -> Result<(), Stop> {
     if invocation.steps.is_empty() {
-        return if io::stdin().is_terminal() {
-            prompt::run(session)
-        } else {
-            script::run_stdin(session)
-        };
+        if io::stdin().is_terminal() {
+            overview(session)?;
+            return prompt::run(session);
+        }
+        if script::run_stdin(session)? == 0 {
+            overview(session)?;
+        }
+        return Ok(());
     }
     for step in &invocation.steps {
         let action = step.command.action_for(&step.arguments)?;

@@ -7,6 +7,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use report::text::colours::{self, Colours};
+
 use crate::stop::Stop;
 
 /// Prints a line on standard error, if it can be written: reports do not need it. Names in it may be those
@@ -14,6 +16,11 @@ use crate::stop::Stop;
 pub(crate) fn say(message: impl Display) {
     let line = format!("er_print: {message}");
     let _ = writeln!(io::stderr(), "{}", untrusted::printable(&line));
+}
+
+/// Whether the terminal has the colours of bars.
+pub(crate) fn has_colours() -> bool {
+    colours::of_terminal(|name| std::env::var(name).ok()) == Colours::Many
 }
 
 /// Standard output, and the file that replaces it.

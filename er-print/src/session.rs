@@ -17,7 +17,7 @@ use report::text::{Layout, Screen};
 use report::{Document, Query};
 
 use crate::open_experiment::OpenExperiment;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::stop::Stop;
 
 /// The output format.
@@ -237,7 +237,11 @@ impl<'a> Session<'a> {
     fn screen(&self) -> Option<Screen> {
         let cuts_names = self.settings.style.form == NameForm::Short;
         let width = self.output.width()?;
-        Some(Screen { width, cuts_names })
+        Some(Screen {
+            width,
+            cuts_names,
+            has_colours: output::has_colours(),
+        })
     }
 
     /// Prints a document in the current format.

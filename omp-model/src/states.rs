@@ -199,6 +199,21 @@ pub enum Family {
 }
 
 impl Family {
+    /// The nearest of a terminal's 256 colours that every terminal shows alike (16 to 255), and whether text
+    /// on it is dark.
+    pub const fn terminal_colour(self) -> (u8, bool) {
+        match self {
+            Family::Serial => (74, true),
+            Family::Work => (36, true),
+            Family::Runtime => (175, true),
+            Family::Barrier => (166, false),
+            Family::Exclusion => (221, true),
+            Family::Task => (25, false),
+            Family::Idle => (240, false),
+            Family::Unknown => (255, true),
+        }
+    }
+
     /// Its colour in a picture or on a page, as `#rrggbb`: Okabe and Ito's (Color Universal Design, 2008),
     /// made for all kinds of colour vision.
     pub const fn colour(self) -> &'static str {

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use report::document::{Mark, Role, Row, Table, Target};
+use report::document::{Bar, Mark, Role, Row, Table, Target, Value};
 use report::timeline::Activity;
 
 use super::theme::Theme;
@@ -78,6 +78,9 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                 let mark = row.map_or(Mark::Plain, |row| row.mark);
                 let style = style_of(app, theme, text, mark, app.list.target(at));
                 put(cells, area, text, style);
+                if let Some(row) = row {
+                    draw_bars(theme, row, text, area, cells);
+                }
             }
         }
         if at == cursor.selected {
@@ -91,6 +94,27 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                 _ => theme.faint(),
             };
             put(cells, row_of(parts.detail, y as u16), text, style);
+        }
+    }
+}
+
+/// Colours the bars of a row where its text has their letters.
+fn draw_bars(theme: &Theme, row: &Row, text: &str, area: Rect, cells: &mut Buffer) {
+    for value in row.values.iter().flatten() {
+        let Value::Bar(bar) = value else { continue };
+        let letters = bar.letters();
+        let Some(start) = text.find(&letters).filter(|_| !letters.is_empty()) else {
+            continue;
+        };
+        let mut area = from(area, width(&text[..start]) as u16);
+        for (what, count) in bar.cells(Bar::WIDTH) {
+            let count = (count as u16).min(area.width);
+            let part = Rect {
+                width: count,
+                ..area
+            };
+            cells.set_style(part, theme.family(what.family()));
+            area = from(area, count);
         }
     }
 }

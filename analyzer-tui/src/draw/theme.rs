@@ -7,8 +7,8 @@
 use ratatui::style::{Color, Modifier, Style};
 use report::timeline::{Activity, Family};
 
-use crate::args::Colours;
 use crate::change::Change;
+use report::text::colours::Colours;
 
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +25,16 @@ impl Theme {
 
     /// A family's background with a foreground that can be read on it.
     pub fn family(&self, family: Family) -> Style {
-        let (many, sixteen, dark_text) = match family {
-            Family::Serial => (74, Color::Cyan, true),
-            Family::Work => (36, Color::Green, true),
-            Family::Runtime => (175, Color::Magenta, true),
-            Family::Barrier => (166, Color::Red, false),
-            Family::Exclusion => (221, Color::Yellow, true),
-            Family::Task => (25, Color::Blue, false),
-            Family::Idle => (240, Color::DarkGray, false),
-            Family::Unknown => (255, Color::White, true),
+        let (many, dark_text) = family.terminal_colour();
+        let sixteen = match family {
+            Family::Serial => Color::Cyan,
+            Family::Work => Color::Green,
+            Family::Runtime => Color::Magenta,
+            Family::Barrier => Color::Red,
+            Family::Exclusion => Color::Yellow,
+            Family::Task => Color::Blue,
+            Family::Idle => Color::DarkGray,
+            Family::Unknown => Color::White,
         };
         let text = |light, dark| if dark_text { dark } else { light };
         match self.colours {

@@ -34,6 +34,7 @@ impl App {
 
     pub(super) fn enter(&mut self) {
         match self.view {
+            View::Overview if self.has_line() => self.show_directive(),
             View::Overview | View::Functions | View::Callers | View::Regions => {
                 let function = self.list.function(self.cursor().selected);
                 match function.map(str::to_owned) {
@@ -80,10 +81,20 @@ impl App {
         self.go(View::Timeline);
     }
 
-    /// Shows the source of the selected construct's directive.
+    /// Whether the selected line is about a line of source.
+    fn has_line(&self) -> bool {
+        let target = self.list.target(self.cursor().selected);
+        matches!(target, Some(Target::Line(_)))
+    }
+
+    /// Shows the source of the selected construct's directive, or of the selected advice.
     fn show_directive(&mut self) {
         let at = self.cursor().selected;
-        let Some(function) = self.list.function(at).map(str::to_owned) else {
+        let function = match self.list.target(at) {
+            Some(Target::Line(place)) => place.function.as_deref(),
+            _ => self.list.function(at),
+        };
+        let Some(function) = function.map(str::to_owned) else {
             return self.tell("this line leads to no source");
         };
         self.leave();

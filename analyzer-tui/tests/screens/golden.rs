@@ -1,8 +1,8 @@
 //! Every view in both modes.
 
 use super::{app, app_of, cells, handmade, is_golden, press, styles_of, text, text_of};
-use analyzer::args::Colours;
 use analyzer::state::app::App;
+use report::text::colours::Colours;
 
 /// The views by their keys.
 const VIEWS: [(char, &str); 13] = [

@@ -21,7 +21,6 @@ mod turns;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analyzer::args::Colours;
 use analyzer::draw::draw;
 use analyzer::draw::theme::Theme;
 use analyzer::experiments::Experiments;
@@ -32,6 +31,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use report::text::colours::Colours;
 
 /// The app on a screen of a size.
 fn app(width: u16, height: u16) -> App {

@@ -417,7 +417,7 @@ fn filters_are_suggested_copied_and_their_mistakes_underlined() {
         press(&mut app, "⌫");
     }
     press(&mut app, "WPIT==3⏎");
-    let cells = super::cells(&app, analyzer::args::Colours::Many);
+    let cells = super::cells(&app, report::text::colours::Colours::Many);
     let underlined: String = cells
         .content()
         .iter()

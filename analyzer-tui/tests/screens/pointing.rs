@@ -1,11 +1,11 @@
 //! What the mouse points at beyond rows and tabs, and the order of regions and tasks.
 
-use analyzer::args::Colours;
 use analyzer::state::app::App;
 use analyzer::state::overlay::Overlay;
 use analyzer::view::View;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 use ratatui::style::Modifier;
+use report::text::colours::Colours;
 use serde_json::Value;
 
 use super::instances::nested;

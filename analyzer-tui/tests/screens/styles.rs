@@ -1,10 +1,10 @@
 //! Colours, and their absence.
 
-use analyzer::args::Colours;
 use analyzer::draw::theme::Theme;
 use omp_model::states::RefinedState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
+use report::text::colours::Colours;
 use report::timeline::Activity;
 
 use super::{app, cells, press, text_of};

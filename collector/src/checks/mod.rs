@@ -34,7 +34,7 @@ use crate::record::RecordError;
 use crate::say::say;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::{clock, experiment, header, launch, library, proc};
+use crate::{clock, closing, experiment, header, launch, library, proc};
 
 /// File name of the library that is loaded into the program.
 pub const LIBRARY: &str = "libparallax_races.so";
@@ -142,6 +142,7 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     if let Err(error) = stored.and_then(|()| session.writer.finish(&header)) {
         say(error);
     }
+    closing::say_result(request, session.writer.directory(), &mut signals);
     Ok(ended.status())
 }
 

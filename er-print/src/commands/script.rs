@@ -84,10 +84,11 @@ fn at_line(stop: Stop, name: &str, line: usize) -> Stop {
     }
 }
 
-/// Runs the commands on standard input, up to the first that fails.
-pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
+/// Runs the commands on standard input, up to the first that fails. Returns how many lines had any.
+pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<usize, Stop> {
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
+    let mut count = 0;
     for number in 1.. {
         line.clear();
         let read = input
@@ -96,8 +97,9 @@ pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
         if read == 0 {
             break;
         }
-        run_line(session, &String::from_utf8_lossy(&line))
-            .map_err(|stop| at_line(stop, "standard input", number))?;
+        let line = String::from_utf8_lossy(&line);
+        count += usize::from(!line.trim().is_empty());
+        run_line(session, &line).map_err(|stop| at_line(stop, "standard input", number))?;
     }
-    Ok(())
+    Ok(count)
 }

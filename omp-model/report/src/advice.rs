@@ -1,6 +1,8 @@
 //! The OpenMP part of `overview`: losses, wall time, and the efficiency of the threads.
 
-use omp_model::views::openmp::advice::Loss;
+use omp_model::states::Cause;
+use omp_model::views::openmp::advice::{Loss, Reason};
+use omp_model::views::openmp::bars::{self, Of, Use};
 use omp_model::views::openmp::efficiency::{Efficiency, Serial};
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::kernel_work::KernelPart;
@@ -8,44 +10,168 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::location_fields;
-use crate::document::{Cell, Column, Line, Row, Table, Target, Unit, Value};
+use crate::document::{
+    Bar, Block, Cell, CodeLocation, Column, Line, Row, Style, Table, TablePart, Target, Unit, Value,
+};
 use crate::json::fields;
 use crate::shares::{self, number};
 use crate::text;
 
+/// The least share of the time that has a place in the bars' legend.
+const LEGEND: f64 = 5e-4;
+
+/// The cells of a line of the legend.
+const LEGEND_WIDTH: usize = 80;
+
 /// How many losses an overview tells.
 const LARGEST: usize = 3;
 
-/// The largest losses, each a line.
-pub(crate) fn losses(first: &First) -> Vec<Line> {
-    let mut lines = vec![Line::strong("What to do first")];
-    lines.extend(
-        first
-            .before()
-            .map(|text| Line::warning(format!("  {text}"))),
-    );
+/// What affects every time below; and that there is nothing to do, if no loss is large.
+pub(crate) fn head(first: &First) -> Option<Block> {
+    let mut lines: Vec<Line> = first.before().map(Line::warning).collect();
     if first.losses.is_empty() {
-        lines.push(Line::plain(format!("  {}", First::nothing())));
+        lines.push(Line::plain(First::nothing()));
     }
-    for (number, loss) in (1..).zip(first.losses.iter().take(LARGEST)) {
-        let mut text = format!(
-            "  {number}. {}: {} s of {} s ({:.1} %) lost to {}: {}",
-            loss.location.short(),
-            text::seconds(loss.seconds),
-            text::seconds(first.run.wall),
-            100.0 * loss.share,
-            loss.reason.words(),
-            loss.finding,
-        );
-        if let Some(hint) = first.hint(loss) {
-            text.push_str(&format!("; {hint}"));
+    (!lines.is_empty()).then_some(Block::Lines(lines))
+}
+
+/// The largest losses, each with what to do, how much it takes, and why.
+pub(crate) fn cards(first: &First) -> Option<Table> {
+    let losses = first.losses.iter().take(LARGEST);
+    let rows: Vec<Row> = losses.map(|loss| card(first, loss)).collect();
+    let columns = vec![
+        Column::name(),
+        number("lost", "Lost", Unit::None, 0),
+        number("why", "Why", Unit::None, 0),
+        number("view", "View", Unit::None, 0).without_heading(),
+    ];
+    (!rows.is_empty()).then(|| Table {
+        style: Style::Cards,
+        parts: vec![TablePart::new("What to do first", [""; 0])],
+        columns,
+        rows,
+        ..Table::default()
+    })
+}
+
+fn card(first: &First, loss: &Loss) -> Row {
+    let lost = format!(
+        "{} s of {} s ({:.1} %) lost to {}: {}",
+        text::seconds(loss.seconds),
+        text::seconds(first.run.wall),
+        100.0 * loss.share,
+        loss.reason.words(),
+        first.gain(loss),
+    );
+    let place = loss.location.short();
+    Row {
+        values: vec![vec![
+            Value::Absent,
+            Value::Text(lost),
+            Value::Text(loss.finding.clone()),
+            view(loss).map_or(Value::Absent, |name| Value::Text(name.to_owned())),
+        ]],
+        target: target(&loss.location),
+        // What is said for the whole run is not repeated.
+        ..Row::named(match first.hint(loss) {
+            Some(hint) => format!("{place}: {hint}"),
+            None => format!("{place}: {}", loss.reason.words()),
+        })
+    }
+}
+
+/// The report with the details: the one that the advice names, else that of the reason.
+fn view(loss: &Loss) -> Option<&'static str> {
+    const REPORTS: [&str; 4] = ["OMP_loop", "OMP_lock", "OMP_task", "OMP_preg"];
+    if let Some(named) = REPORTS.iter().find(|name| loss.hint.contains(**name)) {
+        return Some(named);
+    }
+    match loss.reason {
+        Reason::Region(Cause::Lock | Cause::Ordered) => Some("OMP_lock"),
+        Reason::Region(Cause::Tasks) => Some("OMP_task"),
+        Reason::Region(_) | Reason::Small | Reason::NoTeam => Some("OMP_preg"),
+        Reason::Serial | Reason::SerialRuntime | Reason::SerialOffCpu | Reason::Memory => None,
+    }
+}
+
+/// The line of a place, or its function.
+fn target(location: &ConstructLocation) -> Option<Target> {
+    let function = location.function.clone();
+    match location.line {
+        Some(line) => Some(Target::Line(CodeLocation {
+            function,
+            file: location.file.clone(),
+            line,
+        })),
+        None => function.map(Target::Function),
+    }
+}
+
+/// What the time went to: of the run, and under it of its regions and serial code, which add up to it.
+pub(crate) fn bars(first: &First) -> Option<Table> {
+    const CELLS: [Cell; 4] = [
+        Cell::left("  ", Bar::WIDTH),
+        Cell::right(10, " s"),
+        Cell::right(8, " %"),
+        Cell::left("  ", 0),
+    ];
+    let whole = first.bars.first()?.seconds();
+    let caption = match first.run.processes {
+        1 => format!(
+            "Where {} s on {} threads went, by region",
+            text::seconds(whole),
+            first.run.threads
+        ),
+        _ => format!(
+            "Where {} s of the threads' time went, by region",
+            text::seconds(whole)
+        ),
+    };
+    let rows = first.bars.iter().map(|bar| bar_row(bar, whole)).collect();
+    let columns = vec![
+        number("bar", "Use", Unit::None, 0),
+        number("seconds", "Time", Unit::Seconds, 3),
+        number("share", "Share, percent", Unit::None, 1),
+        Column::name(),
+    ];
+    let shown = first.bars[0].parts.iter();
+    let shown = shown.filter(|part| part.1 >= LEGEND * whole);
+    let legend = shown.map(|(what, _)| format!("  {} {}", what.letter(), what.words()));
+    let legend = legend.fold(Vec::<String>::new(), |mut lines, entry| {
+        match lines.last_mut() {
+            Some(line) if line.len() + entry.len() < LEGEND_WIDTH => *line += &entry,
+            _ => lines.push(entry),
         }
-        lines.push(Line {
-            target: loss.location.function.clone().map(Target::Function),
-            ..Line::plain(text)
-        });
+        lines
+    });
+    Some(Table {
+        foot: legend.into_iter().map(Line::plain).collect(),
+        ..shares::table(&CELLS, caption, columns, rows)
+    })
+}
+
+fn bar_row(bar: &bars::Bar, whole: f64) -> Row {
+    let seconds = bar.seconds();
+    let (name, target) = match &bar.of {
+        Of::Run => ("all".to_owned(), None),
+        Of::Region { name, location } => (location.short(), Some(Target::Function(name.clone()))),
+        Of::OtherRegions(count) => (format!("{count} other regions"), None),
+        Of::Serial => ("serial code".to_owned(), None),
+        Of::NoTeam => (Use::NoTeam.words().to_owned(), None),
+    };
+    Row {
+        values: vec![vec![
+            Value::Bar(Bar {
+                parts: bar.parts.clone(),
+                whole,
+            }),
+            Value::Number(seconds),
+            Value::Number(text::percent(seconds, whole)),
+            Value::Absent,
+        ]],
+        target,
+        ..Row::named(name)
     }
-    lines
 }
 
 /// The parts of the wall time; `None` for several processes, which do not share it.
@@ -205,20 +331,44 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
         ("wall_time", json!(budget)),
+        ("bars", first.bars.iter().map(bar).collect()),
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),
         ("serial", json!(serial)),
     ])
 }
 
+/// A bar: what it is of, and seconds by use.
+fn bar(bar: &bars::Bar) -> Json {
+    let mut object = match &bar.of {
+        Of::Run => fields([("of", json!("run"))]),
+        Of::Region { name, location } => {
+            let mut object = fields([("of", json!("region")), ("name", json!(name))]);
+            object.extend(located(location));
+            object
+        }
+        Of::OtherRegions(count) => {
+            fields([("of", json!("other_regions")), ("count", json!(count))])
+        }
+        Of::Serial => fields([("of", json!("serial"))]),
+        Of::NoTeam => fields([("of", json!("no_team"))]),
+    };
+    let parts = bar.parts.iter();
+    let parts = parts.map(|(what, seconds)| (what.id().to_owned(), json!(seconds)));
+    object.insert("seconds".to_owned(), Json::Object(parts.collect()));
+    Json::Object(object)
+}
+
 fn loss(first: &First, loss: &Loss) -> Json {
     let mut object = located(&loss.location);
     let without = first.run.without(loss.seconds);
+    let at_least = first.run.without(loss.seconds - loss.ready);
     object.extend(fields([
         ("reason", json!(loss.reason.id())),
         ("seconds", json!(loss.seconds)),
         ("share", json!(loss.share)),
         ("speedup_without", json!(without)),
+        ("speedup_at_least", json!(at_least)),
         ("finding", json!(loss.finding)),
         ("hint", json!(loss.hint)),
     ]));

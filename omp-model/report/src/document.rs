@@ -5,6 +5,7 @@ use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
 use omp_model::views::annotated::Happened;
 use omp_model::views::compare::groups::Groups;
+use omp_model::views::openmp::bars::Use;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::{Code, Marks};
 use serde_json::{Map, Value as Json};
@@ -27,6 +28,8 @@ pub struct Document {
     pub facts: Map<String, Json>,
     /// Its tables and lines, in order.
     pub blocks: Vec<Block>,
+    /// The first of those that a page folds; `None`: it shows all of them.
+    pub details: Option<usize>,
     /// Fields of JSON after the rows.
     pub more: Map<String, Json>,
     /// Faults of the experiment's files.
@@ -127,6 +130,8 @@ pub enum Style {
     Ruled,
     /// Each row by itself: its name, and a line for each column.
     Records,
+    /// Advice: each row is numbered, its sentences stand under its name.
+    Cards,
     /// Lines of source or instructions with their times before them, hot ones marked. JSON tells
     /// what is 100 %, too.
     Annotated,
@@ -386,8 +391,46 @@ pub enum Value {
     Text(String),
     /// Where code begins; `None` for what has no code.
     Address(Option<Code>),
+    /// Seconds by use: a text draws them with letters. JSON has the numbers elsewhere.
+    Bar(Bar),
     /// A value for JSON alone.
     Json(Json),
+}
+
+/// A stacked bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Seconds by use, in the order in which they stand.
+    pub parts: Vec<(Use, f64)>,
+    /// The seconds for which the full width stands.
+    pub whole: f64,
+}
+
+impl Bar {
+    /// The cells of a text that a bar can have.
+    pub const WIDTH: usize = 40;
+
+    /// How many of so many cells each part has. The ends of the parts are rounded, not their lengths: so the
+    /// bar is as long as its sum.
+    pub fn cells(&self, width: usize) -> Vec<(Use, usize)> {
+        let (mut end, mut drawn) = (0.0, 0);
+        let cells = self.parts.iter().map(|&(what, seconds)| {
+            end += seconds;
+            let to = (width as f64 * end / self.whole).round() as usize;
+            let count = to.min(width).saturating_sub(drawn);
+            drawn += count;
+            (what, count)
+        });
+        cells.filter(|cell| cell.1 > 0).collect()
+    }
+
+    /// A letter a cell.
+    pub fn letters(&self) -> String {
+        let cells = self.cells(Bar::WIDTH).into_iter();
+        cells
+            .flat_map(|(what, count)| std::iter::repeat_n(what.letter(), count))
+            .collect()
+    }
 }
 
 /// The mean of a side's recordings, beside the first side.
@@ -639,6 +682,12 @@ impl Table {
         })
     }
 
+    /// Whether it draws its rows as bars.
+    pub fn has_bars(&self) -> bool {
+        let mut values = self.rows.iter().flat_map(|row| row.values.iter().flatten());
+        values.any(|value| matches!(value, Value::Bar(_)))
+    }
+
     /// Whether it is one of facts.
     pub fn is_facts(&self) -> bool {
         matches!(self.style, Style::Facts(_))
@@ -651,6 +700,14 @@ impl Row {
         Row {
             target: Some(Target::Function(name.clone())),
             name,
+            ..Row::default()
+        }
+    }
+
+    /// A row with a name.
+    pub fn named(name: impl Into<String>) -> Row {
+        Row {
+            name: name.into(),
             ..Row::default()
         }
     }

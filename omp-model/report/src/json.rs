@@ -323,7 +323,7 @@ fn values(table: &Table, row: &Row) -> Json {
 
 fn plain(value: &Value) -> Json {
     match value {
-        Value::Absent | Value::Omitted => Json::Null,
+        Value::Absent | Value::Omitted | Value::Bar(_) => Json::Null,
         Value::Number(number) | Value::Clock(number) => json!(number),
         Value::Placed { seconds, .. } => json!(seconds),
         Value::Mean(it) => json!(it.mean),

@@ -78,8 +78,9 @@ fn alone(query: &Query<'_>) -> Document {
     let look = Look::at(source, query.limited(LARGEST));
     let mut blocks = Vec::new();
     if let Some(first) = &look.first {
-        blocks.push(Block::Lines(advice::losses(first)));
-        blocks.extend(advice::budget(first).map(Block::Table));
+        blocks.extend(advice::head(first));
+        blocks.extend(advice::cards(first).map(Block::Table));
+        blocks.extend(advice::bars(first).map(Block::Table));
     }
     let remarks = source.remarks();
     if !remarks.is_empty() {
@@ -87,6 +88,10 @@ fn alone(query: &Query<'_>) -> Document {
         let remarks = remarks.map(|text| Line::warning(format!("  {text}")));
         let lines = std::iter::once(Line::strong("Warnings")).chain(remarks);
         blocks.push(Block::Lines(lines.collect()));
+    }
+    let details = look.first.is_some().then_some(blocks.len());
+    if let Some(first) = &look.first {
+        blocks.extend(advice::budget(first).map(Block::Table));
     }
     blocks.push(Block::Table(experiment(source, &look)));
     blocks.push(Block::Table(times(&look.overview)));
@@ -103,6 +108,7 @@ fn alone(query: &Query<'_>) -> Document {
     Document {
         facts: head(source, &look),
         blocks,
+        details,
         more: look.first.as_ref().map(advice::json).unwrap_or_default(),
         ..query.document_with_blame("overview")
     }

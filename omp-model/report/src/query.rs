@@ -264,6 +264,15 @@ impl<'a> Query<'a> {
         }
     }
 
+    /// A query of one experiment with the metrics and the order that lists have at first.
+    pub fn plain(settings: &'a Settings, source: Source<'a>) -> Query<'a> {
+        let available = source.analysis.available();
+        let columns = Column::parse_list(&available.default_spec(), available);
+        let columns = columns.expect("the default is made of the metrics that there are");
+        let sort = SortKey::of_list(&columns);
+        Query::new(settings, source, &[source], columns, sort)
+    }
+
     /// The same with several recordings of a side; one side is compared with nothing.
     #[must_use]
     pub fn grouped(self, groups: Groups) -> Self {

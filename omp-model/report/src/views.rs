@@ -5,6 +5,7 @@
 
 use Content::{Drawn, Made, Reports};
 
+use crate::document::{Block, Style};
 use crate::header::header;
 use crate::reports::Report;
 use crate::{Document, Query, races};
@@ -147,6 +148,16 @@ impl View {
         }
     }
 
+    /// A text that names reports as `er_print` does, with the names of their views: `Locks` for `OMP_lock`.
+    pub fn in_titles(text: &str) -> String {
+        let reports = View::ALL
+            .into_iter()
+            .filter(|view| view.name().starts_with("OMP_"));
+        reports.fold(text.to_owned(), |text, view| {
+            text.replace(view.name(), view.title())
+        })
+    }
+
     /// The order of its rows in words, if they are constructs.
     pub fn order(self) -> Option<&'static str> {
         self.row().order
@@ -170,8 +181,22 @@ impl View {
         all
     }
 
-    /// Its document; `None` if the reader makes it.
+    /// Its document, in which views have the names that they have here; `None` if the reader makes it.
     pub fn document(self, query: &Query<'_>) -> Option<Document> {
+        let mut document = self.made(query)?;
+        for block in &mut document.blocks {
+            if let Block::Table(table) = block
+                && table.style == Style::Cards
+            {
+                for row in &mut table.rows {
+                    row.name = View::in_titles(&row.name);
+                }
+            }
+        }
+        Some(document)
+    }
+
+    fn made(self, query: &Query<'_>) -> Option<Document> {
         let names = match self.row().content {
             Reports(names) => names,
             Made(_, make) => return Some(make(query)),

@@ -9,7 +9,7 @@ use report::timeline::Activity;
 use report::timeline::{Precision, Slot};
 
 use super::super::theme::Theme;
-use crate::args::Colours;
+use report::text::colours::Colours;
 
 /// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

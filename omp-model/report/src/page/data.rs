@@ -3,6 +3,7 @@
 //! JSON for scripts has each row by itself; here columns are lists, which are half as long and packed
 //! together a third. A block whose text has a layout of its own is written as that text.
 
+use omp_model::views::openmp::bars::Use;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::address;
@@ -17,11 +18,16 @@ pub(super) const COMPARED: [Compare; 3] = [Compare::On, Compare::Delta, Compare:
 
 /// A document.
 pub(super) fn document(document: &Document) -> Json {
-    let blocks: Vec<Json> = document.blocks.iter().flat_map(block).collect();
+    let blocks: Vec<Vec<Json>> = document.blocks.iter().map(block).collect();
+    // A block of the document may be several of the page.
+    let before = document.details.map(|at| &blocks[..at.min(blocks.len())]);
+    let details = before.map(|before| before.iter().map(Vec::len).sum::<usize>());
+    let blocks = blocks.concat();
     json!({
         "view": document.view,
         "title": document.title,
         "blocks": blocks,
+        "details": details,
         "warnings": document.warnings,
         "notices": document.notices,
     })
@@ -30,6 +36,11 @@ pub(super) fn document(document: &Document) -> Json {
 fn block(block: &Block) -> Vec<Json> {
     match block {
         Block::Lines(lines) => vec![json!({"lines": lines_of(lines)})],
+        Block::Table(table) if table.style == Style::Cards => {
+            let cards: Vec<Json> = table.rows.iter().map(|row| card(table, row)).collect();
+            vec![json!({"caption": caption(table), "cards": cards})]
+        }
+        Block::Table(table) if table.has_bars() => vec![json!({"bars": bars_of(table)})],
         Block::Table(table) if has_own_layout(table) => vec![json!({"texts": texts_of(table)})],
         Block::Table(table) if table.parts.is_empty() => {
             let is_shown = |column: &&Column| column.is_visible();
@@ -50,6 +61,77 @@ fn block(block: &Block) -> Vec<Json> {
 /// Whether a text does not show it as rows of cells.
 fn has_own_layout(table: &Table) -> bool {
     table.is_facts() || table.style == Style::Records
+}
+
+/// Advice: what to do, its sentences, and what it leads to.
+fn card(table: &Table, row: &Row) -> Json {
+    let told = table.columns.iter().zip(row.values.iter().flatten());
+    let text = |value: &Value| match value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    let (shown, hidden): (Vec<_>, Vec<_>) = told.partition(|(column, _)| column.is_visible());
+    let sentences: Vec<String> = shown.iter().filter_map(|(_, value)| text(value)).collect();
+    let view = hidden.iter().find_map(|(_, value)| text(value));
+    let (function, line) = match &row.target {
+        Some(Target::Line(place)) => (place.function.as_deref(), Some(place.line)),
+        Some(Target::Function(name)) => (Some(name.as_str()), None),
+        _ => (None, None),
+    };
+    let file = match &row.target {
+        Some(Target::Line(place)) => place.file.as_deref(),
+        _ => None,
+    };
+    json!({
+        "name": row.name,
+        "lines": sentences,
+        "view": view,
+        "function": function,
+        "file": file,
+        "line": line,
+    })
+}
+
+/// Bars, and what their parts stand for.
+fn bars_of(table: &Table) -> Json {
+    let mut uses: Vec<Use> = Vec::new();
+    let rows: Vec<Json> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let bar = row.values.iter().flatten().find_map(|value| match value {
+                Value::Bar(bar) => Some(bar),
+                _ => None,
+            });
+            let parts = bar.into_iter().flat_map(|bar| &bar.parts);
+            let parts: Vec<Json> = parts
+                .map(|&(what, seconds)| {
+                    let known = uses.iter().position(|it| *it == what);
+                    let at = known.unwrap_or_else(|| {
+                        uses.push(what);
+                        uses.len() - 1
+                    });
+                    json!([at, rounded(seconds)])
+                })
+                .collect();
+            let function = match &row.target {
+                Some(Target::Function(name)) => Some(name),
+                _ => None,
+            };
+            let whole = bar.map(|bar| rounded(bar.whole));
+            json!({"name": row.name, "parts": parts, "whole": whole, "function": function})
+        })
+        .collect();
+    let uses: Vec<Json> = uses
+        .into_iter()
+        .map(|it| json!({"id": it.id(), "words": it.words(), "colour": it.family().colour(), "is_off_cpu": it.is_off_cpu()}))
+        .collect();
+    json!({"caption": caption(table), "rows": rows, "uses": uses})
+}
+
+/// What stands above a table of one part.
+fn caption(table: &Table) -> &str {
+    table.parts.first().map_or("", |part| &part.caption)
 }
 
 /// A table as text; of compared experiments in each kind of comparison.
@@ -275,6 +357,8 @@ fn cell(row: &Row, side: usize, at: usize) -> Json {
         Some(Value::Clock(seconds)) => json!({"clock": rounded(*seconds)}),
         Some(Value::Text(text)) => json!(text),
         Some(Value::Address(code)) => json!(address(*code)),
+        // A table with bars is drawn by itself.
+        Some(Value::Bar(_)) => json!(""),
         Some(Value::Json(value)) => match value {
             Json::Bool(_) | Json::Number(_) | Json::String(_) => value.clone(),
             _ => json!(""),

@@ -24,9 +24,10 @@ pub use contents::Choice;
 const STYLE: &str = include_str!("assets/page.css");
 
 /// The script, in the order in which its parts need each other.
-const SCRIPT: [&str; 6] = [
+const SCRIPT: [&str; 7] = [
     include_str!("assets/format.js"),
     include_str!("assets/table.js"),
+    include_str!("assets/overview.js"),
     include_str!("assets/flame.js"),
     include_str!("assets/timeline.js"),
     include_str!("assets/source.js"),

@@ -12,6 +12,8 @@ pub struct Screen {
     pub width: usize,
     /// Whether names are cut in their middle.
     pub cuts_names: bool,
+    /// Whether it shows colours.
+    pub has_colours: bool,
 }
 
 /// The cells between two columns, at most.
@@ -230,7 +232,14 @@ mod tests {
 
     /// The document on a screen, with names cut or not.
     fn on(document: &Document, width: usize, cuts_names: bool) -> String {
-        fitted(document, Screen { width, cuts_names })
+        fitted(
+            document,
+            Screen {
+                width,
+                cuts_names,
+                has_colours: false,
+            },
+        )
     }
 
     #[test]

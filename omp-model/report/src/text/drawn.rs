@@ -68,16 +68,25 @@ pub fn drawn<'a>(
     all
 }
 
-/// The sentences of a table of facts, each with its row.
-pub fn facts(table: &Table) -> Vec<(usize, String)> {
-    let Style::Facts(cells) = table.style else {
-        return Vec::new();
-    };
-    let text = grid::facts(table, &columns(table, &parts(table)[0]), cells);
-    let rows = table.rows.iter().enumerate();
-    let told = rows.filter(|(_, row)| row.role != Role::Total);
-    let lines = text.lines().map(str::to_owned);
-    told.map(|(at, _)| at).zip(lines).collect()
+/// The sentences of a table of facts or of advice, each with its row; nothing for other tables.
+pub fn sentences(table: &Table) -> Vec<(usize, String)> {
+    let shown = columns(table, &parts(table)[0]);
+    match table.style {
+        Style::Facts(cells) if !table.has_sides() => {
+            let text = grid::facts(table, &shown, cells, false);
+            let rows = table.rows.iter().enumerate();
+            let told = rows.filter(|(_, row)| row.role != Role::Total);
+            let lines = text.lines().map(str::to_owned);
+            told.map(|(at, _)| at).zip(lines).collect()
+        }
+        Style::Cards => {
+            let cards = grid::cards(table, &shown).into_iter().enumerate();
+            cards
+                .flat_map(|(row, lines)| lines.into_iter().map(move |line| (row, line)))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The columns that a text shows, each once, in its order, without names.

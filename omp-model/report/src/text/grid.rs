@@ -1,11 +1,12 @@
 //! A table as cells of text, and how they stand.
 
 use omp_model::metrics::Quantity;
+use omp_model::views::openmp::bars::Use;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
 use super::layout::{Layout, html, indented, leads, markdown, style};
-use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value, address};
+use crate::document::{Bar, Cell, Column, Role, Row, Style, Table, Unit, Value, address};
 use crate::settings::Compare;
 
 /// A column of cells.
@@ -98,7 +99,9 @@ pub(super) fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String
             _ => vec!["Name".to_owned()],
         },
         (Style::Facts(_) | Style::Annotated, _) | (_, None) => vec!["Name".to_owned()],
-        (Style::Sparse | Style::Right | Style::Ruled, Some(column)) => column.heading.clone(),
+        (Style::Sparse | Style::Right | Style::Ruled | Style::Cards, Some(column)) => {
+            column.heading.clone()
+        }
     }
 }
 
@@ -121,12 +124,27 @@ fn plain(row: &Row, at: usize, column: &Column) -> String {
         Value::Clock(reading) => seconds(*reading),
         Value::Text(text) => text.clone(),
         Value::Address(code) => address(*code),
+        Value::Bar(bar) => bar.letters(),
         Value::Json(value) => value.to_string(),
     }
 }
 
-/// The facts of a table, each a line.
-pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
+/// The advice of a table: for each row its number and name, and its sentences under it.
+pub(super) fn cards(table: &Table, shown: &[usize]) -> Vec<Vec<String>> {
+    let card = |(number, row): (usize, &Row)| {
+        let mut lines = vec![format!("  {number}. {}", row.name)];
+        for &at in shown.iter().filter(|&&at| !table.columns[at].is_name()) {
+            if let Value::Text(text) = value(row, at) {
+                lines.push(format!("     {text}"));
+            }
+        }
+        lines
+    };
+    (1..).zip(&table.rows).map(card).collect()
+}
+
+/// The facts of a table, each a line; bars in colours, if the screen has them.
+pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell], has_colours: bool) -> String {
     let leads = leads(table);
     let rows = table.rows.iter().zip(&leads);
     let rows = rows.filter(|(row, _)| row.role != Role::Total);
@@ -146,6 +164,12 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
                     )
                 }
                 Value::Absent => String::new(),
+                Value::Bar(bar) if has_colours => {
+                    let drawn = bar.letters().len();
+                    let room = " ".repeat(width.saturating_sub(drawn));
+                    format!("{before}{}{room}{after}", coloured(bar))
+                }
+                Value::Bar(bar) => format!("{before}{:<width$}{after}", bar.letters()),
                 Value::Number(number)
                 | Value::Placed {
                     seconds: number, ..
@@ -159,6 +183,18 @@ pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
         format!("{}\n", written.collect::<String>())
     };
     rows.map(line).collect()
+}
+
+/// A bar in colours of a terminal (ECMA-48, SGR; xterm's 256 colours).
+fn coloured(bar: &Bar) -> String {
+    let cells = bar.cells(Bar::WIDTH).into_iter();
+    let part = |(what, count): (Use, usize)| {
+        let (colour, has_dark_text) = what.family().terminal_colour();
+        let text = if has_dark_text { 16 } else { 231 };
+        let letters = what.letter().to_string().repeat(count);
+        format!("\x1b[48;5;{colour};38;5;{text}m{letters}\x1b[0m")
+    };
+    cells.map(part).collect()
 }
 
 /// A column once for each experiment that is compared.

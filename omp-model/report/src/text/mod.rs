@@ -11,6 +11,7 @@
 mod aligned;
 mod annotated;
 mod cells;
+pub mod colours;
 mod drawn;
 mod grid;
 mod layout;
@@ -22,7 +23,7 @@ use layout::{columns, fence, html, in_one_part, markdown, parts, style};
 
 pub use aligned::Screen;
 pub use cells::{compared, number, percent, rounded, seconds};
-pub use drawn::{Drawn, drawn, facts, shown};
+pub use drawn::{Drawn, drawn, sentences, shown};
 pub use layout::{Layout, mark};
 
 /// The document in a layout.
@@ -161,6 +162,11 @@ impl Page {
         };
     }
 
+    /// Whether bars can have colours.
+    fn has_colours(&self) -> bool {
+        self.screen.is_some_and(|screen| screen.has_colours)
+    }
+
     /// An empty line between parts of a text.
     fn gap(&mut self) {
         if self.layout == Layout::Aligned {
@@ -186,7 +192,7 @@ impl Page {
         for part in parts(table) {
             if !part.caption.is_empty() {
                 self.words(Words::Caption, part.caption.lines());
-                if !table.is_facts() {
+                if !table.is_facts() && table.style != Style::Cards {
                     self.gap();
                 }
             }
@@ -197,9 +203,13 @@ impl Page {
             };
             let rows = match (self.layout, table.style) {
                 (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {
-                    grid::facts(table, &shown, facts)
+                    grid::facts(table, &shown, facts, self.has_colours())
                 }
                 (Layout::Aligned, Style::Records) => records::aligned(table),
+                (Layout::Aligned, Style::Cards) => {
+                    let lines = grid::cards(table, &shown).concat();
+                    lines.iter().map(|line| format!("{line}\n")).collect()
+                }
                 (Layout::Aligned, _) => cells().aligned(style(table), self.screen),
                 (Layout::Delimited(mark), _) => cells().delimited(mark),
                 (Layout::Html, _) => cells().html(),

@@ -77,6 +77,9 @@ pub struct Loss {
     /// Wall seconds that the run would save if all threads shared what is left: thread seconds lost
     /// ([`RegionRow::usable`]), divided by the number of threads.
     pub seconds: f64,
+    /// The part of it in which threads were ready to run, but had no CPU: what saves the rest may not save
+    /// this.
+    pub ready: f64,
     /// Its share of the run, 0 to 1.
     pub share: f64,
     /// What the numbers show, in a clause.
@@ -133,6 +136,7 @@ pub fn losses(
                 location: location.unwrap_or_else(|| row.location.clone()),
                 reason: Reason::Region(cause),
                 seconds,
+                ready: (row.ready[cause as usize] / run.threads as f64).min(seconds),
                 share: seconds / run.wall,
                 finding,
                 hint,
@@ -145,6 +149,7 @@ pub fn losses(
                 location: row.location.clone(),
                 reason: Reason::NoTeam,
                 seconds,
+                ready: 0.0,
                 share: seconds / run.wall,
                 finding,
                 hint,
@@ -176,6 +181,7 @@ fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
         location,
         reason: Reason::Memory,
         seconds,
+        ready: 0.0,
         share: seconds / run.wall,
         finding: format!(
             "by samples, {share:.0} % of all useful work, the largest part here: {words}"
@@ -243,6 +249,7 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
             location,
             reason,
             seconds,
+            ready: ready.min(seconds),
             share: seconds / run.wall,
             finding: format!("{finding}{words}"),
             hint: hint.to_owned(),
@@ -259,11 +266,14 @@ fn small_regions(regions: &[&RegionRow], run: &Run, whole: Whole) -> Option<Loss
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
     let first = regions.iter().max_by(larger)?;
     let seconds = regions.iter().map(|row| lost(row)).sum();
+    let ready = regions.iter().flat_map(|row| row.ready);
+    let ready = ready.sum::<f64>() / run.threads as f64;
     let (finding, hint) = diagnosis::small(first, regions, whole);
     Some(Loss {
         location: first.location.clone(),
         reason: Reason::Small,
         seconds,
+        ready: ready.min(seconds),
         share: seconds / run.wall,
         finding,
         hint,

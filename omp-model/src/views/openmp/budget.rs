@@ -53,7 +53,7 @@ impl Budget {
             .collect();
         parts.extend([
             (NO_TEAM, "no_team", self.no_team),
-            ("serial code, others idle", "serial", self.serial),
+            (SERIAL_OTHERS, "serial", self.serial),
             (SERIAL_RUNTIME, "serial_runtime", self.serial_runtime),
             (SERIAL_OFF_CPU, "serial_offcpu", self.serial_off_cpu),
         ]);
@@ -65,6 +65,8 @@ impl Budget {
 
 /// Threads that are idle while their process is in a region.
 pub(super) const NO_TEAM: &str = "threads in no team";
+/// The other threads, while one thread runs serial code.
+pub(super) const SERIAL_OTHERS: &str = "serial code, others idle";
 pub(super) const SERIAL_RUNTIME: &str = "serial code in the runtime";
 pub(super) const SERIAL_OFF_CPU: &str = "serial code off the CPU";
 

@@ -3,6 +3,7 @@
 
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
+use super::bars::{Bar, bars};
 use super::budget::Budget;
 use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
@@ -20,6 +21,12 @@ const WORTH_A_LINE: f64 = 5e-4;
 /// The smallest share of a run for which a reason to be in the kernel gets a line of its own.
 const OF_KERNEL: f64 = 0.005;
 
+/// The least part of a loss without a CPU that makes a range of its gain.
+const UNSURE: f64 = 0.05;
+
+/// How many regions have a bar of their own.
+const BARS: usize = 5;
+
 /// The losses of a run and its efficiencies.
 #[derive(Clone, Debug)]
 pub struct First {
@@ -29,6 +36,8 @@ pub struct First {
     pub losses: Vec<Loss>,
     /// How the wall time was used; `None` for several processes.
     pub budget: Option<Budget>,
+    /// What the time went to: of the run, then of its regions and serial code.
+    pub bars: Vec<Bar>,
     /// Useful work in the kernel, by the reason of entry; `None` where the kernel could not be
     /// sampled.
     pub kernel: Option<Vec<KernelPart>>,
@@ -63,6 +72,7 @@ impl First {
         Some(First {
             losses,
             budget: Budget::of(&run, regions),
+            bars: bars(&run, regions, BARS),
             kernel,
             crowd,
             cpus: measured.cpus.all,
@@ -105,6 +115,19 @@ impl First {
     pub fn hint<'a>(&self, loss: &'a Loss) -> Option<&'a str> {
         let given = self.crowd.is_large() && loss.hint == self.crowd.hint();
         (!given).then_some(&*loss.hint)
+    }
+
+    /// How much faster the run could be without a loss, in words.
+    pub fn gain(&self, loss: &Loss) -> String {
+        let most = self.run.without(loss.seconds);
+        if loss.ready < UNSURE * loss.seconds {
+            return format!("without it up to {most:.2} times as fast");
+        }
+        let least = self.run.without(loss.seconds - loss.ready);
+        format!(
+            "without it {least:.2} to {most:.2} times as fast: for {:.0} % of it threads had no CPU",
+            100.0 * loss.ready / loss.seconds
+        )
     }
 
     /// The parts of the wall time that get a line: depth, words, seconds, percent. Under the useful

@@ -3,6 +3,7 @@
 //! Formulas and their sources: `docs/metrics.md`.
 
 pub mod advice;
+pub mod bars;
 pub mod budget;
 pub mod crowd;
 mod diagnosis;

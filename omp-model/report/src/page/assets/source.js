@@ -52,16 +52,21 @@ function drawNeighbours(key) {
   ];
 }
 
+/** The paths of the sources. */
+function sourceTitles() {
+  return current().sources.map((shown) => {
+    const first = shown.blocks.find((block) => block.lines)?.lines[0] ?? "";
+    return (Array.isArray(first) ? first[0] : first).replace(/^Source file: /, "");
+  });
+}
+
 /** A source file with the times of its lines. */
 function drawSource(key) {
   const { sources } = current();
   if (sources.length === 0) {
     return [el("h2", {}, "Source"), el("p", {}, "No source text is in this report.")];
   }
-  const titles = sources.map((shown) => {
-    const first = shown.blocks.find((block) => block.lines)?.lines[0] ?? "";
-    return (Array.isArray(first) ? first[0] : first).replace(/^Source file: /, "");
-  });
+  const titles = sourceTitles();
   const file = Math.min(state.file ?? 0, sources.length - 1);
   const choose = el("select", {
     "aria-label": "source file", onchange: (event) => go({ view: "source", file: Number(event.target.value), line: 0 }),

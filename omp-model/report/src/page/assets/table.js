@@ -264,6 +264,8 @@ function lines(all) {
 /** A block of a document. */
 function drawBlock(block, key) {
   if (block.lines) return lines(block.lines);
+  if (block.cards) return el("div", {}, el("h3", {}, block.caption), drawCards(block.cards));
+  if (block.bars) return drawBars(block.bars);
   if (block.texts) return el("pre", {}, block.texts[state.compare] ?? Object.values(block.texts)[0]);
   const place = el("div");
   if (block.table.depths) drawTree(place, block.table, key);
@@ -280,11 +282,21 @@ function said(shown) {
   return items.length ? el("ul", { class: "said" }, ...items) : undefined;
 }
 
+/** What is folded until a reader opens it; it stays so in other views and modes. */
+function foldedDetails(blocks) {
+  return el("details", {
+    open: state.isUnfolded, ontoggle: (event) => { state.isUnfolded = event.target.open; },
+  }, el("summary", {}, "Details"), ...blocks);
+}
+
 /** A whole document. */
 function drawDocument(shown, key) {
+  const blocks = shown.blocks.map((block, at) => drawBlock(block, `${key} ${at}`));
+  const folded = shown.details === null ? [] : blocks.splice(shown.details);
   return [
     el("h2", {}, shown.title.split("\n")[0]),
-    ...shown.blocks.map((block, at) => drawBlock(block, `${key} ${at}`)),
+    ...blocks,
+    folded.length ? foldedDetails(folded) : undefined,
     said(shown),
   ];
 }
