@@ -99,6 +99,42 @@ fn its_numbers_are_those_of_json() {
     }
 }
 
+/// The bars of the overview are those of JSON, and add up to the run.
+#[test]
+fn its_bars_are_those_of_json() {
+    let folder = folder();
+    let data = data(&page(folder.path(), &[], &["omp.er"]));
+    let blocks = &data["variants"]["user"]["documents"]["overview"]["blocks"];
+    let mut blocks = blocks.as_array().unwrap().iter();
+    let bars = blocks.find_map(|block| block.get("bars")).unwrap();
+    let words = ["-printmode", "json", "-overview", "omp.er"];
+    let said = er_print(folder.path(), &words).stdout;
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let told = report["bars"].as_array().unwrap();
+    let drawn = bars["rows"].as_array().unwrap();
+    assert_eq!(drawn.len(), told.len());
+    let mut sums = Vec::new();
+    for (drawn, told) in drawn.iter().zip(told) {
+        let told = told["seconds"].as_object().unwrap();
+        let parts = drawn["parts"].as_array().unwrap();
+        assert_eq!(parts.len(), told.len());
+        let mut sum = 0.0;
+        for part in parts {
+            let what = &bars["uses"][part[0].as_u64().unwrap() as usize];
+            let seconds = part[1].as_f64().unwrap();
+            let expected = told[what["id"].as_str().unwrap()].as_f64().unwrap();
+            assert!((seconds - expected).abs() < 1e-9, "{drawn} {what}");
+            sum += seconds;
+        }
+        sums.push(sum);
+    }
+    let (run, parts) = sums.split_first().unwrap();
+    assert!((run - parts.iter().sum::<f64>()).abs() < 1e-6, "{sums:?}");
+    let wall = report["wall_time"].as_object().unwrap().values();
+    let wall: f64 = wall.map(|seconds| seconds.as_f64().unwrap()).sum();
+    assert!((run - wall).abs() < 1e-6, "{run} {wall}");
+}
+
 #[test]
 fn it_has_every_view_and_the_timeline() {
     let folder = folder();

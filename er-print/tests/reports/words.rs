@@ -488,3 +488,25 @@ fn a_reader_that_leaves_is_no_error() {
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn without_commands_the_overview_is_shown() {
+    let folder = folder();
+    let expected = er_print(folder.path(), &["-overview", "omp.er"]).stdout;
+    assert!(expected.contains("What to do first"), "{expected}");
+    assert_eq!(er_print(folder.path(), &["omp.er"]).stdout, expected);
+    for (input, shows) in [("", true), ("\n  \n", true), ("version\n", false)] {
+        let ended = er_print_reading(folder.path(), &["omp.er"], input);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ended.stdout == expected, shows, "{input:?}");
+    }
+}
+
+#[test]
+fn the_short_forms_of_help_and_version_are_those_of_other_programs() {
+    let folder = folder();
+    for (short, long) in [("-V", "--version"), ("-h", "--help")] {
+        let [short, long] = [short, long].map(|word| er_print(folder.path(), &[word]));
+        assert_eq!((short.code, short.stdout), (Some(0), long.stdout));
+    }
+}
