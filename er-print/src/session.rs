@@ -12,13 +12,16 @@ use report::averages::average;
 use report::find::Named;
 use report::prune::prune;
 use report::query::Source;
-use report::settings::Objects;
+use report::settings::{Compare, Objects};
 use report::text::{Layout, Screen};
 use report::{Document, Query};
 
 use crate::open_experiment::OpenExperiment;
 use crate::output::{self, Output};
 use crate::stop::Stop;
+
+/// The most columns of numbers that a comparison shows at first.
+const MOST_COMPARED: usize = 6;
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,7 +194,24 @@ impl<'a> Session<'a> {
             }
         }
         let parsed = Column::parse_list(&available.default_spec(), available);
-        parsed.map_err(|error| Stop::Usage(error.to_string()))
+        let columns = parsed.map_err(|error| Stop::Usage(error.to_string()))?;
+        Ok(self.few_enough(columns))
+    }
+
+    /// The first of these columns, as many as a comparison has room for, with the name. One metric is always
+    /// shown.
+    fn few_enough(&self, mut columns: Vec<Column>) -> Vec<Column> {
+        let sides = self.groups().len();
+        if sides > 1 && self.settings.compare != Compare::Off {
+            let mut left = (MOST_COMPARED / sides).max(1);
+            columns.retain(|column| {
+                let is_name = column.quantity == Quantity::Name;
+                let fits = is_name || left > 0;
+                left -= usize::from(fits && !is_name);
+                fits
+            });
+        }
+        columns
     }
 
     /// The order in force: the one asked for, else that of the columns.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use report::functions::{self, Kind};
+use report::overview;
 use report::races::FindingKind;
 use report::reports::Report;
 use report::settings::Compare;
@@ -81,7 +82,9 @@ pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result
         if findings_alone(session) {
             return compare_findings(session);
         }
-        let document = functions::list(&session.comparison()?, Kind::Functions);
+        let query = session.comparison()?;
+        let mut document = functions::list(&query, Kind::Functions);
+        document.blocks.insert(0, overview::verdict(&query));
         return session.show(&document);
     };
     session.settings.compare = super::choose("compare", word, &modes)?;

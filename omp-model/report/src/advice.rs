@@ -127,7 +127,8 @@ pub(crate) fn bars(first: &First) -> Option<Table> {
             text::seconds(whole)
         ),
     };
-    let rows = first.bars.iter().map(|bar| bar_row(bar, whole)).collect();
+    let shown = first.shown_bars();
+    let rows = shown.iter().map(|bar| bar_row(bar, whole)).collect();
     let columns = vec![
         number("bar", "Use", Unit::None, 0),
         number("seconds", "Time", Unit::Seconds, 3),
@@ -331,7 +332,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
         ("wall_time", json!(budget)),
-        ("bars", first.bars.iter().map(bar).collect()),
+        ("bars", first.shown_bars().iter().map(bar).collect()),
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),
         ("serial", json!(serial)),

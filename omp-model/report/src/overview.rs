@@ -4,6 +4,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
 use omp_model::views::compare::overview::{self as compared, Fact, FactUnit, Side};
+use omp_model::views::compare::verdict::{self, Verdict};
 use omp_model::views::openmp::first::First;
 use omp_model::views::overview::{self as view, Overview};
 use omp_model::views::threads::kind_name;
@@ -298,15 +299,9 @@ fn comparison(query: &Query<'_>) -> Document {
     let count = query.limited(LARGEST);
     let looks = query.each.iter().map(|it| Look::at(it, count));
     let looks: Vec<Look> = looks.collect();
-    let sides = query.each.iter().zip(&looks);
-    let sides: Vec<Side<'_>> = sides
-        .map(|(source, look)| Side {
-            command: &source.analysis.experiment.header.command,
-            duration: look.duration,
-            overview: &look.overview,
-            first: look.first.as_ref(),
-        })
-        .collect();
+    let sides: Vec<Side<'_>> = query.each.iter().zip(&looks).map(side).collect();
+    let shared = query.shared();
+    let verdicts = verdict::verdicts(&sides, &shared, query.groups());
     let blocks = compared::blocks(&sides).into_iter();
     let mut tables: Vec<Table> = blocks
         .map(|block| {
@@ -315,19 +310,70 @@ fn comparison(query: &Query<'_>) -> Document {
             compared_table(query, block.title, rows.collect())
         })
         .collect();
-    let largest = compared::largest(&query.shared(), query.groups(), count).into_iter();
+    let largest = compared::largest(&shared, query.groups(), count).into_iter();
     tables.push(compared_table(
         query,
         "Functions with most thread time, seconds",
         largest.map(compared_function).collect(),
     ));
+    let lines = Block::Lines(verdict_lines(&verdicts));
+    let tables = tables.into_iter().map(Block::Table);
     let mut document = Document {
         title: "Overview".to_owned(),
-        blocks: tables.into_iter().map(Block::Table).collect(),
+        facts: fields([("verdicts", verdicts.iter().map(verdict_json).collect())]),
+        blocks: std::iter::once(lines).chain(tables).collect(),
         ..query.document("overview")
     };
     document.notices.extend(compared::extra_work(&sides));
     document
+}
+
+fn side<'a>((source, look): (&'a Source<'_>, &'a Look)) -> Side<'a> {
+    Side {
+        command: &source.analysis.experiment.header.command,
+        duration: look.duration,
+        overview: &look.overview,
+        first: look.first.as_ref(),
+    }
+}
+
+/// What changed, in words: the first line of a comparison.
+pub fn verdict(query: &Query<'_>) -> Block {
+    let looks = query.each.iter().map(|it| Look::at(it, 0));
+    let looks: Vec<Look> = looks.collect();
+    let sides: Vec<Side<'_>> = query.each.iter().zip(&looks).map(side).collect();
+    Block::Lines(verdict_lines(&verdict::verdicts(
+        &sides,
+        &query.shared(),
+        query.groups(),
+    )))
+}
+
+fn verdict_lines(verdicts: &[Verdict]) -> Vec<Line> {
+    let of = |verdict: &Verdict| {
+        let sentences = verdict.sentences().into_iter().enumerate();
+        let line = |(at, text)| match at {
+            0 => Line::strong(text),
+            _ => Line::plain(format!("  {text}")),
+        };
+        sentences.map(line).collect::<Vec<_>>()
+    };
+    verdicts.iter().flat_map(of).collect()
+}
+
+fn verdict_json(verdict: &Verdict) -> Json {
+    let places = verdict.places.iter();
+    let places = places.map(|it| json!({"what": it.words, "seconds": it.seconds}));
+    json!({
+        "side": verdict.side + 1,
+        "before": verdict.before,
+        "after": verdict.after,
+        "change": verdict.change(),
+        "chance": verdict.chance,
+        "chance_is_measured": verdict.is_measured,
+        "is_change": verdict.is_change(),
+        "places": places.collect::<Vec<_>>(),
+    })
 }
 
 fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {

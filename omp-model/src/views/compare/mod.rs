@@ -9,6 +9,7 @@ pub mod overview;
 pub mod scaling;
 #[cfg(test)]
 mod tests;
+pub mod verdict;
 
 use experiment::ids::FrameId;
 use experiment::symbols::Construct;

@@ -131,10 +131,9 @@ impl Bar {
     }
 }
 
-/// The run's bar, then those of the `most` regions with most time, of all others together, of serial code,
-/// and of threads in no team: those that have any time. Each stacks work first, then what is lost, in the
-/// order of the run's losses.
-pub fn bars(run: &Run, regions: &[RegionRow], most: usize) -> Vec<Bar> {
+/// The run's bar, then those of the regions, most time first, of serial code, and of threads in no team:
+/// those that have any time. Each stacks work first, then what is lost, in the order of the run's losses.
+pub fn bars(run: &Run, regions: &[RegionRow]) -> Vec<Bar> {
     let spent = &run.spent;
     let of_region = |row: &RegionRow| {
         let work: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
@@ -154,12 +153,6 @@ pub fn bars(run: &Run, regions: &[RegionRow], most: usize) -> Vec<Bar> {
         .collect();
     let length = |parts: &[(Use, f64)]| parts.iter().map(|part| part.1).sum::<f64>();
     each.sort_by(|left, right| length(&right.1).total_cmp(&length(&left.1)));
-    if each.len() > most + 1 {
-        let others = each.split_off(most);
-        let count = others.len();
-        let all = others.into_iter().flat_map(|(_, parts)| parts).collect();
-        each.push((Of::OtherRegions(count), all));
-    }
     let in_regions = each.iter().flat_map(|(_, parts)| parts);
     let in_regions = in_regions.filter(|part| part.0 == Use::Work);
     let in_regions: f64 = in_regions.map(|part| part.1).sum();
@@ -193,6 +186,34 @@ pub fn bars(run: &Run, regions: &[RegionRow], most: usize) -> Vec<Bar> {
         .collect()
 }
 
+/// The same with one bar for all regions but the `most` with most time. A single one stays by itself.
+pub fn folded(bars: &[Bar], most: usize) -> Vec<Bar> {
+    let is_region = |bar: &&Bar| matches!(bar.of, Of::Region { .. });
+    let regions = bars.iter().filter(is_region).count();
+    if regions <= most + 1 {
+        return bars.to_vec();
+    }
+    let others: Vec<&Bar> = bars.iter().filter(is_region).skip(most).collect();
+    let parts: Vec<(Use, f64)> = others.iter().flat_map(|bar| bar.parts.clone()).collect();
+    let order = bars[0].parts.iter().map(|part| part.0);
+    let together = Bar {
+        of: Of::OtherRegions(others.len()),
+        parts: order
+            .map(|what| (what, sum(&parts, what)))
+            .filter(|part| part.1 > 0.0)
+            .collect(),
+    };
+    let run = &bars[..1];
+    let large = bars.iter().filter(is_region).take(most);
+    let rest = bars.iter().skip(1).filter(|bar| !is_region(bar));
+    run.iter()
+        .chain(large)
+        .chain([&together])
+        .chain(rest)
+        .cloned()
+        .collect()
+}
+
 fn sum(parts: &[(Use, f64)], what: Use) -> f64 {
     let same = parts.iter().filter(|part| part.0 == what);
     same.map(|part| part.1).sum()
@@ -222,7 +243,7 @@ mod tests {
     fn the_bars_add_up_to_the_run() {
         let test = unbalanced();
         let (run, rows) = (run(&test), rows(&test));
-        let bars = bars(&run, &rows, 5);
+        let bars = bars(&run, &rows);
         assert_eq!(bars[0].of, Of::Run);
         close(bars[0].seconds(), run.wall);
         let budget = Budget::of(&run, &rows).unwrap();
@@ -249,12 +270,16 @@ mod tests {
         let test = unbalanced();
         let (run, rows) = (run(&test), rows(&test));
         let many: Vec<RegionRow> = std::iter::repeat_n(rows[0].clone(), 4).collect();
-        let bars = bars(&run, &many, 2);
-        let others = bars.iter().find(|bar| bar.of == Of::OtherRegions(2));
-        let (first, others) = (&bars[1], others.unwrap());
+        let shown = folded(&bars(&run, &many), 2);
+        let others = shown.iter().find(|bar| bar.of == Of::OtherRegions(2));
+        let (first, others) = (&shown[1], others.unwrap());
         close(others.seconds(), 2.0 * first.seconds());
-        // One more than there is room for has a bar of its own: it takes no more room than "others".
-        let bars = super::bars(&run, &many[..3], 2);
-        assert!(!bars.iter().any(|bar| matches!(bar.of, Of::OtherRegions(_))));
+        close(
+            shown[1..].iter().map(Bar::seconds).sum(),
+            shown[0].seconds(),
+        );
+        // A single region takes no more room than "others".
+        let all = bars(&run, &many[..3]);
+        assert_eq!(folded(&all, 2), all);
     }
 }

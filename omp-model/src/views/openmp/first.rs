@@ -3,7 +3,7 @@
 
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
-use super::bars::{Bar, bars};
+use super::bars::{self, Bar, bars};
 use super::budget::Budget;
 use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
@@ -72,7 +72,7 @@ impl First {
         Some(First {
             losses,
             budget: Budget::of(&run, regions),
-            bars: bars(&run, regions, BARS),
+            bars: bars(&run, regions),
             kernel,
             crowd,
             cpus: measured.cpus.all,
@@ -103,6 +103,11 @@ impl First {
             .chain(few_cpus)
             .chain(recorder)
             .chain(spins)
+    }
+
+    /// The bars that a picture has room for.
+    pub fn shown_bars(&self) -> Vec<Bar> {
+        bars::folded(&self.bars, BARS)
     }
 
     /// The sentence for a run without losses.
