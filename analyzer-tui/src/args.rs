@@ -23,7 +23,7 @@ pub enum Invocation {
 /// Where the experiments come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Complete experiments, added up.
+    /// Complete experiments.
     Experiments(Vec<PathBuf>),
     /// An experiment that is being recorded.
     Growing(PathBuf),
@@ -34,7 +34,7 @@ pub enum Source {
 /// The options, from which parsing and `--help` are made.
 pub fn command() -> Command {
     Command::new("analyzer")
-        .about("Shows what collect has recorded; several experiments are added up, and c compares them")
+        .about("Shows what collect has recorded; several runs are compared, and c changes how")
         .after_help("In it, ? lists the keys of a view, q quits.")
         .disable_version_flag(true)
         .override_usage(
@@ -61,7 +61,12 @@ pub fn command() -> Command {
                 .hide_possible_values(true)
                 .help("auto, never, 16 or 256; auto goes by NO_COLOR and TERM"),
         )
-        .arg(flag("version").short('V').long("version").help("Print the version"))
+        .arg(
+            flag("version")
+                .short('V')
+                .long("version")
+                .help("Print the version"),
+        )
 }
 
 fn flag(id: &'static str) -> Arg {

@@ -95,6 +95,20 @@ impl Experiments {
         &self.parts
     }
 
+    /// Whether they are recordings of several runs. The ranks of one launch are one.
+    pub fn are_of_several_runs(&self) -> bool {
+        let job = |part: &Analysis| {
+            let rank = part.experiment.header.rank.as_ref();
+            rank.map(|rank| rank.job.clone())
+                .filter(|job| !job.is_empty())
+        };
+        let Some((first, others)) = self.parts.split_first() else {
+            return false;
+        };
+        let job_of_first = job(first);
+        job_of_first.is_none() || others.iter().any(|part| job(part) != job_of_first)
+    }
+
     /// The display stacks of single samples and intervals. Computed on first use.
     pub fn stacks(&self, settings: &Settings) -> &Stacks {
         self.stacks[cell(settings)].get_or_init(|| Stacks::new(&self.all, settings))

@@ -23,6 +23,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use report::settings::Compare;
 use report::text::colours::Colours;
 
 use crate::args::Source;
@@ -261,10 +262,13 @@ impl EventLoop {
             self.stop();
             return Ok(self.recorder);
         };
-        let settings = Settings {
+        let mut settings = Settings {
             report: defaults::read(&experiments),
             ..Settings::default()
         };
+        if experiments.are_of_several_runs() {
+            settings.report.compare = Compare::Delta;
+        }
         let mut app = App::opening(experiments, settings, screen.size()?);
         if let Some(progress) = progress {
             app.set_progress(progress, self.recorder.is_some());

@@ -64,7 +64,8 @@ Prints what
 or
 .BR perf\-record (1)
 has recorded: EXPERIMENT is a directory of the one or a file of the other. Commands are done in their order; any unambiguous beginning of a command's name
-does, in any case of letters. Without commands they are read from standard input, one to a line.
+does, in any case of letters. Without commands they are read from standard input, one to a line; if that has none, and before the prompt of a
+terminal, the overview is shown.
 In user mode stacks are shown as the program's author wrote them, in machine mode as they were
 measured.
 .PP

@@ -329,8 +329,8 @@ fn experiments_are_compared_in_every_view() {
     let place = place("compare");
     let (one, two) = (record("one.er", &place), record("two.er", &place));
     let terminal = Terminal::start("compare", &[&one, &two], (160, 40), &place);
-    terminal.until_it_says("Where the time went");
-    terminal.press(&["2", "c"]);
+    terminal.until_it_says("may be chance");
+    terminal.press(&["2"]);
     terminal.until_it_says("Differences from (1) one.er: (2) two.er");
     for (key, shows) in [
         ("3", "Callers and callees"),

@@ -68,16 +68,22 @@ fn a_terminal_shows_what_the_overview_says_and_the_next_command() {
         did.contains(&format!(" s on 2 threads: {work:.1} % useful work")),
         "{did}"
     );
-    let loss = &overview["losses"][0];
-    assert!(
-        first.starts_with(&format!("First: {}: ", loss["place"].as_str().unwrap())),
-        "{first}"
-    );
-    let gain = loss["speedup_without"].as_f64().unwrap();
-    assert!(
-        first.contains(&format!("{gain:.2} times as fast")),
-        "{first}"
-    );
+    if text.contains("The run was crowded") {
+        // Other programs have disturbed the test: then that is the advice.
+        assert!(
+            first.starts_with("First: measure on a machine that is idle"),
+            "{first}"
+        );
+    } else {
+        let loss = &overview["losses"][0];
+        let place = loss["place"].as_str().unwrap();
+        assert!(first.starts_with(&format!("First: {place}: ")), "{first}");
+        let gain = loss["speedup_without"].as_f64().unwrap();
+        assert!(
+            first.contains(&format!("{gain:.2} times as fast")),
+            "{first}"
+        );
+    }
     assert_eq!(next, "Next: er_print 'my run.er', or analyzer 'my run.er'");
     fs::remove_dir_all(place).unwrap();
 }

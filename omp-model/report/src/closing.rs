@@ -40,6 +40,10 @@ fn of_openmp(first: &First) -> [String; 2] {
         let (place, gain) = (loss.location.short(), first.gain(loss));
         format!("First: {place}: {what} ({gain})")
     });
+    // Where threads wanted CPUs, other advice is about times that are not the program's.
+    if first.crowd.is_large() {
+        return [did, format!("First: {}", first.crowd.hint())];
+    }
     [did, advice.unwrap_or_else(First::nothing)]
 }
 

@@ -13,6 +13,10 @@ use crate::views::openmp::first::First;
 /// known of chance where each side was recorded once.
 pub const OF_ONE: f64 = 0.05;
 
+/// What is less than this part of a run is no change that a user wants to know of, however alike few
+/// recordings were.
+const LEAST: f64 = 0.01;
+
 /// A difference that chance exceeds with this probability in one direction is told.
 const LEVEL: f64 = 0.005;
 
@@ -136,7 +140,9 @@ pub fn verdicts(sides: &[Side<'_>], shared: &Shared<'_>, groups: &Groups) -> Vec
             side,
             before,
             after,
-            chance: measured.unwrap_or_else(of_one),
+            chance: measured
+                .unwrap_or_else(of_one)
+                .max(LEAST * before.min(after)),
             is_measured: measured.is_some(),
             places: places(&parts[0], &parts[side], after - before),
         }

@@ -174,7 +174,7 @@ impl Crowd {
     }
 
     /// What to try, against whoever had most.
-    pub(super) fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         let most = [
             self.others,
             self.working,
