@@ -4,8 +4,8 @@ use omp_ring::context::Context;
 
 /// The code of the program that is checked, by addresses in its memory.
 pub trait Code {
-    /// The worksharing loop that makes the access once in each iteration which the call reports that
-    /// returns to `code`. `None`: there is none, or it is not known.
+    /// The worksharing loop around the call that returns to `code`, if each of its iterations makes that call's
+    /// access once. `None`: there is none, or it is not known.
     fn loop_around(&mut self, code: u64) -> Option<u64>;
 
     /// Whether a compiler made the call that returns to `code`, of a directive.

@@ -519,8 +519,8 @@ impl Places {
         }
     }
 
-    /// Names a scalar of a frame that is over: that which the lines of both accesses assign, or of which
-    /// one does and the other one names it. Each is a return address, and whether it writes.
+    /// Names a scalar of a frame that is over: the variable that both source lines assign; else the one that one
+    /// line assigns and the other reads. `accesses`: the return address of each, and whether it writes.
     pub fn name_assigned(&mut self, variable: &mut Variable, accesses: [(u64, bool); 2]) {
         let size = variable.size;
         let [one, other] = accesses.map(|(code, is_write)| {

@@ -93,8 +93,7 @@ impl Replay {
         }
     }
 
-    /// Compares accesses to memory that is another one by now, and forgets them and the tasks that made
-    /// no others.
+    /// Compares accesses to freed memory, then drops them, and tasks that have no other accesses.
     pub(super) fn retire(&mut self, region: u64) {
         let Some(team) = self.teams.get_mut(&region) else {
             return;

@@ -205,8 +205,8 @@ impl Replay {
         early.strand == owner || self.strands.order(last, before) == Order::Certain
     }
 
-    /// Whether an address that one thread accessed in two strands would be another one, had another
-    /// thread executed one of them.
+    /// Whether two strands accessed this address only because one thread executed both. The verdict must not
+    /// depend on which thread executed a strand.
     pub(super) fn is_own(&self, one: &Access, other: &Access, address: u64) -> bool {
         if self.are_parts_in_order(one, other, address) {
             return true;
