@@ -10,7 +10,7 @@ use omp_model::views::compare::groups::Groups;
 use omp_model::views::names::NameForm;
 use report::averages::average;
 use report::find::Named;
-use report::prune::prune;
+use report::prune::{Least, prune};
 use report::query::Source;
 use report::settings::{Compare, Objects};
 use report::text::{Layout, Screen};
@@ -51,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) index_types: Vec<(String, Filter)>,
     /// The filters of `thread_select` and its like.
     pub(crate) selected: Vec<(Word, Filter)>,
+    /// Whether rows that are too short for a digit are printed, too: `limit 0`.
+    pub(crate) shows_all: bool,
     /// The stack fragment of `cprepend` and its like: functions that call each other directly,
     /// callers first.
     pub(crate) fragment: Vec<Named>,
@@ -264,6 +266,21 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// What rows of a document must have to be printed; `None`: all are. Programs that read a report want all,
+    /// and so do people of what they named.
+    fn least(&self, document: &Document) -> Option<Least> {
+        const LONG: [&str; 4] = ["functions", "lines", "pcs", "calltree"];
+        let settings = &self.settings;
+        let is_for_people = settings.print == PrintMode::Text
+            && !matches!(settings.layout, Layout::Delimited(_))
+            && !settings.shows_all;
+        match settings.least_percent {
+            percent if percent > 0.0 => Some(Least::Percent(percent)),
+            _ if is_for_people && LONG.contains(&document.view.as_str()) => Some(Least::Digit),
+            _ => None,
+        }
+    }
+
     /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
         // A call tree is large: it is copied only to be changed.
@@ -271,8 +288,8 @@ impl<'a> Session<'a> {
         if self.groups().have_several() {
             average(document.to_mut());
         }
-        if self.settings.least_percent > 0.0 {
-            prune(document.to_mut(), self.settings.least_percent);
+        if let Some(least) = self.least(&document) {
+            prune(document.to_mut(), least);
         }
         let report = match self.settings.print {
             PrintMode::Text => match (self.settings.layout, self.screen()) {

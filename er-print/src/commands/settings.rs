@@ -66,6 +66,7 @@ pub(crate) fn limit(session: &mut Session<'_>, arguments: &[String]) -> Result<(
     };
     session.settings.limit = rows;
     session.settings.least_percent = percent;
+    session.settings.shows_all = rows == 0 && percent == 0.0;
     Ok(())
 }
 

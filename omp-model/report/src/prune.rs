@@ -5,11 +5,37 @@ use omp_model::views::TOTAL;
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Unit, Value};
 
-/// Leaves out rows all of whose times that are shown are below so many percent of the whole; in a
+/// What a row must have to be shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Least {
+    /// So many percent of the whole.
+    Percent(f64),
+    /// A digit that is shown.
+    Digit,
+}
+
+impl Least {
+    /// The least of a column's times, of `whole` seconds.
+    fn of(self, column: &Column, whole: f64) -> f64 {
+        match self {
+            Least::Percent(percent) => percent / 100.0 * whole,
+            Least::Digit => 0.5 * 10_f64.powi(-(column.decimals as i32)),
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Least::Percent(percent) => format!("each below {percent} % of the whole"),
+            Least::Digit => "each too short for a digit (limit 0 shows all)".to_owned(),
+        }
+    }
+}
+
+/// Leaves out rows all of whose times that are shown are below the least; in a
 /// tree, with what is below them; a function with its callers and callees. A notice tells how many
 /// rows and how much time. Sources and instructions stay.
-pub fn prune(document: &mut Document, percent: f64) {
-    let functions = take_functions(document, percent);
+pub fn prune(document: &mut Document, least: Least) {
+    let functions = take_functions(document, least);
     let mut rows = 0;
     let mut times: Vec<String> = Vec::new();
     for block in &mut document.blocks {
@@ -17,7 +43,7 @@ pub fn prune(document: &mut Document, percent: f64) {
         if table.style == Style::Annotated || table.whole.is_empty() {
             continue;
         }
-        let taken = take_small(table, percent);
+        let taken = take_small(table, least);
         rows += taken.outermost.len() + taken.nested;
         // Callers and callees both divide the time of their function.
         let is_divided_once = table.rows.iter().all(|row| row.role != Role::Centre);
@@ -32,7 +58,8 @@ pub fn prune(document: &mut Document, percent: f64) {
             "functions are"
         };
         document.notices.push(format!(
-            "{functions} {what} left out with callers and callees, each below {percent} % of the whole"
+            "{functions} {what} left out with callers and callees, {}",
+            least.words()
         ));
     }
     if rows > 0 {
@@ -41,14 +68,14 @@ pub fn prune(document: &mut Document, percent: f64) {
             [] => String::new(),
             times => format!(": {}", times.join(", ")),
         };
-        let notice = format!("{rows} {what} left out, each below {percent} % of the whole{times}");
+        let notice = format!("{rows} {what} left out, {}{times}", least.words());
         document.notices.push(notice);
     }
 }
 
 /// Takes the tables of small functions between their callers and callees out of a document that has
 /// one of all, too, and counts them.
-fn take_functions(document: &mut Document, percent: f64) -> usize {
+fn take_functions(document: &mut Document, least: Least) -> usize {
     let tables = document.blocks.iter().filter_map(|block| match block {
         Block::Table(table) => Some(table),
         Block::Lines(_) => None,
@@ -58,7 +85,11 @@ fn take_functions(document: &mut Document, percent: f64) -> usize {
         let mut rows = table.rows.iter();
         rows.any(|row| is_centre(row) && row.name == TOTAL)
     };
-    let Some(least) = tables.clone().find(is_all).map(|all| least(all, percent)) else {
+    let Some(least) = tables
+        .clone()
+        .find(is_all)
+        .map(|all| least_times(all, least))
+    else {
         return 0;
     };
     let is_small = |table: &Table| {
@@ -73,26 +104,31 @@ fn take_functions(document: &mut Document, percent: f64) -> usize {
     before - document.blocks.len()
 }
 
-/// So many percent of the whole of each time that is shown, with its column, by experiment.
-type Least = Vec<Vec<(usize, f64)>>;
+/// The least of each time that is shown, with its column, by experiment.
+type LeastTimes = Vec<Vec<(usize, f64)>>;
 
-fn least(table: &Table, percent: f64) -> Least {
+fn least_times(table: &Table, least: Least) -> LeastTimes {
+    // Events without time have digits, too; their parts of the whole are no parts of the time.
+    let counts = |column: &Column| match least {
+        Least::Percent(_) => column.unit == Unit::Seconds,
+        Least::Digit => matches!(column.quantity, Some(Quantity::Time(..))),
+    };
     let is_time = |at: usize| {
         let column = table.columns.get(at);
-        column.is_some_and(|column| column.is_visible() && column.unit == Unit::Seconds)
+        column.is_some_and(|column| column.is_visible() && counts(column))
     };
     let of_side = |whole: &Vec<f64>| {
         let whole = whole.iter().enumerate();
         let times = whole.filter(|&(at, whole)| *whole > 0.0 && is_time(at));
         times
-            .map(|(at, whole)| (at, percent / 100.0 * whole))
+            .map(|(at, &whole)| (at, least.of(&table.columns[at], whole)))
             .collect()
     };
     table.whole.iter().map(of_side).collect()
 }
 
 /// Whether all times of all experiments are below these; not so where there are no times.
-fn are_small<S>(sides: &[S], least: &Least, time: impl Fn(&S, usize) -> Option<f64>) -> bool {
+fn are_small<S>(sides: &[S], least: &LeastTimes, time: impl Fn(&S, usize) -> Option<f64>) -> bool {
     let sides = || sides.iter().zip(least);
     let is_small = |side, &(at, least): &(usize, f64)| time(side, at).unwrap_or(0.0) < least;
     sides().any(|(_, least)| !least.is_empty())
@@ -100,8 +136,8 @@ fn are_small<S>(sides: &[S], least: &Least, time: impl Fn(&S, usize) -> Option<f
 }
 
 /// Takes the small rows out of a table.
-fn take_small(table: &mut Table, percent: f64) -> Taken {
-    let least = least(table, percent);
+fn take_small(table: &mut Table, least: Least) -> Taken {
+    let least = least_times(table, least);
     let is_small =
         |row: &Row| are_small(&row.values, &least, |values, at| values.get(at)?.number());
     let mut taken = Taken::default();
@@ -167,11 +203,16 @@ fn amounts(table: &Table, rows: &[Row]) -> Vec<String> {
             let values = rows.iter().filter_map(|row| row.values.get(side)?.get(at));
             values.filter_map(Value::number).sum()
         };
-        let sums = (0..table.whole.len()).map(|side| column.amount(sum(side)));
-        let sums = sums.collect::<Vec<_>>().join(" and ");
-        format!("{} {sums}", column.label)
+        let sums: Vec<f64> = (0..table.whole.len()).map(sum).collect();
+        let least = Least::Digit.of(column, 0.0);
+        // Nothing is not worth a word.
+        sums.iter().any(|sum| sum.abs() >= least).then(|| {
+            let sums = sums.iter().map(|sum| column.amount(*sum));
+            let sums = sums.collect::<Vec<_>>().join(" and ");
+            format!("{} {sums}", column.label)
+        })
     };
-    times.map(amount).collect()
+    times.filter_map(amount).collect()
 }
 
 #[cfg(test)]
@@ -223,17 +264,32 @@ mod tests {
             ("c", None, 0.0),
         ];
         let mut list = document(Flavour::Exclusive, &rows);
-        prune(&mut list, 1.0);
+        prune(&mut list, Least::Percent(1.0));
         assert_eq!(names(&list), [("<Total>", false), ("a", false)]);
         let told =
             "2 rows are left out, each below 1 % of the whole: Exclusive Total Thread Time 0.090 s";
         assert_eq!(list.notices, [told]);
         let mut inclusive = document(Flavour::Inclusive, &rows[..3]);
-        prune(&mut inclusive, 1.0);
+        prune(&mut inclusive, Least::Percent(1.0));
         assert_eq!(
             inclusive.notices,
             ["1 row is left out, each below 1 % of the whole"]
         );
+    }
+
+    #[test]
+    fn rows_without_a_digit_are_left_out_and_told() {
+        let rows = [
+            ("<Total>", None, 10.0),
+            ("a", None, 0.0005),
+            ("b", None, 0.0004),
+            ("c", None, 0.0),
+        ];
+        let mut list = document(Flavour::Exclusive, &rows);
+        prune(&mut list, Least::Digit);
+        assert_eq!(names(&list), [("<Total>", false), ("a", false)]);
+        let told = "2 rows are left out, each too short for a digit (limit 0 shows all)";
+        assert_eq!(list.notices, [told]);
     }
 
     #[test]
@@ -260,7 +316,7 @@ mod tests {
             blocks: blocks.into(),
             ..Document::default()
         };
-        prune(&mut all, 5.0);
+        prune(&mut all, Least::Percent(5.0));
         let centres = all.blocks.iter().map(|block| match block {
             Block::Table(table) => table.rows[0].name.as_str(),
             Block::Lines(_) => "",
@@ -272,7 +328,7 @@ mod tests {
             blocks: vec![between("small", 0.4, 0.4)],
             ..Document::default()
         };
-        prune(&mut one, 50.0);
+        prune(&mut one, Least::Percent(50.0));
         assert_eq!(names(&one).len(), 2, "what was asked for stays");
     }
 
@@ -284,7 +340,7 @@ mod tests {
             panic!("a table");
         };
         table.columns[0].unit = Unit::None;
-        prune(&mut list, 50.0);
+        prune(&mut list, Least::Percent(50.0));
         assert_eq!(names(&list).len(), 2);
         assert_eq!(list.notices, [""; 0]);
     }
@@ -303,7 +359,7 @@ mod tests {
                 ("idle", Some(1), 0.3),
             ],
         );
-        prune(&mut tree, 10.0);
+        prune(&mut tree, Least::Percent(10.0));
         let left = [("<Total>", true), ("main", true), ("solve", true)];
         assert_eq!(names(&tree), left);
         let told = "4 rows are left out, each below 10 % of the whole: Attributed Total Thread Time 1.200 s";

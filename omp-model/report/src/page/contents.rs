@@ -14,7 +14,7 @@ use crate::document::{Block, Document, Row, Style, Table};
 use crate::find::{self, Named};
 use crate::functions::Kind;
 use crate::json::mode_name;
-use crate::prune::prune;
+use crate::prune::{Least, prune};
 use crate::query::{Query, Source};
 use crate::races;
 use crate::settings::{Compare, Settings};
@@ -164,7 +164,7 @@ fn without_small(mut document: Document) -> Document {
         Block::Lines(_) => 0,
     });
     if tables.sum::<usize>() > MOST_ROWS {
-        prune(&mut document, SMALL);
+        prune(&mut document, Least::Percent(SMALL));
     }
     document
 }
