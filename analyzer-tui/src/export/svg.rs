@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use experiment::state::Scheduling;
 
+use report::change::Change;
 use report::json::mode_name;
 use report::timeline::{Activity, Slot};
 
 use crate::axis::{Tick, ticks};
-use crate::draw::theme::web_change;
-use crate::flame::{change, flames, sentence};
+use crate::flame::{change, flames, label, sentence};
 use crate::state::app::App;
 use crate::text_fit::fit_name;
 
@@ -60,14 +60,21 @@ pub(super) fn flame(app: &App) -> String {
     let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
     let mut inside = String::new();
     let is_compared = app.is_compared();
+    let top = if is_compared {
+        inside.push_str(&legend_of_changes());
+        22.0 + LINE
+    } else {
+        22.0
+    };
     for flame in &boxes {
-        let name = &tree.label(flame.row);
-        let colour = match (is_compared, Activity::of_name(tree.name(flame.row))) {
-            (true, _) => web_change(change(tree, flame.row, at)),
-            (false, Some(activity)) => activity.family().colour(),
-            (false, None) => "#eed9a0",
+        let name = &label(tree, flame.row, at);
+        let change = is_compared.then(|| change(tree, flame.row, at));
+        let (colour, text) = match (change, Activity::of_name(tree.name(flame.row))) {
+            (Some(change), _) => colours(change),
+            (None, Some(activity)) => (activity.family().colour(), "black"),
+            (None, None) => ("#eed9a0", "black"),
         };
-        let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
+        let (x, y) = (flame.start * WIDTH, top + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
         let title = if is_compared {
             sentence(tree, flame.row, at)
@@ -83,14 +90,14 @@ pub(super) fn flame(app: &App) -> String {
         let letters = ((width - 6.0) / 7.3) as usize;
         if letters > 2 {
             inside.push_str(&format!(
-                "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>\n",
+                "<text x=\"{:.2}\" y=\"{:.2}\" fill=\"{text}\">{}</text>\n",
                 x + 3.0,
                 y + 13.0,
                 escape(&fit_name(name, letters))
             ));
         }
     }
-    let height = 26.0 + (deepest + 1) as f64 * LINE;
+    let height = 4.0 + top + (deepest + 1) as f64 * LINE;
     let title = format!(
         "{}: Attributed {}, {} mode",
         app.experiments.name,
@@ -98,6 +105,32 @@ pub(super) fn flame(app: &App) -> String {
         mode_name(app.settings.report.mode)
     );
     picture(height, &title, &inside)
+}
+
+/// The colours of a difference and of a text on it.
+const fn colours(change: Change) -> (&'static str, &'static str) {
+    let [colour, _] = change.colours();
+    match change {
+        Change::Gone | Change::New => (colour, "white"),
+        _ => (colour, "black"),
+    }
+}
+
+/// What the colours of differences stand for, in a line.
+fn legend_of_changes() -> String {
+    let mut inside = String::new();
+    let mut x = 4.0;
+    for change in Change::ALL {
+        let (colour, _) = colours(change);
+        let words = change.legend();
+        inside.push_str(&rectangle((x, 22.0), (10.0, 10.0), colour, words));
+        inside.push_str(&format!(
+            "<text x=\"{:.0}\" y=\"32\">{words}</text>\n",
+            x + 14.0
+        ));
+        x += 30.0 + words.len() as f64 * 7.3;
+    }
+    inside
 }
 
 /// The number of columns of time in a picture.

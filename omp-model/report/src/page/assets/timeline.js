@@ -318,11 +318,7 @@ function drawTimeline() {
   requestAnimationFrame(paint);
   const legend = data.timeline.activities
     .filter((_, at) => threads.some((thread) => thread.main.includes(at)))
-    .map(([words, , fill]) => {
-      const box = el("span", { class: "box" });
-      box.style.background = fill;
-      return el("li", {}, box, words);
-    });
+    .map(([words, , fill]) => legendItem(fill, words));
   const { shortest } = data.timeline;
   const notes = [
     `A column is ${lengthText(known.step)} wide and has the colour of the state with most of its time; the line under it is drawn where the thread was on a CPU for at least half of it.`,
