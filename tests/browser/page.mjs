@@ -210,6 +210,24 @@ await page.keyboard.press("ArrowUp");
 await page.waitForTimeout(100);
 assert.match(await detail(), / at \d+\.\d{6} s/);
 
+// The address of a click shows the same again. Frames of the stack lead to functions.
+await page.mouse.click(x, y);
+await page.waitForTimeout(100);
+const [told, moment] = [await detail(), await page.evaluate(() => location.hash)];
+assert.match(moment, /^#timeline\?thread=\d+&time=\d+&from=\d+/);
+await page.goto("about:blank");
+await page.goto(`file://${file}${moment}`);
+await page.waitForSelector("#page[aria-busy=false]");
+await painted();
+assert.equal(await detail(), told);
+await follow("timeline?thread=0");
+for (let step = 1; step < 100 && await page.locator("#view .stack button").count() === 0; step++) {
+  await follow(`timeline?thread=0&time=${Math.round((expected.seconds * 1e9 * step) / 100)}`);
+}
+const frame = await page.textContent("#view .stack button");
+await page.click("#view .stack button");
+assert.equal(await page.inputValue("#view input"), frame);
+
 // Keys go to views.
 await page.keyboard.press("1");
 assert.equal(await page.getAttribute("#tab-overview", "aria-selected"), "true");

@@ -47,6 +47,11 @@ impl Theme {
         }
     }
 
+    /// The colour that fills a part of a cell for an activity.
+    pub fn block(&self, activity: Activity) -> Color {
+        self.activity(activity).bg.unwrap_or(Color::Reset)
+    }
+
     /// A family's colour as a foreground.
     pub fn text_colour(&self, family: Family) -> Style {
         let style = self.family(family);

@@ -188,27 +188,38 @@ fn it_has_every_view_and_the_timeline() {
         assert_eq!(regions.len(), 6, "the parts of regions, then tasks");
     }
     let timeline = &data["timeline"];
-    let threads = timeline["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 2);
-    for thread in 0..threads.len() {
-        let runs = timeline["slots"][thread].as_array().unwrap();
-        let columns: u64 = runs
-            .iter()
-            .skip(1)
-            .step_by(2)
-            .filter_map(Value::as_u64)
-            .sum();
+    let rows = timeline["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let columns: u64 = runs(row).iter().map(|(_, count)| count).sum();
         assert_eq!(Some(columns), timeline["columns"].as_u64());
-        let ends = |run: &Value| {
-            let text = run.as_str().unwrap_or_default();
-            let how = text.rsplit_once('/').map_or("", |(_, running)| running);
-            how.trim_start_matches(|it: char| it.is_ascii_digit())
-                .to_owned()
-        };
-        let mut how = runs.iter().step_by(2).map(ends);
-        assert!(how.all(|how| matches!(how.as_str(), "" | "s" | "p")));
+        let precision = |text: &str| text.split_once('/').map(|it| it.1.to_owned());
+        let mut all = runs(row).into_iter().map(|(text, _)| precision(&text));
+        assert!(all.all(|it| matches!(it.as_deref(), None | Some("s" | "p"))));
+        for mode in ["user", "machine"] {
+            let leaves = row["stacks"][mode].as_array().unwrap();
+            let leaves: u64 = leaves
+                .iter()
+                .skip(1)
+                .step_by(2)
+                .filter_map(Value::as_u64)
+                .sum();
+            assert_eq!(leaves, columns);
+        }
     }
     assert_eq!(timeline["shortest"], 0, "all intervals have room");
+}
+
+/// The columns of a thread of the timeline, those alike one after the other with how many they are.
+fn runs(row: &Value) -> Vec<(String, u64)> {
+    let runs = row["slots"].as_array().unwrap().chunks(2);
+    runs.map(|run| {
+        (
+            run[0].as_str().unwrap().to_owned(),
+            run[1].as_u64().unwrap(),
+        )
+    })
+    .collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use omp_model::metrics::{self, Flavour, Quantity};
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use super::{data, timeline};
+use super::data;
 use crate::averages::average;
 use crate::caveats;
 use crate::change::Change;
@@ -19,6 +19,7 @@ use crate::prune::prune;
 use crate::query::{Query, Source};
 use crate::races;
 use crate::settings::{Compare, Settings};
+use crate::timeline;
 use crate::views::View;
 
 /// What the user chooses of a page.
@@ -94,7 +95,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         "shown": shown,
         "views": views.map(|view| json!([view.title(), view.name()])).collect::<Vec<_>>(),
         "variants": variants,
-        "timeline": timeline::timeline(&query.all),
+        "timeline": data::whole(&timeline::of_run(query)),
     });
     if choice.redacts {
         redact(&mut all);

@@ -4,7 +4,8 @@ let data;
 
 const state = {
   view: "overview", mode: "user", compare: undefined, metrics: new Set(), find: "", function: undefined,
-  file: 0, line: 0, flame: { metric: undefined, side: 0, frames: [] }, sorts: new Map(), open: new Map(),
+  file: 0, line: 0, flame: { metric: undefined, side: 0, frames: [] },
+  timeline: { row: 0, time: undefined, from: 0, to: undefined }, sorts: new Map(), open: new Map(),
   repaint: undefined,
 };
 
@@ -26,7 +27,7 @@ function views() {
  * shown again, but for what is so at first.
  */
 function address() {
-  const { view, mode, compare, flame } = state;
+  const { view, mode, compare, flame, timeline } = state;
   const words = new URLSearchParams();
   const add = (name, value, first) => { if (value !== undefined && value !== first) words.append(name, value); };
   add("mode", mode, data.mode);
@@ -41,6 +42,12 @@ function address() {
     add("width", flame.side, 0);
     // The second function of a name that its caller calls is `frame2`.
     flame.frames.forEach(({ name, number }) => add(number > 1 ? `frame${number}` : "frame", name));
+  }
+  if (view === "timeline") {
+    add("thread", timeline.row, 0);
+    add("time", timeline.time);
+    add("from", Math.round(timeline.from), 0);
+    add("to", timeline.to && Math.round(timeline.to), data.timeline.range[1]);
   }
   const text = words.toString();
   return `#${view}${text ? `?${text}` : ""}`;
@@ -61,6 +68,10 @@ function follow() {
     function: words.get("function") ?? undefined,
     file: number("file"),
     line: number("line"),
+    timeline: {
+      row: number("thread"), time: words.has("time") ? number("time") : undefined,
+      from: number("from"), to: number("to") || undefined,
+    },
     flame: { metric: words.get("metric") ?? undefined, side: number("width"), frames },
   });
   draw();
