@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analyzer::state::app::Effect;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{app, is_golden, press};
 
@@ -138,12 +138,20 @@ fn pictured(row: &Value, column: f64) -> BTreeMap<String, f64> {
     sums
 }
 
+#[test]
+fn the_timelines_json_names_who_held_which_mutex() {
+    let timeline: Value = serde_json::from_str(&written("9", 2).2).unwrap();
+    let (start, length) = (880_000_000, 320_000_000);
+    let hold = json!([1, "OMP critical section update", "foo.c:11", start, length]);
+    assert_eq!(timeline["holds"], json!([hold]));
+}
+
 /// What is drawn of a thread is what the table of threads has: OMP Work is what is solid and no wait.
 #[test]
 fn the_timeline_adds_up_to_the_table_of_threads() {
-    let json = |view, form| -> Value { serde_json::from_str(&written(view, form).2).unwrap() };
+    let report = |view, form| -> Value { serde_json::from_str(&written(view, form).2).unwrap() };
     // The timeline's first form is a picture.
-    let (timeline, threads) = (json("9", 2), json("8", 1));
+    let (timeline, threads) = (report("9", 2), report("8", 1));
     let end = timeline["range"][1].as_f64().unwrap() / 1e9;
     let column = end / timeline["columns"].as_f64().unwrap();
     let rows = timeline["rows"].as_array().unwrap();

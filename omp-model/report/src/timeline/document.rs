@@ -6,6 +6,8 @@
 //! - `slots` of a thread: columns as [`Columns`] writes them;
 //! - `intervals` of a thread: lists of gaps since the last one's end, lengths, activities (numbers of `activities`),
 //!   whether on a CPU (0) and else how not, and region instances. Nanoseconds;
+//! - `holds`: mutexes held for a millisecond or longer: the row's number, the mutex, where it was acquired, start and
+//!   length of each;
 //! - `regions` and `tasks`: lists of the names' numbers, distances from the start before, lengths, instances, threads
 //!   (numbers of rows) and lines of each.
 
@@ -15,11 +17,14 @@ use std::ops::Range;
 use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::{Interval, SpanKind};
 use omp_model::analysis::Analysis;
+use omp_model::views::names::NameStyle;
+use omp_model::views::openmp::locations::ConstructLocation;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::activity::Activity;
 use super::bands::Band;
+use super::holds::mutex_names;
 use super::names::construct_names;
 use super::rows::Timeline;
 use super::slots::{Look, Precision, Slot};
@@ -143,6 +148,7 @@ pub fn document(
         ("regions", bands(regions, &threads, &constructs)),
         ("tasks", bands(tasks, &threads, &constructs)),
         ("phases", phases(recording, timeline, range)),
+        ("holds", holds(recording, timeline, &threads, range)),
         ("losses", lines.collect::<Vec<Json>>().into()),
     ]);
     let mut blocks = Vec::new();
@@ -307,6 +313,30 @@ fn bands(
         }
     }
     json!({"names": names, "rows": rows, "left_out": all - bands.len()})
+}
+
+/// Mutexes that were held long.
+fn holds(
+    recording: &Analysis,
+    timeline: &Timeline,
+    threads: &[ThreadId],
+    range: &Range<u64>,
+) -> Json {
+    let names = recording.names(NameStyle::default());
+    let mutexes = mutex_names(recording);
+    let of_row = |(row, &thread): (usize, &ThreadId)| {
+        let all = timeline.holds(thread, range).iter();
+        all.map(move |hold| (row, hold))
+    };
+    let mut holds: Vec<_> = threads.iter().enumerate().flat_map(of_row).collect();
+    holds.sort_by_key(|(_, hold)| Reverse(hold.end - hold.start));
+    holds.truncate(MOST_BANDS);
+    let rows = holds.into_iter().map(|(row, hold)| {
+        let mutex = mutexes.get(&hold.call).map_or("", String::as_str);
+        let place = ConstructLocation::of_frame(&names, hold.call).short();
+        json!([row, mutex, place, hold.start, hold.end - hold.start])
+    });
+    rows.collect()
 }
 
 /// Phases and pauses: name, start and length.

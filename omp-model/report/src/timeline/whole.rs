@@ -18,7 +18,7 @@ use super::stacks::Stacks;
 use super::window::Window;
 use crate::Settings;
 use crate::document::Document;
-use crate::json::mode_name;
+use crate::json::{fields, mode_name};
 use crate::query::{Query, Source};
 
 /// The columns of all threads together.
@@ -30,7 +30,7 @@ const PARTS: u64 = 16;
 
 /// The timeline of a query's experiments, with the stack that most samples of each column have, in both modes:
 /// `stacks` has names, and frames with the number of their caller, name and line (0: none); `stacks` of a thread
-/// the number of each column's leaf. Number 0 is no stack.
+/// the number of each column's leaf. Number 0 is no stack. `experiment` of a thread is its experiment's number.
 pub fn of_run(query: &Query<'_>) -> Document {
     let source = &query.all;
     let timeline = Timeline::new(source.analysis);
@@ -90,7 +90,10 @@ pub fn of_run(query: &Query<'_>) -> Document {
         name: full_name(source, thread),
         group: None,
         columns,
-        more: Map::from_iter([("stacks".to_owned(), Json::Object(stacks))]),
+        more: fields([
+            ("experiment", json!(origin(source, thread))),
+            ("stacks", Json::Object(stacks)),
+        ]),
     });
     let mut document = document(query, &timeline, (&range, columns), rows.collect());
     document
@@ -107,6 +110,12 @@ fn parts(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     (0..end.div_ceil(step)).map(move |at| at * step..end.min((at + 1) * step))
 }
 
+/// The number of a thread's experiment, from 1.
+fn origin(source: &Source<'_>, thread: ThreadId) -> u32 {
+    let origin = source.analysis.origins.get(thread.index());
+    origin.copied().unwrap_or(1)
+}
+
 /// What a thread is called beside those of other processes and experiments.
 fn full_name(source: &Source<'_>, thread: ThreadId) -> String {
     let tables = &source.analysis.experiment.tables;
@@ -114,10 +123,9 @@ fn full_name(source: &Source<'_>, thread: ThreadId) -> String {
         return String::new();
     };
     let own = thread_name(tables, row);
-    let origin = source.analysis.origins.get(thread.index());
     match tables.processes.get(row.process.index()) {
         _ if source.analysis.names.len() > 1 => {
-            format!("({}) {own}", origin.copied().unwrap_or(1))
+            format!("({}) {own}", origin(source, thread))
         }
         Some(process) if tables.processes.len() > 1 => format!("{}/{own}", process.pid),
         _ => own,

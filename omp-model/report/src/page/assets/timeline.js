@@ -74,7 +74,7 @@ function timelineData() {
       last = Math.max(last, ends[at]);
     }
     return {
-      name: row.name, life: row.life, texts, kinds, sums: kinds.map((kind) => sums.get(kind)),
+      name: row.name, experiment: row.experiment, life: row.life, texts, kinds, sums: kinds.map((kind) => sums.get(kind)),
       starts, ends, activities, scheduling, regions,
     };
   });
@@ -456,7 +456,8 @@ function columnText(known, thread, column) {
 function othersAt(known, row, time) {
   const counts = new Map();
   known.threads.forEach((thread, other) => {
-    if (other === row || time < thread.life[0] || time >= thread.life[1]) return;
+    if (other === row || thread.experiment !== known.threads[row].experiment) return;
+    if (time < thread.life[0] || time >= thread.life[1]) return;
     const at = firstAbove(thread.ends, time);
     const isListed = at < thread.starts.length && thread.starts[at] <= time;
     const words = isListed
@@ -484,7 +485,9 @@ function atCursor(known, { row, time }) {
   for (const [start, end, line] of data.timeline.losses) {
     if (start <= time && time <= end) said.push(line);
   }
-  const inside = (band) => band.start <= time && time < band.end;
+  // Of several experiments, those of its own are told.
+  const isOwn = (row) => known.threads[row].experiment === thread.experiment;
+  const inside = (band) => band.start <= time && time < band.end && isOwn(band.thread);
   for (const [name, start, length] of data.timeline.phases) {
     if (start <= time && time < start + length) said.push(`in phase ${name}`);
   }
@@ -493,6 +496,10 @@ function atCursor(known, { row, time }) {
   }
   for (const band of known.tasks.filter((it) => it.thread === row && inside(it))) {
     said.push(`in a task of ${band.name}, ${lengthText(band.end - band.start)} from ${(band.start / 1e9).toFixed(6)} s`);
+  }
+  for (const [holder, mutex, place, start, length] of data.timeline.holds) {
+    if (start > time || start + length <= time || !isOwn(holder)) continue;
+    said.push(`${holder === row ? "holds" : `${known.threads[holder].name} holds`} ${mutex || "a mutex"}, acquired at ${place}, ${lengthText(length)} from ${(start / 1e9).toFixed(6)} s`);
   }
   const others = othersAt(known, row, time);
   if (others) said.push(`the other threads then: ${others}`);
