@@ -9,7 +9,6 @@ pub mod args;
 pub mod axis;
 pub mod bars;
 pub mod boxes;
-pub mod change;
 pub mod columns;
 pub mod documents;
 pub mod draw;

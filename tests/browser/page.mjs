@@ -1,11 +1,11 @@
-// Drives a report in a browser: `node page.mjs BROWSER PROGRAM PAGE EXPECTED`. EXPECTED has what er_print
-// says of the experiment. Fails with a message at the first thing that is not so.
+// Drives a report in a browser: `node page.mjs BROWSER PROGRAM PAGE COMPARED EXPECTED`. PAGE is of one experiment,
+// COMPARED of two; EXPECTED has what er_print says of them. Fails with a message at the first thing that is not so.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import * as playwright from "playwright-core";
 
-const [, , name, program, file, expectedFile] = process.argv;
+const [, , name, program, file, comparedFile, expectedFile] = process.argv;
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const launch = {
   chromium: { executablePath: program, args: ["--no-sandbox"] },
@@ -108,6 +108,81 @@ for (let depth = 0; depth < 100 && !(await detail()).startsWith("<Total>"); dept
 }
 assert.equal(await detail(), whole);
 
+// The address of a stack shows that stack again. What it has is what er_print says, and is what tables write.
+const painted = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const follow = async (hash) => {
+  await page.evaluate((hash) => {
+    document.querySelector("#view").dataset.old = true;
+    location.hash = hash;
+  }, hash);
+  await page.waitForSelector("#view:not([data-old]) canvas");
+  await painted();
+};
+const addressOf = (stack, more = {}) => `flame?${new URLSearchParams([...Object.entries(more), ...stack])}`;
+const numberText = (value, decimals) => (Math.abs(value) < 5e-10 ? "0." : value.toFixed(decimals));
+const share = (value, whole) => `${numberText(value, 3)} s, ${numberText((100 * value) / whole, 2)} %`;
+// A name may have marks behind it.
+const says = async (name, text) => {
+  const found = await detail();
+  assert.ok(found.startsWith(name) && found.includes(text), `${found} is not ${name}${text}`);
+};
+const all = expected.stacks[0].seconds[0];
+for (const { stack, name, seconds } of expected.stacks.slice(0, 40)) {
+  await follow(addressOf(stack));
+  await says(name, `: ${share(seconds[0], all)} of all`);
+}
+await page.focus("#view canvas");
+await page.keyboard.press("Escape");
+await page.keyboard.press("h");
+await page.keyboard.press("Enter");
+const [clicked, link] = [await detail(), await page.getAttribute("#view .ways a", "href")];
+assert.equal(await page.evaluate(() => location.hash), link);
+await page.goto("about:blank");
+await page.goto(`file://${file}${link}`);
+await page.waitForSelector("#page[aria-busy=false]");
+await painted();
+assert.equal(await detail(), clicked);
+await follow("flame?frame=main&frame=nonesuch");
+assert.match(await page.textContent("#view .warning"), /no stack main > nonesuch/);
+
+// A search says what the matches have together, each second once.
+await follow("flame");
+await page.keyboard.press("/");
+await page.keyboard.type(expected.search);
+await painted();
+const isFound = ([, name]) => name.includes(expected.search);
+const outermost = ({ stack }) => stack.length > 0 && isFound(stack.at(-1)) && !stack.slice(0, -1).some(isFound);
+const sum = (rows, side) => rows.filter(outermost).reduce((sum, { seconds }) => sum + seconds[side], 0);
+assert.equal(await page.textContent("#view .found"), `"${expected.search}": ${share(sum(expected.stacks, 0), all)} of all`);
+await page.keyboard.press("Escape");
+
+// In a comparison each side has its numbers, and what only one of them has says so.
+await page.goto(`file://${comparedFile}`);
+await page.waitForSelector("#page[aria-busy=false]");
+const wholes = expected.compared[0].seconds;
+const words = new Set();
+for (const { stack, name, seconds } of expected.compared.slice(0, 40)) {
+  await follow(addressOf(stack));
+  const word = seconds[0] < 5e-10 && seconds[1] >= 5e-10 ? "new: " : seconds[1] < 5e-10 && seconds[0] >= 5e-10 ? "gone: " : "";
+  if (["heavy", "rewritten"].includes(name)) words.add(`${word}${name}`);
+  await says(`${word}${name}`, `: (1) ${share(seconds[0], wholes[0])}; (2) ${share(seconds[1], wholes[1])}, `);
+}
+assert.deepEqual([...words].toSorted(), ["gone: heavy", "new: rewritten"]);
+await follow("flame");
+const boxes = async () => page.evaluate(() => document.querySelector("#view canvas").toDataURL());
+const larger = await boxes();
+await page.click("#view .choice >> text=(2)");
+await painted();
+assert.notEqual(await boxes(), larger);
+assert.match(await page.evaluate(() => location.hash), /width=2/);
+await page.goBack();
+await painted();
+assert.equal(await boxes(), larger);
+const legend = await page.$$eval("#view .legend li", (items) => items.map((it) => it.textContent));
+assert.deepEqual(legend.slice(1), ["gone", "less than a third", "less", "within a tenth", "more", "three times or more", "new"]);
+await page.goto(`file://${file}`);
+await page.waitForSelector("#page[aria-busy=false]");
+
 // The timeline says what a thread did, zooms by the wheel, and moves by a drag.
 await open("timeline");
 await page.waitForTimeout(100);
@@ -134,6 +209,24 @@ await page.focus("#view canvas");
 await page.keyboard.press("ArrowUp");
 await page.waitForTimeout(100);
 assert.match(await detail(), / at \d+\.\d{6} s/);
+
+// The address of a click shows the same again. Frames of the stack lead to functions.
+await page.mouse.click(x, y);
+await page.waitForTimeout(100);
+const [told, moment] = [await detail(), await page.evaluate(() => location.hash)];
+assert.match(moment, /^#timeline\?thread=\d+&time=\d+&from=\d+/);
+await page.goto("about:blank");
+await page.goto(`file://${file}${moment}`);
+await page.waitForSelector("#page[aria-busy=false]");
+await painted();
+assert.equal(await detail(), told);
+await follow("timeline?thread=0");
+for (let step = 1; step < 100 && await page.locator("#view .stack button").count() === 0; step++) {
+  await follow(`timeline?thread=0&time=${Math.round((expected.seconds * 1e9 * step) / 100)}`);
+}
+const frame = await page.textContent("#view .stack button");
+await page.click("#view .stack button");
+assert.equal(await page.inputValue("#view input"), frame);
 
 // Keys go to views.
 await page.keyboard.press("1");

@@ -7,12 +7,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use rustc_hash::FxHasher;
 
+use report::change::Change;
 use report::timeline::Activity;
 
 use super::put;
 use super::theme::Theme;
-use crate::change::Change;
-use crate::flame::{change, flames, sentence};
+use crate::flame::{change, flames, found, label, sentence};
 use crate::state::app::App;
 use crate::text_fit::{fit, fit_name, width};
 
@@ -65,7 +65,7 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         let mark = change.map_or('▏', Change::mark);
         let text = format!(
             "{mark}{}",
-            fit_name(&tree.label(flame.row), room.saturating_sub(1))
+            fit_name(&label(tree, flame.row, at), room.saturating_sub(1))
         );
         let filled = format!("{text}{:1$}", "", room.saturating_sub(width(&text)));
         put(cells, area, &filled, style);
@@ -83,17 +83,29 @@ fn number(name: &str) -> u64 {
 /// The title of the view.
 pub(super) fn title(app: &App) -> String {
     let tree = app.documents.tree(&app.experiments);
-    let metric = app.documents.flame_metric().label();
+    let metric = app.documents.flame_metric();
+    let column = tree.column(metric);
     let below = match tree.depth(app.tree.zoom) {
         0 => String::new(),
         _ => format!(" below {}", tree.name(app.tree.zoom)),
     };
     let compared = if app.is_compared() {
-        ", < less than (1), > more"
+        ", < less than (1), > more, - gone, + new"
     } else {
         ""
     };
-    format!("Attributed {metric}{below}{compared}")
+    let searched = if app.searched.is_empty() {
+        String::new()
+    } else {
+        let sums = found(tree, column, &app.searched).into_iter();
+        let parts = sums.zip(tree.sides(0, column)).map(|(sum, whole)| {
+            let percent = report::text::percent(sum, whole);
+            format!("{}, {percent:.2} %", tree.amount(column, sum))
+        });
+        let parts: Vec<String> = parts.collect();
+        format!(", \"{}\" {}", app.searched, parts.join(" and "))
+    };
+    format!("Attributed {}{below}{searched}{compared}", metric.label())
 }
 
 fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {

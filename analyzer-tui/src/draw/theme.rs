@@ -5,10 +5,9 @@
 //! for all kinds of colour vision, by the nearest entries of the fixed part of the table.
 
 use ratatui::style::{Color, Modifier, Style};
-use report::timeline::{Activity, Family};
-
-use crate::change::Change;
+use report::change::Change;
 use report::text::colours::Colours;
+use report::timeline::{Activity, Family};
 
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +45,11 @@ impl Theme {
                 .bg(Color::Indexed(many))
                 .fg(text(Color::Indexed(231), Color::Indexed(16))),
         }
+    }
+
+    /// The colour that fills a part of a cell for an activity.
+    pub fn block(&self, activity: Activity) -> Color {
+        self.activity(activity).bg.unwrap_or(Color::Reset)
     }
 
     /// A family's colour as a foreground.
@@ -143,12 +147,14 @@ impl Theme {
     /// A box of the flame graph in a comparison: blue for less, orange for more, which all kinds of
     /// colour vision distinguish.
     pub fn change(&self, change: Change) -> Style {
-        let (many, sixteen) = match change {
-            Change::MuchLess => (32, Color::Blue),
-            Change::Less => (117, Color::Cyan),
-            Change::Same => (253, Color::White),
-            Change::More => (222, Color::Yellow),
-            Change::MuchMore => (208, Color::Red),
+        let (many, text, sixteen) = match change {
+            Change::Gone => (25, 231, Color::Blue),
+            Change::MuchLess => (74, 16, Color::Blue),
+            Change::Less => (153, 16, Color::Cyan),
+            Change::Same => (253, 16, Color::White),
+            Change::More => (222, 16, Color::Yellow),
+            Change::MuchMore => (208, 16, Color::Red),
+            Change::New => (130, 231, Color::Red),
         };
         match self.colours {
             Colours::None => match change {
@@ -156,23 +162,14 @@ impl Theme {
                 _ => Style::new(),
             },
             Colours::Sixteen => Style::new().bg(sixteen).fg(Color::Black),
-            Colours::Many => Style::new().bg(Color::Indexed(many)).fg(Color::Indexed(16)),
+            Colours::Many => Style::new()
+                .bg(Color::Indexed(many))
+                .fg(Color::Indexed(text)),
         }
     }
 
     /// A thread that was runnable without a CPU.
     pub fn preempted(&self) -> Style {
         self.text_colour(Family::Barrier)
-    }
-}
-
-/// The colour of a difference in a picture, as `#rrggbb`.
-pub const fn web_change(change: Change) -> &'static str {
-    match change {
-        Change::MuchLess => "#0072b2",
-        Change::Less => "#a6d8f5",
-        Change::Same => "#eeeeee",
-        Change::More => "#f5cf8a",
-        Change::MuchMore => "#e69f00",
     }
 }

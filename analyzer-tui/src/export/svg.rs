@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use experiment::state::Scheduling;
-
+use report::change::Change;
 use report::json::mode_name;
-use report::timeline::{Activity, Slot};
+use report::timeline::{Activity, Look, Share, Slot};
 
 use crate::axis::{Tick, ticks};
-use crate::draw::theme::web_change;
-use crate::flame::{change, flames, sentence};
+use crate::flame::{change, flames, label, sentence};
 use crate::state::app::App;
 use crate::text_fit::fit_name;
 
@@ -60,14 +58,21 @@ pub(super) fn flame(app: &App) -> String {
     let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
     let mut inside = String::new();
     let is_compared = app.is_compared();
+    let top = if is_compared {
+        inside.push_str(&legend_of_changes());
+        22.0 + LINE
+    } else {
+        22.0
+    };
     for flame in &boxes {
-        let name = &tree.label(flame.row);
-        let colour = match (is_compared, Activity::of_name(tree.name(flame.row))) {
-            (true, _) => web_change(change(tree, flame.row, at)),
-            (false, Some(activity)) => activity.family().colour(),
-            (false, None) => "#eed9a0",
+        let name = &label(tree, flame.row, at);
+        let change = is_compared.then(|| change(tree, flame.row, at));
+        let (colour, text) = match (change, Activity::of_name(tree.name(flame.row))) {
+            (Some(change), _) => colours(change),
+            (None, Some(activity)) => (activity.family().colour(), "black"),
+            (None, None) => ("#eed9a0", "black"),
         };
-        let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
+        let (x, y) = (flame.start * WIDTH, top + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
         let title = if is_compared {
             sentence(tree, flame.row, at)
@@ -83,14 +88,14 @@ pub(super) fn flame(app: &App) -> String {
         let letters = ((width - 6.0) / 7.3) as usize;
         if letters > 2 {
             inside.push_str(&format!(
-                "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>\n",
+                "<text x=\"{:.2}\" y=\"{:.2}\" fill=\"{text}\">{}</text>\n",
                 x + 3.0,
                 y + 13.0,
                 escape(&fit_name(name, letters))
             ));
         }
     }
-    let height = 26.0 + (deepest + 1) as f64 * LINE;
+    let height = 4.0 + top + (deepest + 1) as f64 * LINE;
     let title = format!(
         "{}: Attributed {}, {} mode",
         app.experiments.name,
@@ -98,6 +103,32 @@ pub(super) fn flame(app: &App) -> String {
         mode_name(app.settings.report.mode)
     );
     picture(height, &title, &inside)
+}
+
+/// The colours of a difference and of a text on it.
+const fn colours(change: Change) -> (&'static str, &'static str) {
+    let [colour, _] = change.colours();
+    match change {
+        Change::Gone | Change::New => (colour, "white"),
+        _ => (colour, "black"),
+    }
+}
+
+/// What the colours of differences stand for, in a line.
+fn legend_of_changes() -> String {
+    let mut inside = String::new();
+    let mut x = 4.0;
+    for change in Change::ALL {
+        let (colour, _) = colours(change);
+        let words = change.legend();
+        inside.push_str(&rectangle((x, 22.0), (10.0, 10.0), colour, words));
+        inside.push_str(&format!(
+            "<text x=\"{:.0}\" y=\"32\">{words}</text>\n",
+            x + 14.0
+        ));
+        x += 30.0 + words.len() as f64 * 7.3;
+    }
+    inside
 }
 
 /// The number of columns of time in a picture.
@@ -121,15 +152,22 @@ fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
     }
 }
 
+/// What time without a CPU in a state of work is drawn with.
+const HATCHED: &str = "<pattern id=\"hatched\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" \
+     patternTransform=\"rotate(45)\"><path d=\"M1 0V5\" stroke=\"#333\" stroke-width=\"2\"/></pattern>\n";
+
 /// A picture of the timeline: the range in sight, with all threads.
 pub(super) fn timeline(app: &App) -> String {
     let range = &app.timeline.range;
     let timeline = app.experiments.timeline();
     let mut inside = String::new();
     let order = app.thread_order();
-    // A line for the axis, then one a thread and a group.
-    let lines = 1 + order.threads.len() + order.groups.len();
-    axis(range, lines as f64 * LINE, &mut inside);
+    // Few threads use the height.
+    let high = (400.0 / order.threads.len().max(1) as f64).clamp(LINE, 4.0 * LINE);
+    // A line for the axis, then those of threads and groups.
+    let height = LINE * (1 + order.groups.len()) as f64 + high * order.threads.len() as f64;
+    axis(range, height, &mut inside);
+    inside.push_str(HATCHED);
     let mut y = 24.0 + LINE;
     for (row, &thread) in order.threads.iter().enumerate() {
         if let Some(group) = order.group(row).filter(|group| group.start == row) {
@@ -146,12 +184,12 @@ pub(super) fn timeline(app: &App) -> String {
             y + 12.0
         ));
         let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window);
-        draw_slots(&slots, y, &mut inside);
-        y += LINE;
+        draw_slots(&slots, (y, high - 2.0), &mut inside);
+        y += high;
     }
     let bottom = legend(y + 6.0, &mut inside);
     let title = format!(
-        "{}: {:.6} to {:.6} s; the black line is time on a CPU",
+        "{}: {:.6} to {:.6} s; pale: off CPUs; hatched: work without a CPU",
         app.experiments.name,
         range.start as f64 / 1e9,
         range.end as f64 / 1e9
@@ -159,28 +197,44 @@ pub(super) fn timeline(app: &App) -> String {
     picture(bottom + LINE + 4.0, &title, &inside)
 }
 
-/// Draws a thread's states, and a black line where it was on a CPU.
-fn draw_slots(slots: &[Slot], y: f64, inside: &mut String) {
+/// Draws a thread's states as shares of a height, what was on a CPU below.
+fn draw_slots(slots: &[Slot], (y, height): (f64, f64), inside: &mut String) {
+    let shares = |slot: &Slot| -> Vec<Share> { slot.shares().collect() };
+    let columns: Vec<Vec<Share>> = slots.iter().map(shares).collect();
     let mut start = 0;
-    // Adjacent columns of one state are one rectangle.
-    for same in slots.chunk_by(|left, right| left.main() == right.main()) {
-        if let Some(activity) = same[0].main() {
-            let x = LABEL + start as f64;
-            let size = (same.len() as f64, LINE - 6.0);
-            let colour = activity.family().colour();
-            inside.push_str(&rectangle((x, y), size, colour, activity.words()));
+    // Adjacent columns that are alike are one rectangle a state.
+    for same in columns.chunk_by(|left, right| are_alike(left, right)) {
+        let mut bottom = y + height;
+        for share in &same[0] {
+            let high = share.part * height;
+            bottom -= high;
+            let (place, size) = ((LABEL + start as f64, bottom), (same.len() as f64, high));
+            let words = share.activity.words();
+            let colour = share.activity.family().colour();
+            match share.look {
+                Look::Solid => inside.push_str(&rectangle(place, size, colour, words)),
+                Look::Pale => {
+                    let title = format!("{words}, off CPUs");
+                    let pale = format!("{colour}\" fill-opacity=\"0.4");
+                    inside.push_str(&rectangle(place, size, &pale, &title));
+                }
+                Look::Hatched => {
+                    let title = format!("{words}, without a CPU");
+                    inside.push_str(&rectangle(place, size, "url(#hatched)", &title));
+                }
+            }
         }
         start += same.len();
     }
-    for (at, slot) in slots.iter().enumerate() {
-        if slot.main_scheduling() == Some(Scheduling::Running) {
-            inside.push_str(&format!(
-                "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",
-                LABEL + at as f64,
-                y + LINE - 6.0
-            ));
-        }
-    }
+}
+
+/// Whether columns look the same: no share differs by a hundredth of the height.
+fn are_alike(left: &[Share], right: &[Share]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(one, two)| {
+            (one.activity, one.look) == (two.activity, two.look)
+                && (one.part - two.part).abs() < 0.01
+        })
 }
 
 /// Draws the legend. Returns the top of its last line.

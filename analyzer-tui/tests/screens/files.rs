@@ -1,7 +1,9 @@
 //! What `e` writes.
 
+use std::collections::BTreeMap;
+
 use analyzer::state::app::Effect;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{app, is_golden, press};
 
@@ -111,4 +113,66 @@ fn rows_of_threads_and_constructs_say_what_they_are() {
         (&row["schedule"], &row["chunk"]),
         (&"dynamic".into(), &4.into())
     );
+}
+
+/// Seconds of each state in a thread's columns, by its letter, with `-` before those off CPUs.
+fn pictured(row: &Value, column: f64) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for run in row["slots"].as_array().unwrap().chunks(2) {
+        let (text, count) = (run[0].as_str().unwrap(), run[1].as_f64().unwrap());
+        let states = text.split('/').next().unwrap();
+        let (mut state, mut digits) = (String::new(), String::new());
+        for letter in states.chars().chain([' ']) {
+            if letter.is_ascii_digit() {
+                digits.push(letter);
+                continue;
+            }
+            if let Ok(thousandths) = digits.parse::<f64>() {
+                let time = thousandths / 1e3 * column * count;
+                *sums.entry(std::mem::take(&mut state)).or_insert(0.0) += time;
+                digits.clear();
+            }
+            state.push(letter);
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_timelines_json_names_who_held_which_mutex() {
+    let timeline: Value = serde_json::from_str(&written("9", 2).2).unwrap();
+    let (start, length) = (880_000_000, 320_000_000);
+    let hold = json!([1, "OMP critical section update", "foo.c:11", start, length]);
+    assert_eq!(timeline["holds"], json!([hold]));
+}
+
+/// What is drawn of a thread is what the table of threads has: OMP Work is what is solid and no wait.
+#[test]
+fn the_timeline_adds_up_to_the_table_of_threads() {
+    let report = |view, form| -> Value { serde_json::from_str(&written(view, form).2).unwrap() };
+    // The timeline's first form is a picture.
+    let (timeline, threads) = (report("9", 2), report("8", 1));
+    let end = timeline["range"][1].as_f64().unwrap() / 1e9;
+    let column = end / timeline["columns"].as_f64().unwrap();
+    let rows = timeline["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let sums = pictured(row, column);
+        let (tid, _) = row["name"].as_str().unwrap().split_once(' ').unwrap();
+        let mut all = threads["rows"].as_array().unwrap().iter();
+        let tid: u64 = tid.parse().unwrap();
+        let thread = all.find(|it| it["tid"] == tid).unwrap();
+        let is_work = |state: &String| ["=", "#", "f", "v", "r"].contains(&state.as_str());
+        let of = |is_wanted: bool| -> f64 {
+            let kept = sums.iter().filter(|(state, _)| is_work(state) == is_wanted);
+            kept.map(|(_, time)| time).sum()
+        };
+        for (metric, found) in [("e.ompwork", of(true)), ("e.ompwait", of(false))] {
+            let expected = thread["values"][metric].as_f64().unwrap();
+            assert!(
+                (found - expected).abs() < 0.005,
+                "{tid} {metric}: {found} {expected}"
+            );
+        }
+    }
 }

@@ -9,6 +9,7 @@ use ratatui::crossterm::event::{
 
 use report::document::Block;
 use report::reports::{Build, REPORTS, Report};
+use report::timeline::{Activity, Slot};
 
 use super::{app, app_of, handmade, press, text};
 
@@ -194,7 +195,7 @@ fn the_slots_of_a_row_hold_its_whole_life() {
         let range = app.timeline.range.clone();
         for &thread in app.threads() {
             let slots = app.slots(thread);
-            let sum: f64 = slots.iter().flat_map(|slot| slot.times).sum();
+            let sum: f64 = slots.iter().flat_map(|slot| slot.times()).sum();
             let on_and_off: f64 = slots.iter().flat_map(|slot| slot.scheduling).sum();
             let length = (range.end - range.start) as f64;
             assert!((sum - length).abs() < 10.0, "{sum} of {length}");
@@ -202,6 +203,35 @@ fn the_slots_of_a_row_hold_its_whole_life() {
                 (on_and_off - length).abs() < 10.0,
                 "{on_and_off} of {length}"
             );
+        }
+    }
+}
+
+/// However many columns a second is cut into, they have together what the tables have of it.
+#[test]
+fn the_columns_of_a_second_add_up_to_its_sums() {
+    let mut app = app(80, 24);
+    press(&mut app, "9");
+    let timeline = app.experiments.timeline();
+    let end = timeline.end.0;
+    let by_kind = |slots: &[Slot]| -> Vec<f64> {
+        let kinds = 0..Activity::COUNT;
+        let of = |at: usize| {
+            let sums = slots.iter().map(|slot| (slot.on_cpu[at], slot.off_cpu[at]));
+            sums.fold([0.0, 0.0], |sum, (on, off)| [sum[0] + on, sum[1] + off])
+        };
+        kinds.flat_map(of).collect()
+    };
+    for &thread in app.threads() {
+        // One column of whole seconds has their sums.
+        let whole = timeline.slots(thread, &(0..end), 1, &app.timeline.window);
+        let whole = by_kind(&whole);
+        for columns in [7, 65, 400] {
+            let slots = timeline.slots(thread, &(0..end), columns, &app.timeline.window);
+            for (found, expected) in by_kind(&slots).iter().zip(&whole) {
+                let differ = (found - expected).abs();
+                assert!(differ < 0.002 * end as f64, "{columns}: {found} {expected}");
+            }
         }
     }
 }
@@ -256,19 +286,19 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
     mouse(&mut app, press_left, 10, 7);
     assert_eq!(app.view, View::Callers, "a second press goes in");
     press(&mut app, "9");
-    mouse(&mut app, press_left, 47, 6);
+    mouse(&mut app, press_left, 47, 9);
     assert_eq!(app.timeline.row, 1);
     assert!(
         (1_080_000_000..1_120_000_000).contains(&app.timeline.time),
         "{}",
         app.timeline.time
     );
-    mouse(&mut app, MouseEventKind::ScrollUp, 47, 6);
+    mouse(&mut app, MouseEventKind::ScrollUp, 47, 9);
     let range = app.timeline.range.clone();
     assert_eq!(range.end - range.start, 1_100_000_000);
-    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 6);
-    mouse(&mut app, press_left, 47, 6);
-    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 6);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 9);
+    mouse(&mut app, press_left, 47, 9);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 9);
     assert!(
         app.timeline.range.start > range.start,
         "a drag to the left shows later times"

@@ -27,29 +27,45 @@ fn a_state_has_its_familys_colour_where_it_was() {
     for colours in [Colours::Many, Colours::Sixteen] {
         let theme = Theme { colours };
         let cells = cells(&app, colours);
-        for (label, column, activity) in [
-            ("100 initial", 20, Activity::State(RefinedState::Serial)),
-            ("100 initial", 44, Activity::State(RefinedState::Work)),
-            ("100 initial", 69, Activity::State(RefinedState::Critical)),
-            (
-                "100 initial",
-                77,
-                Activity::State(RefinedState::ImplicitBarrier),
-            ),
-            ("101 worker", 20, Activity::State(RefinedState::Idle)),
-            (
-                "101 worker",
-                69,
-                Activity::State(RefinedState::ImplicitBarrier),
-            ),
+        let serial = Activity::State(RefinedState::Serial);
+        let work = Activity::State(RefinedState::Work);
+        let critical = Activity::State(RefinedState::Critical);
+        let barrier = Activity::State(RefinedState::ImplicitBarrier);
+        let idle = Activity::State(RefinedState::Idle);
+        for (label, column, activity, is_on_cpu) in [
+            ("100 initial", 20, serial, true),
+            ("100 initial", 44, work, true),
+            ("100 initial", 69, critical, false),
+            ("100 initial", 77, barrier, true),
+            ("101 worker", 20, idle, false),
+            ("101 worker", 69, barrier, false),
         ] {
             let cell = cell_of(&cells, label, column);
-            assert_eq!(
-                Some(cell.bg),
-                theme.activity(activity).bg,
-                "{label} at {column}"
-            );
+            let place = format!("{label} at {column}");
+            if is_on_cpu {
+                assert_eq!(Some(cell.bg), theme.activity(activity).bg, "{place}");
+            } else {
+                // Off CPUs it has no ground.
+                let colour = theme.text_colour(activity.family()).fg;
+                assert_eq!((Some(cell.fg), cell.bg), (colour, Color::Reset), "{place}");
+                assert_eq!(cell.symbol(), activity.letter().to_string(), "{place}");
+            }
         }
+    }
+}
+
+#[test]
+fn a_thread_without_a_cpu_does_not_look_at_work() {
+    let mut app = app(80, 24);
+    press(&mut app, "9");
+    for colours in [Colours::Many, Colours::Sixteen] {
+        let theme = Theme { colours };
+        let cells = cells(&app, colours);
+        let cell = cell_of(&cells, "101 worker", 58);
+        let work = theme.activity(Activity::State(RefinedState::Work));
+        assert_eq!(cell.symbol(), "░");
+        assert_eq!(cell.bg, Color::Reset);
+        assert_ne!(Some(cell.fg), work.bg);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The page for browsers holds what the reports say, and nothing that a browser would obey.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -135,6 +136,76 @@ fn its_bars_are_those_of_json() {
     assert!((run - wall).abs() < 1e-6, "{run} {wall}");
 }
 
+/// The nodes of a call tree of JSON, by the names from the root to each.
+fn nodes(rows: &Value, above: &[String], found: &mut BTreeMap<Vec<String>, Value>) {
+    for row in rows.as_array().unwrap() {
+        let mut stack = above.to_vec();
+        stack.push(row["name"].as_str().unwrap().to_owned());
+        nodes(&row["children"], &stack, found);
+        assert!(found.insert(stack, row["values"].clone()).is_none());
+    }
+}
+
+/// The flame graph draws the rows of the call tree: of one experiment, of two that share no function with
+/// time, and of means.
+#[test]
+fn a_flame_graphs_numbers_are_those_of_json() {
+    let alone = folder();
+    let means = recordings::folder();
+    let of_means = recordings::BEFORE_AFTER;
+    for (folder, experiments) in [
+        (alone.path(), &["omp.er"][..]),
+        (alone.path(), &["omp.er", "cnt.er"]),
+        (means.path(), &of_means[..]),
+    ] {
+        let data = data(&page(folder, &[], experiments));
+        for mode in ["user", "machine"] {
+            let table = table(&data, mode, "calltree");
+            let ids = table["columns"].as_array().unwrap().iter();
+            let ids: Vec<&str> = ids.map(|column| column["id"].as_str().unwrap()).collect();
+            let metrics: Vec<String> = ids.iter().map(|id| id.replacen("a.", "e.", 1)).collect();
+            let metrics = metrics.join(":");
+            let mut words = vec![
+                "-viewmode",
+                mode,
+                "-printmode",
+                "json",
+                "-metrics",
+                &metrics,
+            ];
+            if experiments.len() > 1 {
+                words.extend(["-compare", "on"]);
+            }
+            words.push("-calltree");
+            words.extend(experiments);
+            let said = er_print(folder, &words).stdout;
+            let report: Value = serde_json::from_str(&said).unwrap();
+            let mut expected = BTreeMap::new();
+            nodes(&report["rows"], &[], &mut expected);
+            let names = table["names"].as_array().unwrap();
+            assert_eq!(names.len(), expected.len(), "{mode} {experiments:?}");
+            let mut stack: Vec<String> = Vec::new();
+            for (row, name) in names.iter().enumerate() {
+                stack.truncate(table["depths"][row].as_u64().unwrap() as usize);
+                stack.push(name.as_str().unwrap().to_owned());
+                let values = &expected[&stack];
+                for (side, columns) in table["values"].as_array().unwrap().iter().enumerate() {
+                    let values = values.get(side).unwrap_or(values);
+                    for (at, id) in ids.iter().enumerate() {
+                        let found = &columns[at][row];
+                        let found = found.get("mean").map_or_else(|| number(found), number);
+                        let expected = values[id].as_f64().unwrap_or(0.0);
+                        assert!(
+                            (found - expected).abs() < 1e-9,
+                            "{mode} {stack:?} {id} ({side}): {found} {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn it_has_every_view_and_the_timeline() {
     let folder = folder();
@@ -153,27 +224,38 @@ fn it_has_every_view_and_the_timeline() {
         assert_eq!(regions.len(), 6, "the parts of regions, then tasks");
     }
     let timeline = &data["timeline"];
-    let threads = timeline["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 2);
-    for thread in 0..threads.len() {
-        let runs = timeline["slots"][thread].as_array().unwrap();
-        let columns: u64 = runs
-            .iter()
-            .skip(1)
-            .step_by(2)
-            .filter_map(Value::as_u64)
-            .sum();
+    let rows = timeline["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let columns: u64 = runs(row).iter().map(|(_, count)| count).sum();
         assert_eq!(Some(columns), timeline["columns"].as_u64());
-        let ends = |run: &Value| {
-            let text = run.as_str().unwrap_or_default();
-            let how = text.rsplit_once('/').map_or("", |(_, running)| running);
-            how.trim_start_matches(|it: char| it.is_ascii_digit())
-                .to_owned()
-        };
-        let mut how = runs.iter().step_by(2).map(ends);
-        assert!(how.all(|how| matches!(how.as_str(), "" | "s" | "p")));
+        let precision = |text: &str| text.split_once('/').map(|it| it.1.to_owned());
+        let mut all = runs(row).into_iter().map(|(text, _)| precision(&text));
+        assert!(all.all(|it| matches!(it.as_deref(), None | Some("s" | "p"))));
+        for mode in ["user", "machine"] {
+            let leaves = row["stacks"][mode].as_array().unwrap();
+            let leaves: u64 = leaves
+                .iter()
+                .skip(1)
+                .step_by(2)
+                .filter_map(Value::as_u64)
+                .sum();
+            assert_eq!(leaves, columns);
+        }
     }
     assert_eq!(timeline["shortest"], 0, "all intervals have room");
+}
+
+/// The columns of a thread of the timeline, those alike one after the other with how many they are.
+fn runs(row: &Value) -> Vec<(String, u64)> {
+    let runs = row["slots"].as_array().unwrap().chunks(2);
+    runs.map(|run| {
+        (
+            run[0].as_str().unwrap().to_owned(),
+            run[1].as_u64().unwrap(),
+        )
+    })
+    .collect()
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod annotated;
 pub mod averages;
 pub mod calltree;
 pub mod caveats;
+pub mod change;
 pub mod closing;
 mod constructs;
 pub mod describe;

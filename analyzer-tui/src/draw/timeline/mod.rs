@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use report::lost;
-use report::timeline::Activity;
+use report::timeline::{Activity, Family, Look};
 
 use super::theme::Theme;
 use super::{from, put};
@@ -49,7 +49,11 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     let has_losses = losses(app, theme, &parts, cells);
     bands::marks(app, theme, &parts, cells);
     bands::regions(app, theme, &parts, cells);
-    let mut used = [false; Activity::COUNT];
+    let mut used = Used {
+        solid: [false; Activity::COUNT],
+        pale: false,
+        hatched: false,
+    };
     for (y, line) in app.lines_in_sight() {
         let area = Rect::new(parts.rows.x, parts.rows.y + y, parts.rows.width, 1);
         match line {
@@ -61,7 +65,11 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                     theme.strong(),
                 );
             }
-            Line::Thread(row) => thread(app, theme, row, area, &mut used, cells),
+            Line::Thread(row) => {
+                let below = parts.rows.bottom() - area.y;
+                let height = (app.lines_per_thread() as u16).min(below);
+                thread(app, theme, row, Rect { height, ..area }, &mut used, cells);
+            }
         }
     }
     selected_box(app, &parts, cells);
@@ -70,16 +78,17 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     detail::draw(app, theme, parts.detail, cells);
 }
 
+/// The states that are drawn, and whether some of their time is.
+struct Used {
+    solid: [bool; Activity::COUNT],
+    pale: bool,
+    hatched: bool,
+}
+
 /// Draws a thread's label, its states, and its second line if there is room. Adds its states to
 /// `used`.
-fn thread(
-    app: &App,
-    theme: &Theme,
-    row: usize,
-    line: Rect,
-    used: &mut [bool; Activity::COUNT],
-    cells: &mut Buffer,
-) {
+fn thread(app: &App, theme: &Theme, row: usize, area: Rect, used: &mut Used, cells: &mut Buffer) {
+    let line = Rect { height: 1, ..area };
     let parts = app.timeline_parts();
     let thread = app.threads()[row];
     let width = usize::from(parts.label.saturating_sub(1));
@@ -95,15 +104,30 @@ fn thread(
     };
     put(cells, room, &format!("{label:<width$}"), style);
     let slots = app.slots(thread);
-    for activity in slots.iter().filter_map(|slot| slot.main()) {
-        used[activity.number()] = true;
+    for share in slots.iter().flat_map(|slot| slot.shares()) {
+        // What is less cannot be seen.
+        if share.part < 1.0 / 16.0 {
+            continue;
+        }
+        match share.look {
+            Look::Hatched => used.hatched = true,
+            look => {
+                used.solid[share.activity.number()] = true;
+                used.pale |= look == Look::Pale;
+            }
+        }
     }
-    rows::states(&slots, theme, from(line, parts.label), cells);
+    let lines = app.lines_of_states() as u16;
+    let states = Rect {
+        height: lines.min(area.height),
+        ..from(area, parts.label)
+    };
+    rows::states(&slots, theme, states, cells);
     let below = Rect {
-        y: line.y + 1,
+        y: line.y + lines,
         ..line
     };
-    if below.y >= parts.rows.bottom() {
+    if below.y >= area.bottom() {
         return;
     }
     let time_columns = from(below, parts.label);
@@ -183,7 +207,8 @@ fn selected_box(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
         };
         let start = parts.rows.x + parts.label + first as u16;
         let width = (last - first + 1) as u16;
-        let area = Rect::new(start, parts.rows.y + y, width, 1).intersection(parts.rows);
+        let height = app.lines_of_states() as u16;
+        let area = Rect::new(start, parts.rows.y + y, width, height).intersection(parts.rows);
         if part.rows.contains(&row) {
             cells.set_style(area, Style::new().add_modifier(Modifier::REVERSED));
         }
@@ -223,7 +248,7 @@ fn legend(
     app: &App,
     theme: &Theme,
     area: Rect,
-    (used, has_losses): (&[bool; Activity::COUNT], bool),
+    (used, has_losses): (&Used, bool),
     cells: &mut Buffer,
 ) {
     let (mut x, mut y) = (0, 0);
@@ -241,7 +266,7 @@ fn legend(
         x += length;
     };
     for activity in Activity::ALL {
-        if used[activity.number()] {
+        if used.solid[activity.number()] {
             let letter = activity.letter();
             word(
                 &format!(" {letter}"),
@@ -249,6 +274,12 @@ fn legend(
                 activity.words(),
             );
         }
+    }
+    if used.pale {
+        word("b", theme.text_colour(Family::Barrier), "off CPUs");
+    }
+    if used.hatched {
+        word(rows::HATCHED, theme.faint(), "work without a CPU");
     }
     match app.timeline.second {
         SecondLine::Share => {

@@ -29,7 +29,21 @@ impl App {
 
     /// The number of lines of a thread.
     pub fn lines_per_thread(&self) -> usize {
-        1 + usize::from(self.timeline.second != SecondLine::Hidden)
+        self.lines_of_states() + self.second_lines()
+    }
+
+    /// The number of lines that a thread's states are drawn in: few threads use the height.
+    pub fn lines_of_states(&self) -> usize {
+        /// More would tell no more: a line has eight steps of shares.
+        const MOST: usize = 4;
+        let order = self.thread_order();
+        let height = usize::from(self.timeline_parts().rows.height);
+        let room = height.saturating_sub(order.groups.len()) / order.threads.len().max(1);
+        room.saturating_sub(self.second_lines()).clamp(1, MOST)
+    }
+
+    fn second_lines(&self) -> usize {
+        usize::from(self.timeline.second != SecondLine::Hidden)
     }
 
     /// The column of a moment; `None` if it is out of sight.

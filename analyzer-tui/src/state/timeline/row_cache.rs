@@ -47,13 +47,16 @@ impl App {
             .iter()
             .enumerate()
             .map(|(row, &thread)| TimelineRow {
+                thread,
                 name: self.thread_label(thread),
                 group: order.group(row).map(|group| group.label.clone()),
-                slots: self.slots(thread).to_vec(),
+                columns: self.slots(thread).iter().collect(),
+                more: serde_json::Map::new(),
             });
-        let rows: Vec<TimelineRow> = rows.collect();
         let query = self.documents.query(&self.experiments);
-        let mut document = document(&query, &self.timeline.range, &rows);
+        let timeline = self.experiments.timeline();
+        let size = (&self.timeline.range, self.timeline_parts().columns());
+        let mut document = document(&query, timeline, size, rows.collect());
         if let Some(at_cursor) = self.at_cursor() {
             let time = self.timeline.time as f64 / 1e9;
             let label = self.thread_label(at_cursor.thread);

@@ -7,9 +7,10 @@ use omp_model::metrics::{self, Flavour, Quantity};
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use super::{data, timeline};
+use super::data;
 use crate::averages::average;
 use crate::caveats;
+use crate::change::Change;
 use crate::document::{Block, Document, Row, Style, Table};
 use crate::find::{self, Named};
 use crate::functions::Kind;
@@ -18,6 +19,7 @@ use crate::prune::{Least, prune};
 use crate::query::{Query, Source};
 use crate::races;
 use crate::settings::{Compare, Settings};
+use crate::timeline;
 use crate::views::View;
 
 /// What the user chooses of a page.
@@ -77,6 +79,9 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         .map(|metric| json!([metric.id(), metric.label()]))
         .collect();
     let views = View::of_page(races::has_findings(query)).into_iter();
+    let changes = Change::ALL.map(|it| {
+        json!({"word": it.word(), "legend": it.legend(), "below": it.below(), "colours": it.colours()})
+    });
     let mut all = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "title": title(query),
@@ -84,11 +89,13 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
         "mode": mode_name(query.settings.mode),
         "modes": modes.map(mode_name),
         "compares": compares.iter().map(|it| it.word()).collect::<Vec<_>>(),
+        "sides": sides(query),
+        "changes": changes,
         "metrics": metrics,
         "shown": shown,
         "views": views.map(|view| json!([view.title(), view.name()])).collect::<Vec<_>>(),
         "variants": variants,
-        "timeline": timeline::timeline(&query.all),
+        "timeline": data::whole(&timeline::of_run(query)),
     });
     if choice.redacts {
         redact(&mut all);
@@ -98,13 +105,19 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
 
 /// The names of the experiments, with `--` between sides of several recordings.
 pub(super) fn title(query: &Query<'_>) -> String {
+    let between = if query.groups().have_several() {
+        " -- "
+    } else {
+        ", "
+    };
+    sides(query).join(between)
+}
+
+/// The names of the experiments of each side.
+fn sides(query: &Query<'_>) -> Vec<String> {
     let names = query.each.iter().map(|it| it.analysis.name.as_str());
-    if !query.groups().have_several() {
-        return names.collect::<Vec<_>>().join(", ");
-    }
     let sides = query.groups().split(names).into_iter();
-    let sides: Vec<String> = sides.map(|side| side.join(", ")).collect();
-    sides.join(" -- ")
+    sides.map(|side| side.join(", ")).collect()
 }
 
 /// The same query under other settings, with every metric as a value and a percentage.

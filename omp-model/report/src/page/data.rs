@@ -10,11 +10,17 @@ use crate::document::address;
 use crate::document::{
     Block, Column, Document, Line, Mark, Role, Row, Style, Table, TablePart, Target, Unit, Value,
 };
+use crate::json;
 use crate::settings::Compare;
 use crate::text::{self, Layout};
 
 /// How the values of compared experiments can be shown: one table of them serves all.
 pub(super) const COMPARED: [Compare; 3] = [Compare::On, Compare::Delta, Compare::Ratio];
+
+/// A document as scripts have it, too.
+pub(super) fn whole(document: &Document) -> Json {
+    serde_json::from_str(&json::render(document)).expect("JSON is JSON")
+}
 
 /// A document.
 pub(super) fn document(document: &Document) -> Json {

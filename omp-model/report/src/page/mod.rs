@@ -7,7 +7,6 @@
 
 mod contents;
 mod data;
-mod timeline;
 
 use std::io::Write;
 

@@ -6,7 +6,8 @@ use experiment::ids::ThreadId;
 use experiment::rows::{Interval, SLICE, Sample};
 use experiment::state::Scheduling;
 
-use super::activity::Activity;
+use super::activity::{Activity, Family};
+use super::balance::balanced;
 use super::rows::Timeline;
 use super::spells::{Spell, main_activity};
 use super::window::Window;
@@ -14,8 +15,12 @@ use super::window::Window;
 /// What a thread did in one column's range of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slot {
-    /// Nanoseconds by [`Activity`].
-    pub times: [f64; Activity::COUNT],
+    /// The length of the column, in nanoseconds.
+    pub length: f64,
+    /// Nanoseconds on a CPU by [`Activity`].
+    pub on_cpu: [f64; Activity::COUNT],
+    /// Nanoseconds off CPUs.
+    pub off_cpu: [f64; Activity::COUNT],
     /// Nanoseconds by [`Scheduling`].
     pub scheduling: [f64; Scheduling::ALL.len()],
     /// Where the time was placed by.
@@ -30,19 +35,73 @@ pub enum Precision {
     /// Listed intervals and whole slices: exact.
     #[default]
     Exact,
-    /// Samples within time that is too finely cut to be listed.
+    /// Samples say where in its slice time is that is too finely cut to be listed.
     Sampled,
     /// The rest of a slice's sums, in proportion.
     Shared,
 }
 
+/// A part of a column, as a picture stacks them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// What the thread did.
+    pub activity: Activity,
+    /// How it is drawn.
+    pub look: Look,
+    /// The part of the column's time, 0 to 1.
+    pub part: f64,
+}
+
+/// How time is drawn. Only a thread on a CPU is shown at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// On a CPU: in its state's colour.
+    Solid,
+    /// Waiting off CPUs: in its state's colour, pale.
+    Pale,
+    /// Off CPUs in a state of work: hatched, in no state's colour.
+    Hatched,
+}
+
+impl Look {
+    /// Of time in a state.
+    pub const fn of(activity: Activity, is_on_cpu: bool) -> Look {
+        match activity.family() {
+            _ if is_on_cpu => Look::Solid,
+            Family::Serial | Family::Work | Family::Runtime => Look::Hatched,
+            _ => Look::Pale,
+        }
+    }
+}
+
 impl Slot {
+    /// Nanoseconds by [`Activity`], on CPUs and off.
+    pub fn times(&self) -> [f64; Activity::COUNT] {
+        std::array::from_fn(|at| self.on_cpu[at] + self.off_cpu[at])
+    }
+
     /// The activity that most of the time went to; `None` where the thread did not live.
     pub fn main(&self) -> Option<Activity> {
-        let all = Activity::ALL.iter().zip(&self.times);
+        let times = self.times();
+        let all = Activity::ALL.iter().zip(&times);
         let most = all.max_by(|(_, left), (_, right)| left.total_cmp(right));
         most.filter(|(_, time)| **time > 0.0)
             .map(|(activity, _)| *activity)
+    }
+
+    /// The parts of the column that have any time, as they are stacked: what was on a CPU first, each in the
+    /// legend's order. They are less than 1 together where the thread did not live all the time.
+    pub fn shares(&self) -> impl Iterator<Item = Share> + '_ {
+        let of = |times: &'_ [f64; Activity::COUNT], is_on_cpu| {
+            let all = Activity::ALL.into_iter().zip(*times);
+            all.map(move |(activity, time)| Share {
+                activity,
+                look: Look::of(activity, is_on_cpu),
+                part: time / self.length,
+            })
+        };
+        let all = of(&self.on_cpu, true).chain(of(&self.off_cpu, false));
+        all.filter(|share| share.part > 0.0)
     }
 
     /// The part of the time that the thread was on a CPU, 0 to 1.
@@ -67,9 +126,27 @@ impl Slot {
         self.scheduling[scheduling as usize]
     }
 
-    fn add(&mut self, activity: Activity, scheduling: Scheduling, time: f64) {
-        self.times[activity.number()] += time;
+    fn add(&mut self, (activity, scheduling): Kind, time: f64) {
+        let times = match scheduling {
+            Scheduling::Running => &mut self.on_cpu,
+            _ => &mut self.off_cpu,
+        };
+        times[activity.number()] += time;
         self.scheduling[scheduling as usize] += time;
+    }
+
+    /// Adds what another part of the run has of the same column.
+    pub(super) fn merge(&mut self, other: &Slot) {
+        let pairs = [
+            (&mut self.on_cpu[..], &other.on_cpu[..]),
+            (&mut self.off_cpu, &other.off_cpu),
+            (&mut self.scheduling, &other.scheduling),
+        ];
+        for (to, from) in pairs {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        }
+        self.sink(other.precision);
+        self.cpu = self.cpu.or(other.cpu);
     }
 
     fn sink(&mut self, precision: Precision) {
@@ -77,15 +154,14 @@ impl Slot {
     }
 }
 
-/// The time of a slice by activity and scheduling state.
-#[derive(Clone, Copy, Default)]
-struct Rest {
-    times: [f64; Activity::COUNT],
-    scheduling: [f64; Scheduling::ALL.len()],
-}
+/// What time is summed by.
+type Kind = (Activity, Scheduling);
 
 impl Timeline {
     /// A thread's row: `range` cut into `columns` equal slots.
+    ///
+    /// A slice that is in several columns has the same sums in them together as in the tables, where its samples
+    /// are all in the window.
     pub fn slots(
         &self,
         thread: ThreadId,
@@ -93,20 +169,38 @@ impl Timeline {
         columns: usize,
         window: &Window,
     ) -> Vec<Slot> {
+        self.slots_of_part(thread, (range, columns), range, window)
+    }
+
+    /// What a part of the range has of the slots that it touches, see [`touched`].
+    pub(super) fn slots_of_part(
+        &self,
+        thread: ThreadId,
+        (range, columns): (&Range<u64>, usize),
+        part: &Range<u64>,
+        window: &Window,
+    ) -> Vec<Slot> {
         let row = self.row(thread, window);
-        let mut sweep = Sweep::new(&row, range.start);
-        let mut slots = vec![Slot::default(); columns];
-        for (at, slot) in slots.iter_mut().enumerate() {
-            let part = column(range, columns, at);
-            let mut start = part.start.max(row.life.start);
-            let end = part.end.min(row.life.end);
+        let mut sweep = Sweep::new(&row, part);
+        let numbers = touched(range, columns, part);
+        let mut slots = vec![Slot::default(); numbers.len()];
+        for (at, number) in numbers.enumerate() {
+            let column = column(range, columns, number);
+            slots[at].length = (column.end - column.start) as f64;
+            let mut start = column.start.max(part.start).max(row.life.start);
+            let end = column.end.min(part.end).min(row.life.end);
             while start < end {
                 let slice = start / SLICE.0;
                 let stop = end.min((slice + 1) * SLICE.0);
-                sweep.fill(slot, slice, start..stop);
+                if sweep.slice.number != slice {
+                    sweep.settle(&mut slots);
+                    sweep.enter(slice);
+                }
+                sweep.fill((at, &mut slots[at]), start..stop);
                 start = stop;
             }
         }
+        sweep.settle(&mut slots);
         slots
     }
 
@@ -119,6 +213,7 @@ impl Timeline {
             intervals: self.intervals.of(thread),
             samples: window.of(thread),
             activities: window.activities(thread),
+            window,
         }
     }
 }
@@ -142,6 +237,24 @@ pub fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
     edge(at)..edge(at + 1)
 }
 
+/// The numbers of the columns that a part of a range touches.
+pub(super) fn touched(range: &Range<u64>, columns: usize, part: &Range<u64>) -> Range<usize> {
+    let begins_before = |time: u64| {
+        let (mut low, mut high) = (0, columns);
+        while low < high {
+            let middle = (low + high) / 2;
+            if column(range, columns, middle).start < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    };
+    let end = begins_before(part.end);
+    begins_before(part.start + 1).saturating_sub(1).min(end)..end
+}
+
 /// A thread's rows.
 pub(super) struct Row<'a> {
     pub(super) timeline: &'a Timeline,
@@ -151,12 +264,15 @@ pub(super) struct Row<'a> {
     pub(super) samples: &'a [Sample],
     /// What each sample shows the thread to do.
     activities: &'a [Activity],
+    window: &'a Window,
 }
 
 /// A walk over a thread's rows by time: slots are filled from the earliest to the latest, so each
 /// row is passed once.
 struct Sweep<'a> {
     row: &'a Row<'a>,
+    /// The time of all columns.
+    range: Range<u64>,
     /// The first interval that is not over.
     interval: usize,
     /// The first sample that is not passed.
@@ -168,58 +284,99 @@ struct Sweep<'a> {
 struct Slice {
     number: u64,
     spells: Range<usize>,
-    rest: Option<Rest>,
+    /// What listed intervals have of it.
+    listed: Vec<(Kind, f64)>,
+    /// Its pieces with time that is not listed.
+    open: Vec<Piece>,
 }
 
-impl Slice {
-    fn new(row: &Row<'_>, number: u64) -> Slice {
-        Slice {
-            number,
-            spells: row.spells_in(number),
-            rest: None,
-        }
-    }
+/// What is not listed of a column in a slice.
+struct Piece {
+    /// The column; `None`: what is out of sight.
+    column: Option<usize>,
+    /// Nanoseconds.
+    time: f64,
+    /// What its samples show.
+    seen: Vec<Kind>,
 }
 
 impl<'a> Sweep<'a> {
-    /// From a moment on.
-    fn new(row: &'a Row<'a>, start: u64) -> Sweep<'a> {
-        let over = |row: &Interval| row.end().0 <= start;
+    fn new(row: &'a Row<'a>, range: &Range<u64>) -> Sweep<'a> {
+        let over = |row: &Interval| row.end().0 <= range.start;
+        let number = range.start / SLICE.0;
         Sweep {
             row,
+            range: range.clone(),
             interval: row.intervals.partition_point(over),
-            sample: row.samples.partition_point(|sample| sample.time.0 < start),
-            slice: Slice::new(row, start / SLICE.0),
+            sample: row
+                .samples
+                .partition_point(|sample| sample.time.0 < range.start),
+            slice: Slice {
+                number,
+                spells: row.spells_in(number),
+                listed: Vec::new(),
+                open: Vec::new(),
+            },
         }
     }
 
-    /// Adds the time of a range that lies within a slice.
-    fn fill(&mut self, slot: &mut Slot, number: u64, range: Range<u64>) {
+    /// Goes on to a later slice.
+    fn enter(&mut self, number: u64) {
+        // What follows is near, while a search of a long recording's would miss the cache at every step.
+        self.slice.spells = self.row.spells_from(self.slice.spells.end, number);
+        self.slice.number = number;
+        self.slice.listed.clear();
+    }
+
+    /// Adds the time of a range of a column that lies within the slice, but for what
+    /// [`Sweep::settle`] adds.
+    fn fill(&mut self, (column, slot): (usize, &mut Slot), range: Range<u64>) {
         let row = self.row;
         let samples = self.samples_until(&range);
         if slot.cpu.is_none() {
             slot.cpu = row.samples[samples.clone()].first().map(|first| first.cpu);
         }
-        let spells = self.slice(number).spells.clone();
-        let spells = &row.spells[spells];
-        if range == row.life_in(number) {
-            for spell in spells {
-                slot.add(spell.activity, spell.scheduling, spell.time);
+        if range == row.life_in(self.slice.number) {
+            for spell in &row.spells[self.slice.spells.clone()] {
+                slot.add((spell.activity, spell.scheduling), spell.time);
             }
             return;
         }
         let intervals = self.intervals_until(&range);
+        let first = self.slice.listed.len();
+        let mut piece = self.piece(intervals, samples, &range);
+        let listed = &mut self.slice.listed[first..];
+        let covered: f64 = listed.iter().map(|(_, time)| time).sum();
+        // What rounding to microseconds leaves between two listed intervals is no time of its own.
+        if piece.time < 2_000.0 && covered > 0.0 {
+            let stretch = 1.0 + piece.time / covered;
+            listed.iter_mut().for_each(|(_, time)| *time *= stretch);
+            piece.time = 0.0;
+        }
+        for &(kind, time) in listed.iter() {
+            slot.add(kind, time);
+        }
+        if piece.time > 0.0 {
+            piece.column = Some(column);
+            self.slice.open.push(piece);
+        }
+    }
+
+    /// Adds what intervals have of a range to what is listed. Returns what is left of it.
+    fn piece(
+        &mut self,
+        intervals: &[Interval],
+        samples: Range<usize>,
+        range: &Range<u64>,
+    ) -> Piece {
+        let row = self.row;
+        let spells = &row.spells[self.slice.spells.clone()];
         let mut covered = 0;
         for interval in intervals {
-            let time = interval.overlap(&range);
+            let time = interval.overlap(range);
             covered += time;
             let own = row.own_samples(interval, samples.clone());
-            row.listed(slot, (spells, interval), own, time as f64);
-        }
-        let left = (range.end - range.start).saturating_sub(covered) as f64;
-        // What rounding to microseconds leaves between two listed intervals is no time of its own.
-        if left < 2_000.0 && covered > 0 {
-            return;
+            row.listed(&mut self.slice.listed, (spells, interval), own, time as f64);
         }
         let unlisted = |at: &usize| {
             let time = row.samples[*at].time.0;
@@ -230,20 +387,92 @@ impl<'a> Sweep<'a> {
                 .checked_sub(1)
                 .is_some_and(|at| covers(&intervals[at]))
         };
-        let seen = samples.clone().filter(unlisted).count();
-        let share = left / seen as f64;
-        for at in samples.filter(unlisted) {
-            slot.times[row.activities[at].number()] += share;
+        let kind = |at: usize| (row.activities[at], row.samples[at].kind.scheduling());
+        Piece {
+            column: None,
+            time: (range.end - range.start).saturating_sub(covered) as f64,
+            seen: samples.filter(unlisted).map(kind).collect(),
         }
-        let rest = self.rest(number);
-        if seen == 0 {
-            spread(&mut slot.times, &rest.times, left);
+    }
+
+    /// Divides what the slice's sums leave over after its listed intervals among its pieces without
+    /// them, as their samples say.
+    fn settle(&mut self, slots: &mut [Slot]) {
+        let mut pieces = std::mem::take(&mut self.slice.open);
+        if pieces.is_empty() {
+            return;
         }
-        slot.sink(match seen {
-            0 => Precision::Shared,
-            _ => Precision::Sampled,
+        pieces.extend(self.out_of_sight());
+        let spells = self.row.spells[self.slice.spells.clone()].iter();
+        let sums = spells.map(|it| ((it.activity, it.scheduling), it.time));
+        let listed = self.slice.listed.iter().map(|&(kind, time)| (kind, -time));
+        let mut rest: Vec<(Kind, f64)> = Vec::new();
+        for (kind, time) in sums.chain(listed) {
+            match rest.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, sum)) => *sum += time,
+                None => rest.push((kind, time)),
+            }
+        }
+        rest.retain(|(_, time)| *time > 0.0);
+        if rest.is_empty() {
+            // Sums may follow, of a recording that grows: samples alone say something.
+            for &kind in pieces.iter().flat_map(|piece| &piece.seen) {
+                match rest.iter_mut().find(|(known, _)| *known == kind) {
+                    Some((_, sum)) => *sum += 1.0,
+                    None => rest.push((kind, 1.0)),
+                }
+            }
+        }
+        let times: Vec<f64> = pieces.iter().map(|piece| piece.time).collect();
+        let mut sums: Vec<f64> = rest.iter().map(|(_, sum)| *sum).collect();
+        // A thread has no sums while recording is paused: as the last kind, that is drawn as nothing.
+        let (time, known): (f64, f64) = (times.iter().sum(), sums.iter().sum());
+        sums.push(
+            if self.slice.spells.is_empty() || time - known < 0.001 * time {
+                0.0
+            } else {
+                time - known
+            },
+        );
+        let weights = pieces.iter().map(|piece| {
+            let seen = |kind: Kind| piece.seen.iter().filter(|seen| **seen == kind).count();
+            let of_kinds = rest.iter().map(|&(kind, _)| seen(kind) as f64);
+            of_kinds.chain([0.0]).collect()
         });
-        spread(&mut slot.scheduling, &rest.scheduling, left);
+        let divided = balanced(weights.collect(), &times, &sums);
+        for (piece, parts) in pieces.iter().zip(divided) {
+            let Some(column) = piece.column else {
+                continue;
+            };
+            slots[column].sink(if piece.seen.is_empty() {
+                Precision::Shared
+            } else {
+                Precision::Sampled
+            });
+            for (&(kind, _), time) in rest.iter().zip(parts) {
+                slots[column].add(kind, time);
+            }
+        }
+    }
+
+    /// What the slice has before and behind the columns.
+    fn out_of_sight(&mut self) -> Vec<Piece> {
+        let row = self.row;
+        let life = row.life_in(self.slice.number);
+        let knows_samples = row.window.has_all(&life);
+        let before = life.start..self.range.start.min(life.end);
+        let after = self.range.end.max(life.start)..life.end;
+        let parts = [before, after].into_iter().filter(|part| !part.is_empty());
+        let pieces = parts.map(|part| {
+            let intervals = row.intervals_in(&part);
+            let samples = row.numbers_of_samples(&part);
+            let mut piece = self.piece(intervals, samples, &part);
+            if !knows_samples {
+                piece.seen.clear();
+            }
+            piece
+        });
+        pieces.filter(|piece| piece.time > 0.0).collect()
     }
 
     /// The samples of the next range.
@@ -268,35 +497,9 @@ impl<'a> Sweep<'a> {
         let count = all[self.interval..].iter().take_while(begun).count();
         &all[self.interval..self.interval + count]
     }
-
-    fn slice(&mut self, number: u64) -> &mut Slice {
-        if self.slice.number != number {
-            // Time goes on: what follows is near, while a search of a long recording's would miss
-            // the cache at every step.
-            let from = if number > self.slice.number {
-                self.slice.spells.end
-            } else {
-                0
-            };
-            self.slice = Slice {
-                number,
-                spells: self.row.spells_from(from, number),
-                rest: None,
-            };
-        }
-        &mut self.slice
-    }
-
-    fn rest(&mut self, number: u64) -> Rest {
-        let row = self.row;
-        *self
-            .slice(number)
-            .rest
-            .get_or_insert_with(|| row.rest(number))
-    }
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// The samples among some that an interval's time was taken by.
     fn own_samples(
         &self,
@@ -317,7 +520,7 @@ impl Row<'_> {
     /// most of its slice's time like it was.
     fn listed(
         &self,
-        slot: &mut Slot,
+        to: &mut Vec<(Kind, f64)>,
         (spells, row): (&[Spell], &Interval),
         own: impl Iterator<Item = usize> + Clone,
         time: f64,
@@ -326,12 +529,11 @@ impl Row<'_> {
         if seen == 0 {
             let main = main_activity(spells, row.thread_state, row.scheduling);
             let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
-            slot.add(activity, row.scheduling, time);
+            to.push(((activity, row.scheduling), time));
             return;
         }
-        for at in own {
-            slot.add(self.activities[at], row.scheduling, time / seen as f64);
-        }
+        let each = time / seen as f64;
+        to.extend(own.map(|at| ((self.activities[at], row.scheduling), each)));
     }
 
     fn life_in(&self, slice: u64) -> Range<u64> {
@@ -354,26 +556,24 @@ impl Row<'_> {
     }
 
     /// The listed intervals that overlap a range.
-    pub(super) fn intervals_in(&self, range: &Range<u64>) -> impl Iterator<Item = &Interval> {
+    pub(super) fn intervals_in(&self, range: &Range<u64>) -> &'a [Interval] {
+        // They follow each other.
         let start = self
             .intervals
-            .partition_point(|row| row.start.0 < range.start);
+            .partition_point(|row| row.end().0 <= range.start);
         let stop = self
             .intervals
             .partition_point(|row| row.start.0 < range.end);
-        let near = &self.intervals[start.saturating_sub(1)..stop];
-        let range = range.clone();
-        near.iter().filter(move |row| row.overlap(&range) > 0)
+        &self.intervals[start..stop.max(start)]
     }
 
     pub(super) fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
-        let start = self
-            .samples
-            .partition_point(|sample| sample.time.0 < range.start);
-        let end = self
-            .samples
-            .partition_point(|sample| sample.time.0 < range.end);
-        &self.samples[start..end]
+        &self.samples[self.numbers_of_samples(range)]
+    }
+
+    fn numbers_of_samples(&self, range: &Range<u64>) -> Range<usize> {
+        let before = |time: u64| self.samples.partition_point(|it| it.time.0 < time);
+        before(range.start)..before(range.end)
     }
 
     /// The nearest sample to a range without one, if no listed interval lies between.
@@ -388,48 +588,17 @@ impl Row<'_> {
             } else {
                 range.start..sample.time.0 + 1
             };
-            self.intervals_in(&between).next().is_none()
+            self.intervals_in(&between).is_empty()
         };
         let both = [before, self.samples.get(after)];
         let both = both.into_iter().flatten().filter(near);
         both.min_by_key(|sample| sample.time.0.abs_diff(range.start))
     }
-
-    /// What a slice's sums leave over after its listed intervals.
-    fn rest(&self, slice: u64) -> Rest {
-        let mut rest = Rest::default();
-        for spell in self.spells_of(slice) {
-            rest.times[spell.activity.number()] += spell.time;
-            rest.scheduling[spell.scheduling as usize] += spell.time;
-        }
-        let range = slice * SLICE.0..(slice + 1) * SLICE.0;
-        for row in self.intervals_in(&range) {
-            let time = row.overlap(&range) as f64;
-            let main = main_activity(self.spells_of(slice), row.thread_state, row.scheduling);
-            let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
-            rest.times[activity.number()] -= time;
-            rest.scheduling[row.scheduling as usize] -= time;
-        }
-        for left in rest.times.iter_mut().chain(&mut rest.scheduling) {
-            *left = left.max(0.0);
-        }
-        rest
-    }
-}
-
-/// Adds `time` in the proportions of `weights`; nothing if they are all zero.
-fn spread<const N: usize>(to: &mut [f64; N], weights: &[f64; N], time: f64) {
-    let all: f64 = weights.iter().sum();
-    if all > 0.0 {
-        for (to, weight) in to.iter_mut().zip(weights) {
-            *to += time * weight / all;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::advance;
+    use super::{advance, column, touched};
 
     #[test]
     fn a_search_from_a_place_finds_what_a_search_of_all_finds() {
@@ -441,5 +610,23 @@ mod tests {
             }
         }
         assert_eq!(advance(&[] as &[u8], 0, |_| true), 0);
+    }
+
+    #[test]
+    fn a_part_touches_the_columns_that_have_any_of_it() {
+        for (range, columns) in [(0..100, 7), (5..1_000, 400), (0..3, 5)] {
+            for (start, end) in [(0, 1), (3, 50), (6, 7), (14, 15), (20, 100)] {
+                let part = range.start.max(start)..range.end.min(end);
+                let has_any = |at: &usize| {
+                    let column = column(&range, columns, *at);
+                    column.start.max(part.start) < column.end.min(part.end)
+                };
+                let expected: Vec<usize> = (0..columns).filter(has_any).collect();
+                let found: Vec<usize> = touched(&range, columns, &part).filter(has_any).collect();
+                assert_eq!(found, expected, "{range:?} {columns} {part:?}");
+            }
+        }
+        assert_eq!(touched(&(0..100), 10, &(0..100)), 0..10);
+        assert_eq!(touched(&(0..100), 10, &(30..40)), 3..4);
     }
 }

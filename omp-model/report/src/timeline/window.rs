@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use experiment::ids::ThreadId;
-use experiment::rows::Sample;
+use experiment::rows::{SLICE, Sample};
 use omp_model::analysis::Analysis;
 use rustc_hash::FxHashMap;
 
@@ -34,8 +34,8 @@ struct Seen {
 }
 
 impl Window {
-    /// Unpacks the samples of a range, and as many on both sides of it, so that a step does not
-    /// unpack them all again; `None` if `is_wanted` says so meanwhile.
+    /// Unpacks the samples of the slices that a range lies in, and as many on both sides of the range, so that a
+    /// step does not unpack them all again; only those of the range where these are too many. `None` if `is_wanted` says so meanwhile.
     pub fn unpack(
         experiment: &Analysis,
         (timeline, stacks): (&Timeline, Option<&Stacks>),
@@ -44,6 +44,7 @@ impl Window {
     ) -> Option<Window> {
         let length = range.end - range.start;
         let wide = range.start.saturating_sub(length)..range.end + length;
+        let wide = slices(&wide);
         let within = |range: &Range<u64>| -> Vec<FrameOfSamples> {
             let all = timeline.frames.iter();
             all.filter(|frame| frame.first < range.end && frame.last >= range.start)
@@ -53,10 +54,11 @@ impl Window {
         let fit = |frames: &[FrameOfSamples]| {
             frames.iter().map(|frame| frame.count).sum::<u64>() <= MOST_SAMPLES
         };
-        let (range, frames) = match within(&wide) {
-            frames if fit(&frames) => (wide, frames),
-            _ => (range.clone(), within(range)),
-        };
+        let sizes = [wide, slices(range), range.clone()];
+        let sizes = sizes.map(|range| (within(&range), range));
+        let fitting = sizes.iter().position(|(frames, _)| fit(frames));
+        let [.., own] = &sizes;
+        let (frames, range) = fitting.map_or(own, |at| &sizes[at]).clone();
         let mut window = Window {
             refined: stacks.is_some(),
             skipped: !fit(&frames),
@@ -101,6 +103,11 @@ impl Window {
         seen.map_or(&[], |seen| seen.activities.as_slice())
     }
 
+    /// Whether it holds all samples of a range.
+    pub(super) fn has_all(&self, range: &Range<u64>) -> bool {
+        !self.skipped && self.range.start <= range.start && range.end <= self.range.end
+    }
+
     /// Whether it holds all samples of a range, and, if `has_stacks`, what stacks tell of them.
     pub fn suffices(&self, has_stacks: bool, range: &Range<u64>) -> bool {
         let covers = if self.skipped {
@@ -110,4 +117,9 @@ impl Window {
         };
         covers && (self.refined || !has_stacks)
     }
+}
+
+/// The whole slices that a range of time lies in.
+fn slices(range: &Range<u64>) -> Range<u64> {
+    range.start / SLICE.0 * SLICE.0..range.end.div_ceil(SLICE.0) * SLICE.0
 }

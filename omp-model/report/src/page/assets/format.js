@@ -72,6 +72,20 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Black or white: what can be read on a colour. */
+function textOn(fill) {
+  if (!fill.startsWith("#")) return "#111111";
+  const [red, green, blue] = [1, 3, 5].map((at) => (Number.parseInt(fill.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2 ? "#111111" : "#ffffff";
+}
+
+/** A colour of a legend and what it stands for. */
+function legendItem(fill, words) {
+  const box = el("span", { class: "box" });
+  box.style.background = fill;
+  return el("li", {}, box, words);
+}
+
 /** A canvas as wide as its place, sharp on any screen. Returns its context, width and height in CSS pixels. */
 function fitted(canvas, height) {
   const ratio = window.devicePixelRatio || 1;

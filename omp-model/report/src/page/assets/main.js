@@ -4,7 +4,9 @@ let data;
 
 const state = {
   view: "overview", mode: "user", compare: undefined, metrics: new Set(), find: "", function: undefined,
-  file: 0, line: 0, sorts: new Map(), open: new Map(), repaint: undefined,
+  file: 0, line: 0, flame: { metric: undefined, side: 0, frames: [] },
+  timeline: { row: 0, time: undefined, from: 0, to: undefined }, sorts: new Map(), open: new Map(),
+  repaint: undefined,
 };
 
 /** The documents of the mode in force. */
@@ -20,11 +22,70 @@ function views() {
   });
 }
 
-/** Changes what is shown, as a step that the browser's back button undoes. The address names the view. */
+/**
+ * The address of what is shown: `#flame?metric=total&frame=main&frame=solve`. It has what a view needs to be
+ * shown again, but for what is so at first.
+ */
+function address() {
+  const { view, mode, compare, flame, timeline } = state;
+  const words = new URLSearchParams();
+  const add = (name, value, first) => { if (value !== undefined && value !== first) words.append(name, value); };
+  add("mode", mode, data.mode);
+  add("compare", compare, data.compares[0]);
+  if (view === "callers-callees") add("function", state.function);
+  if (view === "source") {
+    add("file", state.file, 0);
+    add("line", state.line, 0);
+  }
+  if (view === "flame") {
+    add("metric", flame.metric);
+    add("width", flame.side, 0);
+    // The second function of a name that its caller calls is `frame2`.
+    flame.frames.forEach(({ name, number }) => add(number > 1 ? `frame${number}` : "frame", name));
+  }
+  if (view === "timeline") {
+    add("thread", timeline.row, 0);
+    add("time", timeline.time);
+    add("from", Math.round(timeline.from), 0);
+    add("to", timeline.to && Math.round(timeline.to), data.timeline.range[1]);
+  }
+  const text = words.toString();
+  return `#${view}${text ? `?${text}` : ""}`;
+}
+
+/** Shows what the address says. */
+function follow() {
+  const [view, text] = location.hash.slice(1).split(/\?(.*)/s);
+  const words = new URLSearchParams(text);
+  const of = (name, choices) => (choices.includes(words.get(name)) ? words.get(name) : choices[0]);
+  const number = (name) => Number.parseInt(words.get(name), 10) || 0;
+  const frames = [...words].filter(([name]) => /^frame\d*$/.test(name))
+    .map(([word, name]) => ({ name, number: Number(word.slice("frame".length)) || 1 }));
+  Object.assign(state, {
+    view: view || "overview",
+    mode: of("mode", [data.mode, ...data.modes]),
+    compare: of("compare", data.compares),
+    function: words.get("function") ?? undefined,
+    file: number("file"),
+    line: number("line"),
+    timeline: {
+      row: number("thread"), time: words.has("time") ? number("time") : undefined,
+      from: number("from"), to: number("to") || undefined,
+    },
+    flame: { metric: words.get("metric") ?? undefined, side: number("width"), frames },
+  });
+  draw();
+}
+
+/** Makes the address that of what is shown: a step that the browser's back button undoes. */
+function keep() {
+  if (address() !== location.hash) history.pushState(null, "", address());
+}
+
+/** Changes what is shown. */
 function go(change) {
   Object.assign(state, change);
-  const { view, mode, compare, function: name, file, line } = state;
-  history.pushState({ view, mode, compare, function: name, file, line }, "", `#${view}`);
+  keep();
   draw();
 }
 
@@ -91,8 +152,8 @@ function draw() {
   const head = el("header", {},
     el("h1", {}, data.title),
     choice("stacks", [["user", "User mode"], ["machine", "Machine mode"]], state.mode,
-      (mode) => go({ mode, flameRoot: 0 })),
-    compares.length > 1 ? choice("comparison", compares, state.compare, (compare) => go({ compare, flameRoot: 0 })) : undefined,
+      (mode) => go({ mode })),
+    compares.length > 1 ? choice("comparison", compares, state.compare, (compare) => go({ compare })) : undefined,
     metricsMenu(), find);
   const nav = el("nav", { role: "tablist", "aria-label": "views", onkeydown: tabKeys }, ...tabs);
   const focused = document.activeElement?.id;
@@ -130,24 +191,16 @@ document.addEventListener("keydown", (event) => {
     find.focus();
     event.preventDefault();
   } else if (event.key === "m") {
-    go({ mode: state.mode === "user" ? "machine" : "user", flameRoot: 0 });
+    go({ mode: state.mode === "user" ? "machine" : "user" });
   } else if (/^[1-9]$/.test(event.key)) {
     const shown = views()[Number(event.key) - 1];
     if (shown) go({ view: shown[1] });
   }
 });
 
-/** The view that the address names; the first where it names none. */
-function addressed() {
-  return decodeURIComponent(location.hash.slice(1)) || "overview";
-}
-
-window.addEventListener("popstate", (event) => {
-  Object.assign(state, event.state ?? { view: addressed() });
-  draw();
-});
+window.addEventListener("popstate", follow);
 window.addEventListener("resize", () => state.repaint?.());
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.repaint?.());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (data) drawMain(); });
 
 /** The documents, which the page holds packed. */
 async function unpacked() {
@@ -158,13 +211,9 @@ async function unpacked() {
 
 unpacked().then((found) => {
   data = found;
-  state.mode = data.modes.includes(data.mode) ? data.mode : "user";
-  state.compare = data.compares[0];
+  data.mode = data.modes.includes(data.mode) ? data.mode : "user";
   state.metrics = new Set(data.shown);
-  state.view = addressed();
-  const { view, mode, compare } = state;
-  history.replaceState({ view, mode, compare }, "");
-  draw();
+  follow();
 }, (error) => {
   document.getElementById("page").textContent =
     `The report's data cannot be read (${error.message}): open it in a browser of 2023 or later, or make it again.`;

@@ -1,6 +1,6 @@
 // What threads did when.
 
-/** What `run_lengths` wrote, as one value for each column. */
+/** Values with how often each comes, as one value for each column. */
 function unrolled(runs) {
   const values = [];
   for (let at = 0; at < runs.length; at += 2) {
@@ -18,39 +18,131 @@ function bandsOf({ names, rows }) {
   });
 }
 
+/**
+ * The parts of a column as the document has it: `#640b210-b150/s` is work for 640 and a barrier for 210 thousandths on a
+ * CPU, a barrier for 150 off CPUs. A list of kinds, of which each activity has two (on a CPU, off), and parts of 1.
+ */
+function partsOf(text, letters) {
+  const parts = [];
+  const end = text.indexOf("/");
+  const signs = [...(end < 0 ? text : text.slice(0, end))];
+  for (let at = 0; at < signs.length;) {
+    const isOff = signs[at] === "-";
+    if (isOff) at++;
+    const activity = letters.get(signs[at++]);
+    let number = 0;
+    for (; at < signs.length && signs[at] >= "0" && signs[at] <= "9"; at++) number = 10 * number + Number(signs[at]);
+    parts.push([activity * 2 + (isOff ? 1 : 0), number / 1000]);
+  }
+  return parts;
+}
+
 /** The timeline's data, unpacked once. */
 function timelineData() {
   if (timelineData.known) return timelineData.known;
   const { timeline } = data;
   const letters = new Map(timeline.activities.map(([, letter], at) => [letter, at]));
-  const threads = timeline.threads.map((name, thread) => {
-    const texts = unrolled(timeline.slots[thread]);
-    const main = new Int8Array(texts.length).fill(-1);
-    const running = new Uint8Array(texts.length);
+  const [, end] = timeline.range;
+  const step = end / timeline.columns;
+  const known = new Map();
+  const threads = timeline.rows.map((row) => {
+    const texts = unrolled(row.slots);
+    // By kind: how many columns' time it has from the first column to each, so that any stretch is a difference.
+    const sums = new Map();
     texts.forEach((text, at) => {
       if (!text) return;
-      main[at] = letters.get([...text][0]);
-      running[at] = Number.parseInt(text.slice(text.lastIndexOf("/") + 1), 10);
+      let parts = known.get(text);
+      if (!parts) known.set(text, parts = partsOf(text, letters));
+      for (const [kind, part] of parts) {
+        if (!sums.has(kind)) sums.set(kind, new Float64Array(texts.length + 1));
+        sums.get(kind)[at + 1] = part;
+      }
     });
-    const [gaps, lengths, activities, scheduling, regions] = timeline.intervals[thread];
+    for (const sum of sums.values()) {
+      for (let at = 1; at < sum.length; at++) sum[at] += sum[at - 1];
+    }
+    // Stacked in this order: what was on a CPU first.
+    const kinds = [...sums.keys()].sort((a, b) => a % 2 - b % 2 || a - b);
+    const [gaps, lengths, activities, scheduling, regions] = row.intervals;
     const count = gaps.length;
     const starts = new Float64Array(count);
     const ends = new Float64Array(count);
-    let end = 0;
+    let last = 0;
     for (let at = 0; at < count; at++) {
-      starts[at] = end + gaps[at];
+      starts[at] = last + gaps[at];
       ends[at] = starts[at] + lengths[at];
-      end = Math.max(end, ends[at]);
+      last = Math.max(last, ends[at]);
     }
-    return { name, life: timeline.lives[thread], texts, main, running, starts, ends, activities, scheduling, regions };
+    return {
+      name: row.name, experiment: row.experiment, life: row.life, texts, kinds, sums: kinds.map((kind) => sums.get(kind)),
+      starts, ends, activities, scheduling, regions,
+    };
   });
   const stacks = Object.fromEntries(Object.entries(timeline.stacks).map(([mode, stacks]) =>
-    [mode, { ...stacks, threads: stacks.threads.map(unrolled) }]));
+    [mode, { ...stacks, threads: timeline.rows.map((row) => unrolled(row.stacks[mode])) }]));
   timelineData.known = {
-    threads, stacks, end: timeline.end, step: timeline.end / timeline.columns,
+    threads, stacks, letters, end, step,
     regions: bandsOf(timeline.regions), tasks: bandsOf(timeline.tasks),
   };
   return timelineData.known;
+}
+
+/** What a thread has of its `at`-th kind in a stretch, as a part of it. Columns are numbers with fractions. */
+function partBetween(thread, at, from, to) {
+  const sum = thread.sums[at];
+  const until = (column) => {
+    const whole = Math.min(sum.length - 2, Math.floor(column));
+    return sum[whole] + (column - whole) * (sum[whole + 1] - sum[whole]);
+  };
+  return (until(to) - until(from)) / (to - from);
+}
+
+/**
+ * What a thread has in a column beside its listed intervals, by kind, as parts of the time that they leave: they are
+ * drawn where they were.
+ */
+function besideIntervals(thread, column, step) {
+  const [start, end] = [column * step, (column + 1) * step];
+  const left = thread.kinds.map((_, at) => step * partBetween(thread, at, column, column + 1));
+  let free = step;
+  for (let at = firstAbove(thread.ends, start); at < thread.starts.length && thread.starts[at] < end; at++) {
+    const time = Math.min(end, thread.ends[at]) - Math.max(start, thread.starts[at]);
+    const kind = thread.kinds.indexOf(kindOf(thread, at));
+    if (kind >= 0) left[kind] = Math.max(0, left[kind] - time);
+    free -= time;
+  }
+  const all = left.reduce((sum, time) => sum + time, 0);
+  return left.map((time) => (all > 0 ? time / Math.max(all, free) : 0));
+}
+
+/** The kind of a listed interval. */
+function kindOf(thread, at) {
+  return thread.activities[at] * 2 + (thread.scheduling[at] === 0 ? 0 : 1);
+}
+
+/** The look of a kind: `Look` of the reports. */
+function lookOf(kind) {
+  const [, , , offCpu] = data.timeline.activities[kind >> 1];
+  return kind % 2 === 0 ? "solid" : offCpu;
+}
+
+/** A colour between two. */
+function mixed(one, other, part) {
+  const channels = [1, 3, 5].map((at) => {
+    const [a, b] = [one, other].map((it) => Number.parseInt(it.slice(at, at + 2), 16));
+    return Math.round(a * part + b * (1 - part)).toString(16).padStart(2, "0");
+  });
+  return `#${channels.join("")}`;
+}
+
+/** The two colours of a kind, which a hatched one has in turn. */
+function coloursOf(kind) {
+  const [, , own] = data.timeline.activities[kind >> 1];
+  switch (lookOf(kind)) {
+    case "solid": return [own, own];
+    case "pale": return Array(2).fill(mixed(own, colour("paper"), 0.4));
+    default: return [0.5, 0.1].map((part) => mixed(colour("text"), colour("paper"), part));
+  }
 }
 
 /** `#rrggbb` as a number that a pixel of an image is. */
@@ -81,82 +173,85 @@ function ticksOf(from, to, width) {
   return ticks.map((at) => [at, `${(at / 1e9).toFixed(Math.min(9, decimals))} s`]);
 }
 
-/**
- * The activity of most of some columns, the sum of their parts on a CPU, and in how many the thread lived.
- * `counts` has a place for each activity, all zero.
- */
-function mostOf(main, running, first, last, counts) {
-  let [best, runs, lived] = [-1, 0, 0];
-  for (let at = first; at < last; at++) {
-    const activity = main[at];
-    if (activity < 0) continue;
-    counts[activity]++;
-    lived++;
-    runs += running[at];
-    if (best < 0 || counts[activity] > counts[best]) best = activity;
-  }
-  for (let at = first; at < last; at++) {
-    if (main[at] >= 0) counts[main[at]] = 0;
-  }
-  return [best, runs, lived];
+/** The room for threads' names beside the columns. */
+function labelWidth(width) {
+  return Math.min(190, Math.round(width * 0.28));
 }
 
-const LABEL = 190;
+/** The most and least lines of pixels of a thread, and about those of all. */
+const ROW = { most: 96, least: 4, all: 560 };
 const SCHEDULING = ["on a CPU", "waiting for a CPU", "asleep", "its virtual CPU taken away"];
 
 function drawTimeline() {
   const known = timelineData();
   const { threads, end } = known;
-  const view = state.timeline ??= { from: 0, to: end, row: 0, time: undefined };
-  const colours = Uint32Array.from(data.timeline.activities, ([, , colour]) => pixel(colour));
+  const view = state.timeline;
+  // An address may be of another recording.
+  view.from = Math.min(view.from, end - 1);
+  view.to = Math.min(end, view.to ?? end);
+  if (view.to <= view.from) view.to = end;
+  view.row = Math.min(view.row, threads.length - 1);
   const canvas = el("canvas", {
     tabindex: 0, role: "application",
     "aria-label": "Timeline: + and - zoom, arrow keys move the cursor, shift and arrow keys the view, 0 shows all",
   });
-  const detail = el("pre", { class: "detail", "aria-live": "polite" });
+  const detail = el("div", { class: "detail", "aria-live": "polite" });
   const top = 22;
-  const phases = data.timeline.spans;
+  const phases = data.timeline.phases;
   const lanes = Math.min(4, known.regions.reduce((most, band) => Math.max(most, band.lane + 1), 0));
   const head = top + (phases.length ? 16 : 0) + lanes * 14 + (data.timeline.losses.length ? 10 : 0);
-  const rowHeight = Math.max(4, Math.min(22, Math.floor(560 / threads.length)));
+  const rowHeight = Math.max(ROW.least, Math.min(ROW.most, Math.floor(ROW.all / threads.length)));
+  const between = rowHeight > 8 ? 2 : 1;
   const image = document.createElement("canvas");
 
-  /** Two lines of pixels for each thread: its states, and where it was on a CPU. */
+  /** The pixels of all threads: the states of each as shares of its height, or, where that is known, one. */
   const states = (width) => {
+    const high = rowHeight - between;
     image.width = width;
-    image.height = threads.length * 2;
-    const pixels = image.getContext("2d").createImageData(width, threads.length * 2);
+    image.height = threads.length * rowHeight;
+    const pixels = image.getContext("2d").createImageData(image.width, image.height);
     const words = new Uint32Array(pixels.data.buffer);
+    const inks = data.timeline.activities.flatMap((_, at) => [2 * at, 2 * at + 1].map((kind) => coloursOf(kind).map(pixel)));
+    const { step } = known;
     const span = (view.to - view.from) / width;
-    const onCpu = pixel(isDark() ? "#dddddd" : "#333333");
-    // The first column of the grid under each pixel, which is the same for all threads.
-    const columns = data.timeline.columns;
-    const firsts = Int32Array.from({ length: width + 1 }, (_, x) =>
-      Math.min(columns - 1, Math.floor((view.from + x * span) / known.step)));
-    const counts = new Uint16Array(colours.length);
-    threads.forEach(({ main, running, ...thread }, row) => {
-      const base = row * 2 * width;
-      for (let x = 0; x < width; x++) {
-        const first = firsts[x];
-        const last = Math.max(first + 1, firsts[x + 1]);
-        let best = main[first];
-        let runs = running[first];
-        let lived = 1;
-        if (last > first + 1) {
-          [best, runs, lived] = mostOf(main, running, first, last, counts);
+    threads.forEach((thread, row) => {
+      const bottom = row * rowHeight + high - 1;
+      /** Fills a line of a row from one part of its height to another. */
+      const fill = (kind, x, from, to) => {
+        const [ink, other] = inks[kind];
+        for (let y = Math.round(from * high); y < Math.round(to * high); y++) {
+          words[(bottom - y) * width + x] = ink === other || (x + y) % 6 < 2 ? ink : other;
         }
-        if (best < 0) continue;
-        words[base + x] = colours[best];
-        words[base + width + x] = runs >= 50 * lived ? onCpu : 0;
+      };
+      const stack = (x, partOf) => {
+        let below = 0;
+        thread.kinds.forEach((kind, at) => {
+          const part = partOf(at);
+          if (part > 0) fill(kind, x, below, Math.min(1, below + part));
+          below += part;
+        });
+      };
+      // Where a column of the grid is wider than a pixel, intervals are drawn where they were.
+      const isNear = span < step;
+      let [column, beside] = [-1, []];
+      for (let x = 0; x < width; x++) {
+        const from = (view.from + x * span) / step;
+        if (!isNear) {
+          stack(x, (at) => partBetween(thread, at, from, Math.min(data.timeline.columns, from + span / step)));
+          continue;
+        }
+        if (Math.floor(from) !== column) {
+          column = Math.min(data.timeline.columns - 1, Math.floor(from));
+          beside = besideIntervals(thread, column, step);
+        }
+        stack(x, (at) => beside[at]);
       }
-      // Where a column of the grid is wider than a pixel, exact intervals lie over it.
-      if (span >= known.step) return;
+      if (!isNear) return;
       for (let at = firstAbove(thread.ends, view.from); at < thread.starts.length && thread.starts[at] < view.to; at++) {
         if (thread.ends[at] - thread.starts[at] < span / 2) continue;
         const first = Math.max(0, Math.round((thread.starts[at] - view.from) / span));
         const last = Math.min(width, Math.max(first + 1, Math.round((thread.ends[at] - view.from) / span)));
-        words.fill(colours[thread.activities[at]], base + first, base + last);
-        words.fill(thread.scheduling[at] === 0 ? onCpu : 0, base + width + first, base + width + last);
+        for (let x = first; x < last; x++) fill(kindOf(thread, at), x, 0, 1);
       }
     });
     image.getContext("2d").putImageData(pixels, 0, 0);
@@ -165,8 +260,9 @@ function drawTimeline() {
   const paint = () => {
     if (!canvas.parentElement?.clientWidth) return;
     const { context, width, height } = fitted(canvas, head + threads.length * rowHeight + 4);
-    const plot = Math.max(50, width - LABEL);
-    const x = (time) => LABEL + ((time - view.from) / (view.to - view.from)) * plot;
+    const label = labelWidth(width);
+    const plot = Math.max(50, width - label);
+    const x = (time) => label + ((time - view.from) / (view.to - view.from)) * plot;
     context.clearRect(0, 0, width, height);
     context.fillStyle = colour("text");
     for (const [time, text] of ticksOf(view.from, view.to, plot)) {
@@ -175,12 +271,12 @@ function drawTimeline() {
     }
     context.save();
     context.beginPath();
-    context.rect(LABEL, 0, plot, height);
+    context.rect(label, 0, plot, height);
     context.clip();
     let line = top;
     const band = (start, end, height, fill, text) => {
-      const [left, right] = [Math.max(x(start), LABEL), Math.min(x(end), width)];
-      if (right < LABEL || left > width) return;
+      const [left, right] = [Math.max(x(start), label), Math.min(x(end), width)];
+      if (right < label || left > width) return;
       context.fillStyle = fill;
       context.fillRect(left, line, Math.max(right - left - 0.5, 0.5), height - 1);
       if (right - left > 30 && text) {
@@ -208,12 +304,7 @@ function drawTimeline() {
     context.imageSmoothingEnabled = false;
     const wide = Math.round(plot);
     states(wide);
-    const thin = Math.max(1, Math.round(rowHeight / 5));
-    threads.forEach((_, row) => {
-      const y = head + row * rowHeight;
-      context.drawImage(image, 0, 2 * row, wide, 1, LABEL, y, plot, rowHeight - thin);
-      context.drawImage(image, 0, 2 * row + 1, wide, 1, LABEL, y + rowHeight - thin, plot, thin);
-    });
+    context.drawImage(image, 0, 0, wide, image.height, label, head, plot, image.height);
     context.restore();
     context.fillStyle = colour("text");
     threads.forEach((thread, row) => {
@@ -222,11 +313,11 @@ function drawTimeline() {
       if (row === view.row || row % step === 0) {
         if (row === view.row) {
           context.fillStyle = colour("mark");
-          context.fillRect(0, y - 3, LABEL - 4, Math.max(rowHeight, 14));
+          context.fillRect(0, y - 3, label - 4, Math.max(rowHeight, 14));
           context.fillStyle = colour("text");
         }
         if (row === view.row || Math.abs(row - view.row) >= step) {
-          context.fillText(thread.name.slice(0, 25), 2, y + rowHeight / 2);
+          context.fillText(thread.name.slice(0, Math.floor((label - 6) / 7.3)), 2, y + rowHeight / 2);
         }
       }
     });
@@ -234,9 +325,9 @@ function drawTimeline() {
       context.strokeStyle = colour("text");
       context.strokeRect(x(view.time), top - 4, 0.5, height - top);
       const y = head + view.row * rowHeight;
-      context.strokeRect(LABEL, y, plot, rowHeight);
+      context.strokeRect(label, y, plot, rowHeight);
     }
-    detail.textContent = atCursor(known, view);
+    detail.replaceChildren(...atCursor(known, view));
   };
   let asked = false;
   const soon = () => {
@@ -257,13 +348,16 @@ function drawTimeline() {
   };
   const timeAt = (event) => {
     const bounds = canvas.getBoundingClientRect();
-    const part = (event.clientX - bounds.left - LABEL) / Math.max(50, bounds.width - LABEL);
+    const label = labelWidth(bounds.width);
+    const part = (event.clientX - bounds.left - label) / Math.max(50, bounds.width - label);
     return view.from + Math.min(1, Math.max(0, part)) * (view.to - view.from);
   };
   const point = (event) => {
     const row = Math.floor((event.clientY - canvas.getBoundingClientRect().top - head) / rowHeight);
     if (row >= 0 && row < threads.length) view.row = row;
-    view.time = timeAt(event);
+    view.time = Math.round(timeAt(event));
+    // A click is no step back, but what it shows has an address.
+    history.replaceState(null, "", address());
     soon();
   };
   canvas.addEventListener("wheel", (event) => {
@@ -284,8 +378,8 @@ function drawTimeline() {
     if (!drag) return;
     const moved = event.clientX - drag.x;
     drag.moved ||= Math.abs(moved) > 3;
-    const width = canvas.getBoundingClientRect().width - LABEL;
-    const step = (-moved / width) * (drag.to - drag.from);
+    const { width } = canvas.getBoundingClientRect();
+    const step = (-moved / (width - labelWidth(width))) * (drag.to - drag.from);
     if (drag.moved) show(drag.from + step, drag.to + step);
   });
   canvas.addEventListener("pointerup", (event) => {
@@ -316,17 +410,21 @@ function drawTimeline() {
   });
   state.repaint = paint;
   requestAnimationFrame(paint);
-  const legend = data.timeline.activities
-    .filter((_, at) => threads.some((thread) => thread.main.includes(at)))
-    .map(([words, , fill]) => {
-      const box = el("span", { class: "box" });
-      box.style.background = fill;
-      return el("li", {}, box, words);
+  const isSeen = (kind) => threads.some((thread) => thread.kinds.includes(kind));
+  const all = data.timeline.activities.map((_, at) => at);
+  const legend = all.filter((at) => isSeen(2 * at) || (isSeen(2 * at + 1) && lookOf(2 * at + 1) === "pale"))
+    .map((at) => legendItem(data.timeline.activities[at][2], data.timeline.activities[at][0]));
+  const offCpu = [["pale", "pale: waiting off CPUs"], ["hatched", "hatched: work without a CPU"]]
+    .map(([look, words]) => [all.map((at) => 2 * at + 1).find((kind) => isSeen(kind) && lookOf(kind) === look), words])
+    .filter(([kind]) => kind !== undefined)
+    .map(([kind, words]) => {
+      const [ink, other] = coloursOf(kind);
+      return legendItem(ink === other ? ink : `repeating-linear-gradient(135deg, ${ink} 0 2px, ${other} 2px 5px)`, words);
     });
   const { shortest } = data.timeline;
   const notes = [
-    `A column is ${lengthText(known.step)} wide and has the colour of the state with most of its time; the line under it is drawn where the thread was on a CPU for at least half of it.`,
-    "What a column has is measured where all of it is listed intervals or whole seconds; else it is inferred from samples, or from the sums of its second.",
+    `A column is ${lengthText(known.step)} wide and has the states of that time as shares of its height: those on a CPU below, those off CPUs above.`,
+    "Of each second a thread's columns have together what the tables have. Where in it that was, intervals say that are listed; of shorter ones samples, and without samples it is divided in proportion.",
     shortest > 0 ? `Intervals up to ${lengthText(shortest)} are merged into columns at every zoom.` : undefined,
     ...[["instances of regions", data.timeline.regions], ["pieces of tasks", data.timeline.tasks]]
       .map(([what, { left_out: count }]) => count > 0 ? `${count} ${what}, the shortest, are left out.` : undefined),
@@ -338,35 +436,59 @@ function drawTimeline() {
       el("button", { onclick: () => zoom(2, (view.from + view.to) / 2) }, "Zoom out"), " ",
       el("button", { onclick: () => show(0, end) }, "Whole"), " ",
       el("span", { class: "faint" }, "wheel: zoom; drag: move; click: what the thread did there")),
-    el("ul", { class: "legend" }, ...legend),
+    el("ul", { class: "legend" }, ...legend, ...offCpu),
     el("div", { class: "drawing" }, canvas),
     detail,
     el("ul", { class: "said" }, ...notes.filter(Boolean).map((text) => el("li", {}, text))),
   ];
 }
 
-/** What a thread did at the cursor. */
+/** The parts of a column in words. */
+function columnText(known, thread, column) {
+  const text = thread.texts[column];
+  const parts = partsOf(text, known.letters).sort((a, b) => b[1] - a[1]).map(([kind, part]) =>
+    `${data.timeline.activities[kind >> 1][0]} ${numberText(100 * part, 1)} %${kind % 2 ? " off CPUs" : ""}`);
+  const how = { s: "placed by samples", p: "in proportion to the sums of its second" }[text.split("/")[1]] ?? "measured";
+  return `in this column: ${parts.join(", ")} (${how})`;
+}
+
+/** What each of the other threads did at a moment, as far as listed intervals tell: how many did what. */
+function othersAt(known, row, time) {
+  const counts = new Map();
+  known.threads.forEach((thread, other) => {
+    if (other === row || thread.experiment !== known.threads[row].experiment) return;
+    if (time < thread.life[0] || time >= thread.life[1]) return;
+    const at = firstAbove(thread.ends, time);
+    const isListed = at < thread.starts.length && thread.starts[at] <= time;
+    const words = isListed
+      ? `${data.timeline.activities[thread.activities[at]][0]} ${SCHEDULING[thread.scheduling[at]]}`
+      : "several things, too short to be listed";
+    counts.set(words, (counts.get(words) ?? 0) + 1);
+  });
+  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  return sorted.map(([words, count]) => `${count} ${words}`).join("; ");
+}
+
+/** What a thread did at the cursor: lines, and the frames of its stack, which lead to their functions and lines. */
 function atCursor(known, { row, time }) {
   const thread = known.threads[row];
-  if (time === undefined || !thread) return "Click on a thread to see what it did.";
+  if (time === undefined || !thread) return [el("p", {}, "Click on a thread to see what it did.")];
   const said = [`${thread.name} at ${(time / 1e9).toFixed(6)} s`];
-  if (time < thread.life[0] || time > thread.life[1]) return `${said[0]}: the thread does not live here`;
+  if (time < thread.life[0] || time > thread.life[1]) return [el("pre", {}, `${said[0]}: the thread does not live here`)];
   const column = Math.min(thread.texts.length - 1, Math.floor(time / known.step));
   const at = firstAbove(thread.ends, time);
   if (at < thread.starts.length && thread.starts[at] <= time) {
     const words = data.timeline.activities[thread.activities[at]][0];
     said.push(`${words} for ${lengthText(thread.ends[at] - thread.starts[at])} from ${(thread.starts[at] / 1e9).toFixed(6)} s, ${SCHEDULING[thread.scheduling[at]]}`);
-  } else if (thread.texts[column]) {
-    const [states, running] = thread.texts[column].split("/");
-    const parts = [...states.matchAll(/(\D)(\d+)/gu)].map(([, letter, percent]) => {
-      const words = data.timeline.activities.find((activity) => activity[1] === letter)?.[0];
-      return `${words} ${percent} %`;
-    });
-    const how = { s: "inferred from samples", p: "inferred from the sums of its second" }[running.at(-1)] ?? "measured";
-    said.push(`in this column: ${parts.join(", ")}; on a CPU ${Number.parseInt(running, 10)} % (${how})`);
   }
-  const inside = (band) => band.start <= time && time < band.end;
-  for (const [name, start, length] of data.timeline.spans) {
+  if (thread.texts[column]) said.push(columnText(known, thread, column));
+  for (const [start, end, line] of data.timeline.losses) {
+    if (start <= time && time <= end) said.push(line);
+  }
+  // Of several experiments, those of its own are told.
+  const isOwn = (row) => known.threads[row].experiment === thread.experiment;
+  const inside = (band) => band.start <= time && time < band.end && isOwn(band.thread);
+  for (const [name, start, length] of data.timeline.phases) {
     if (start <= time && time < start + length) said.push(`in phase ${name}`);
   }
   for (const band of known.regions.filter(inside)) {
@@ -375,13 +497,28 @@ function atCursor(known, { row, time }) {
   for (const band of known.tasks.filter((it) => it.thread === row && inside(it))) {
     said.push(`in a task of ${band.name}, ${lengthText(band.end - band.start)} from ${(band.start / 1e9).toFixed(6)} s`);
   }
+  for (const [holder, mutex, place, start, length] of data.timeline.holds) {
+    if (start > time || start + length <= time || !isOwn(holder)) continue;
+    said.push(`${holder === row ? "holds" : `${known.threads[holder].name} holds`} ${mutex || "a mutex"}, acquired at ${place}, ${lengthText(length)} from ${(start / 1e9).toFixed(6)} s`);
+  }
+  const others = othersAt(known, row, time);
+  if (others) said.push(`the other threads then: ${others}`);
   const stacks = known.stacks[state.mode];
   let frame = stacks.threads[row][column];
   said.push(frame ? "most samples of this column have the stack" : "no sample in this column");
+  const frames = [];
   while (frame) {
-    const [caller, name] = stacks.frames[frame];
-    said.push(`  ${stacks.names[name]}`);
+    const [caller, number, line] = stacks.frames[frame];
+    const name = stacks.names[number];
+    const place = placeOf(name);
+    frames.push(el("li", {},
+      hasNeighbours(name) ? el("button", { class: "link", onclick: () => openFunction(name) }, name) : name,
+      line ? `:${line}` : "", " ",
+      place && el("button", {
+        class: "link faint", "aria-label": `source of ${name}`,
+        onclick: () => go({ view: "source", file: place[0], line: line || place[1] }),
+      }, "source")));
     frame = caller;
   }
-  return said.join("\n");
+  return [el("pre", {}, said.join("\n")), el("ol", { class: "stack" }, ...frames)];
 }
