@@ -27,7 +27,7 @@ use super::bands::Band;
 use super::holds::mutex_names;
 use super::names::construct_names;
 use super::rows::Timeline;
-use super::slots::{Look, Precision, Slot};
+use super::slot::{Look, Precision, Slot};
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::json::fields;
 use crate::lost;

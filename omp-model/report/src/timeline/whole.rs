@@ -13,7 +13,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::document::{Columns, Runs, TimelineRow, document};
 use super::rows::Timeline;
-use super::slots::{Slot, column, touched};
+use super::slot::Slot;
+use super::slots::{column, touched};
 use super::stacks::Stacks;
 use super::window::Window;
 use crate::Settings;
