@@ -26,18 +26,13 @@ fn unbalanced(name: &str) -> (PathBuf, PathBuf) {
 /// Runs `collect` in a folder, at a terminal of its own or with pipes.
 fn collect(place: &Path, words: &str, is_terminal: bool) -> Output {
     let line = format!("exec {} {words}", tools().collect.display());
-    let mut command = match is_terminal {
-        true => {
-            let mut command = Command::new("script");
-            command.args(["-qec", &line, "/dev/null"]);
-            command
-        }
-        false => {
-            let mut command = Command::new("sh");
-            command.args(["-c", &line]);
-            command
-        }
+    let words = if is_terminal {
+        ["script", "-qec", &line, "/dev/null"].to_vec()
+    } else {
+        ["sh", "-c", &line].to_vec()
     };
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
     command
         .current_dir(place)
         .env("OMP_NUM_THREADS", "2")
