@@ -27,9 +27,9 @@ const PROGRAMS: [(&str, &str, &str); 8] = [
 
 /// Programs and files for the long tests, with Debian's package names: compilers of other releases,
 /// the runtime that the newest of them links to and the older ones run on, the client of the
-/// Python package index, which has more runtimes, browsers with what drives them, and readers of exported
-/// profiles.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 14] = [
+/// Python package index, which has more runtimes, what unpacks packages, browsers with what drives them, and readers of
+/// exported profiles.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 16] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
     ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
@@ -43,6 +43,8 @@ const PROGRAMS_OF_ALL: [(&str, &str, &str); 14] = [
     ("opt-22", "llvm-22", LONG),
     ("llc-22", "llvm-22", LONG),
     ("pip3", "python3-pip", LONG),
+    ("rpm2cpio", "rpm2cpio", LONG),
+    ("cpio", "cpio", LONG),
     ("chromium", "chromium", LONG),
     ("firefox-esr", "firefox-esr", LONG),
     ("node", "nodejs", LONG),

@@ -11,8 +11,8 @@ use crate::install::{self, PROGRAMS};
 /// programs.
 const FLOOR_OF_LIBRARY: u32 = 17;
 
-/// The version of glibc, 2.N, whose symbols programs may need.
-const FLOOR_OF_PROGRAMS: u32 = 28;
+/// The version of glibc, 2.N, whose symbols programs may need. Packages ask for it.
+pub(crate) const FLOOR_OF_PROGRAMS: u32 = 28;
 
 /// The libraries that every system has, besides the C library's own.
 const LIBRARIES: [&str; 6] = [

@@ -86,6 +86,9 @@ pub(crate) fn lay_out(items: &[Item], prefix: &Path, debug_files: bool) -> Outco
     Ok(bytes)
 }
 
+/// The name of the package, and of our folders below a prefix.
+pub(crate) const PACKAGE: &str = "parallax";
+
 /// Where the documents lie below a prefix. They keep their places relative to README.md, which links
 /// to them.
 pub(crate) const DOCUMENTS: &str = "share/doc/parallax";

@@ -29,7 +29,7 @@ usage: cargo xtask TASK
   install --prefix DIR [--debug-files]
                          build in release mode and install under DIR, stripped; debug information
                          beside the programs if it is asked for
-  dist                   build target/dist/*.tar.xz and *.deb, for this and older systems
+  dist                   build target/dist/*.tar.xz, *.deb, *.rpm and *.whl, for this and older systems
   fixtures [NAME...]     build and run the fixtures and print what they measured
   bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
   lines                  count the lines of the product, by crate
@@ -47,7 +47,9 @@ pub(crate) fn root() -> &'static Path {
 
 /// Cargo's folder of build products, which a variable may place elsewhere.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    // Cargo runs in the root.
+    root().join(folder)
 }
 
 fn main() -> ExitCode {
