@@ -16,7 +16,7 @@ __attribute__((noinline)) static void brief(void) {
 }
 
 __attribute__((noinline)) static void some(void) {
-  for (int i = 0; i < 30; i++)
+  for (int i = 0; i < 100; i++)
     usleep(5000);
 }
 
