@@ -9,8 +9,8 @@ use super::overview::Side;
 use crate::views::openmp::bars::{Of, Use};
 use crate::views::openmp::first::First;
 
-/// Runs of one program differ by up to this part of their time on shared machines: 20 pairs of one program on a
-/// virtual machine differed by 1 to 31 %, 19 of them by less than this. It stands for what is not known of
+/// Runs of one program differ by up to this part of the longer one on shared machines: 20 pairs of one program on
+/// a virtual machine differed by 1 to 31 %, 19 of them by less than this. It stands for what is not known of
 /// chance where each side was recorded once.
 pub const OF_ONE: f64 = 0.25;
 
@@ -142,7 +142,7 @@ pub fn verdicts(sides: &[Side<'_>], shared: &Shared<'_>, groups: &Groups) -> Vec
         ];
         let measured = chance(&terms, 0.0, LEVEL);
         // That threads wanted CPUs on one side and had them on the other is no change of the program.
-        let of_one = || OF_ONE * before.min(after) + (ready[side] - ready[0]).abs();
+        let of_one = || OF_ONE * before.max(after) + (ready[side] - ready[0]).abs();
         Verdict {
             side,
             before,
