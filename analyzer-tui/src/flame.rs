@@ -76,8 +76,8 @@ pub fn change(tree: &Tree, row: usize, column: usize) -> Change {
     Change::of(&tree.sides(row, column))
 }
 
-/// What the rows whose name has a text, whatever the case of its letters, have together in each experiment. What
-/// is below such a row is part of its time.
+/// Sums the rows whose names contain a text, for each experiment. Letter case does not matter. The time of a row
+/// includes that of the rows below it, so these are not added again.
 pub fn found(tree: &Tree, column: usize, text: &str) -> Vec<f64> {
     let text = text.to_lowercase();
     let mut sums: Vec<f64> = vec![0.0; tree.sides(0, column).len()];

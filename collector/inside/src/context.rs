@@ -84,7 +84,8 @@ const NEAR: u64 = 1 << 20;
 const FAR: u64 = 256 << 20;
 
 impl Contexts {
-    /// Called once, on the thread whose contexts these are. With `reads_python` they have the frames of Python.
+    /// Must be called once, by the thread that owns these contexts. `reads_python`: contexts get the frames of Python,
+    /// too.
     pub fn begin(&mut self, is_initial: bool, reads_python: bool) {
         self.reads_python = reads_python;
         self.own_stack = OwnStack::of_thread(is_initial);

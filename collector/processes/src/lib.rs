@@ -739,7 +739,7 @@ struct Covered {
     looks: u32,
 }
 
-/// Memory counts as no copy if it differs from the code below it at so many looks.
+/// After so many looks at which memory differed from the code below it, it is taken for no copy of that code.
 const MOST_LOOKS: u32 = 100;
 
 /// Names that are told apart; all others have one name.

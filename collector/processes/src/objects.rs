@@ -29,7 +29,7 @@ pub struct LoadObjects {
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
     /// Those of processes that run, opened.
     files: MappedFiles,
-    /// The places of files whose paths are not UTF-8, by path and build id; of processes that ran once.
+    /// Paths that are not UTF-8, by their text and the build id of the file. Ended processes keep theirs.
     paths: FxHashMap<(String, String), PathBuf>,
     /// Files that are gone, or are other ones by now: their build ids.
     missing: FxHashMap<PathBuf, BuildId>,

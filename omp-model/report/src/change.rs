@@ -51,8 +51,8 @@ impl Change {
         Change::ALL.into_iter().find(fits).unwrap_or(Change::Same)
     }
 
-    /// The others have less than so many times the first one's value, and no lower step's; `None` where one of
-    /// both has nothing.
+    /// The upper end of this step, as a multiple of the first value; the step below ends where this one begins.
+    /// `None` where one of the two values is nothing.
     pub const fn below(self) -> Option<f64> {
         match self {
             Change::Gone | Change::New => None,

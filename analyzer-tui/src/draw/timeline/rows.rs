@@ -48,7 +48,8 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, area: Rect, cells: &mut Buff
     }
 }
 
-/// What lies in one of some lines of a column, counted from below: shares whose parts are those of the line.
+/// The shares of a column that fall into one of its text lines. Lines count from below; a share's part is its part
+/// of the line.
 fn inside(slot: &Slot, line: f64, lines: f64) -> Vec<Share> {
     let mut below = 0.0;
     let shares = slot.shares().filter_map(|share| {
