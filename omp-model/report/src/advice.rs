@@ -182,7 +182,7 @@ pub(crate) fn budget(first: &First) -> Option<Table> {
         Cell::right(10, " s"),
         Cell::right(8, " %"),
     ];
-    first.budget?;
+    first.wall_time()?;
     let caption = format!(
         "Where {} s on {} threads went",
         text::seconds(first.run.wall),
@@ -275,8 +275,8 @@ fn serial_line(serial: Serial) -> String {
 /// Losses, wall time and efficiency as JSON.
 pub(crate) fn json(first: &First) -> Map<String, Json> {
     let crowd = &first.crowd;
-    let budget = first.budget.map(|budget| {
-        let parts = budget.parts().into_iter();
+    let wall_time = first.wall_time().map(|bar| {
+        let parts = bar.useful_and_lost().into_iter();
         let parts = parts.map(|(_, id, seconds)| (id.to_owned(), json!(seconds)));
         Json::Object(parts.collect())
     });
@@ -331,7 +331,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ),
         ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
-        ("wall_time", json!(budget)),
+        ("wall_time", json!(wall_time)),
         ("bars", first.shown_bars().iter().map(bar).collect()),
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),

@@ -5,6 +5,7 @@ use super::groups::Groups;
 use super::join::{Joined, Rank, Ranking, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::states::RefinedState;
+use crate::views::openmp::bars::Bar;
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
 use crate::views::overview::{Overview, Rate, depth};
@@ -234,8 +235,8 @@ fn run(side: &Side<'_>) -> Vec<Entry> {
 }
 
 fn wall(side: &Side<'_>) -> Vec<Entry> {
-    let budget = side.first.and_then(|first| first.budget);
-    let parts = budget.map_or_else(Vec::new, |budget| budget.parts());
+    let bar = side.first.and_then(First::wall_time);
+    let parts = bar.map_or_else(Vec::new, Bar::useful_and_lost);
     let entry = |(words, id, seconds)| Entry::new(id, words, FactUnit::Seconds, seconds);
     parts.into_iter().map(entry).collect()
 }

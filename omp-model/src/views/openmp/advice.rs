@@ -5,7 +5,7 @@ use experiment::state::{Scheduling, State};
 use experiment::tables::Schedule;
 use rustc_hash::FxHashMap;
 
-use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_RUNTIME};
+use super::bars::Use;
 use super::crowd::Crowd;
 use super::diagnosis::Whole;
 use super::efficiency::Run;
@@ -58,10 +58,10 @@ impl Reason {
         match self {
             Reason::Region(cause) => cause.words(),
             Reason::Small => "forking and joining",
-            Reason::NoTeam => NO_TEAM,
+            Reason::NoTeam => Use::NoTeam.words(),
             Reason::Serial => "serial code",
-            Reason::SerialRuntime => SERIAL_RUNTIME,
-            Reason::SerialOffCpu => SERIAL_OFF_CPU,
+            Reason::SerialRuntime => Use::SerialRuntime.words(),
+            Reason::SerialOffCpu => Use::SerialOffCpu.words(),
             Reason::Memory => "page faults and heap calls in useful work",
         }
     }

@@ -1,7 +1,6 @@
 //! What a run's thread time went to, as stacked bars: of the run, and of its regions. The bars of regions,
 //! serial code and threads in no team add up to the run's.
 
-use super::budget::{NO_TEAM, SERIAL_OFF_CPU, SERIAL_OTHERS, SERIAL_RUNTIME};
 use super::efficiency::{Run, rest};
 use super::gain::Cause;
 use super::locations::ConstructLocation;
@@ -47,10 +46,10 @@ impl Use {
             Use::Work => "work in regions",
             Use::SerialWork => "serial work",
             Use::Lost(cause) => cause.words(),
-            Use::NoTeam => NO_TEAM,
-            Use::Serial => SERIAL_OTHERS,
-            Use::SerialRuntime => SERIAL_RUNTIME,
-            Use::SerialOffCpu => SERIAL_OFF_CPU,
+            Use::NoTeam => "threads in no team",
+            Use::Serial => "serial code, others idle",
+            Use::SerialRuntime => "serial code in the runtime",
+            Use::SerialOffCpu => "serial code off the CPU",
         }
     }
 
@@ -129,6 +128,33 @@ impl Bar {
     pub fn seconds(&self) -> f64 {
         self.parts.iter().map(|part| part.1).sum()
     }
+
+    /// The seconds of one use.
+    pub fn of_use(&self, what: Use) -> f64 {
+        sum(&self.parts, what)
+    }
+
+    /// The seconds of useful work, in regions and outside.
+    pub fn useful(&self) -> f64 {
+        self.of_use(Use::Work) + self.of_use(Use::SerialWork)
+    }
+
+    /// Each part with its key and words: useful work first, then every loss, largest first.
+    pub fn useful_and_lost(&self) -> Vec<(&'static str, &'static str, f64)> {
+        let causes = Cause::ALL.into_iter().map(Use::Lost);
+        let lost = causes.chain([
+            Use::NoTeam,
+            Use::Serial,
+            Use::SerialRuntime,
+            Use::SerialOffCpu,
+        ]);
+        let mut parts: Vec<_> = lost
+            .map(|what| (what.words(), what.id(), self.of_use(what)))
+            .collect();
+        parts.sort_by(|left, right| right.2.total_cmp(&left.2));
+        parts.insert(0, ("useful work", "useful", self.useful()));
+        parts
+    }
 }
 
 /// The run's bar, then those of the regions, most time first, of serial code, and of threads in no team:
@@ -179,7 +205,7 @@ pub fn bars(run: &Run, regions: &[RegionRow]) -> Vec<Bar> {
             parts: order
                 .iter()
                 .map(|&what| (what, scale * sum(&parts, what)))
-                .filter(|part| part.1 > 0.0)
+                .filter(|part| part.1 != 0.0)
                 .collect(),
         })
         .filter(|bar| !bar.parts.is_empty())
@@ -200,7 +226,7 @@ pub fn folded(bars: &[Bar], most: usize) -> Vec<Bar> {
         of: Of::OtherRegions(others.len()),
         parts: order
             .map(|what| (what, sum(&parts, what)))
-            .filter(|part| part.1 > 0.0)
+            .filter(|part| part.1 != 0.0)
             .collect(),
     };
     let run = &bars[..1];
@@ -235,10 +261,9 @@ fn order(whole: &[(Use, f64)]) -> Vec<Use> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::openmp::budget::Budget;
     use crate::views::openmp::test_run::{close, rows, run, unbalanced};
 
-    /// The bars of regions and serial code add up to the run's, whose parts are those of the budget.
+    /// The bars of regions and serial code add up to the run's, and the parts of the wall time are all of it.
     #[test]
     fn the_bars_add_up_to_the_run() {
         let test = unbalanced();
@@ -246,20 +271,19 @@ mod tests {
         let bars = bars(&run, &rows);
         assert_eq!(bars[0].of, Of::Run);
         close(bars[0].seconds(), run.wall);
-        let budget = Budget::of(&run, &rows).unwrap();
-        let of = |bar: &Bar, what| sum(&bar.parts, what);
-        close(
-            of(&bars[0], Use::Work) + of(&bars[0], Use::SerialWork),
-            budget.useful,
-        );
-        for cause in Cause::ALL {
-            let lost = of(&bars[0], Use::Lost(cause));
-            close(lost, budget.causes[cause as usize]);
+        // 100 ms of serial code and 700 ms of work on four threads.
+        close(bars[0].useful(), 0.2);
+        close(bars[0].of_use(Use::Serial), 0.075);
+        close(bars[0].of_use(Use::Lost(Cause::Imbalance)), 0.225);
+        for nothing in [Use::NoTeam, Use::SerialRuntime, Use::SerialOffCpu] {
+            close(bars[0].of_use(nothing), 0.0);
         }
-        close(of(&bars[0], Use::Serial), budget.serial);
+        let parts = bars[0].useful_and_lost();
+        close(parts.iter().map(|part| part.2).sum(), run.wall);
+        assert_eq!((parts[0].1, parts[1].1), ("useful", "imbalance"));
         for what in [Use::Work, Use::SerialWork, Use::Serial] {
-            let others = bars[1..].iter().map(|bar| of(bar, what));
-            close(others.sum(), of(&bars[0], what));
+            let others = bars[1..].iter().map(|bar| bar.of_use(what));
+            close(others.sum(), bars[0].of_use(what));
         }
         assert!(bars.iter().any(|bar| bar.of == Of::Serial));
     }

@@ -4,7 +4,6 @@
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
 use super::bars::{self, Bar, bars};
-use super::budget::Budget;
 use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
 use super::efficiency::{Run, efficiency};
@@ -34,8 +33,6 @@ pub struct First {
     pub run: Run,
     /// The losses, largest first.
     pub losses: Vec<Loss>,
-    /// How the wall time was used; `None` for several processes.
-    pub budget: Option<Budget>,
     /// What the time went to: of the run, then of its regions and serial code.
     pub bars: Vec<Bar>,
     /// Useful work in the kernel, by the reason of entry; `None` where the kernel could not be
@@ -71,7 +68,6 @@ impl First {
         }
         Some(First {
             losses,
-            budget: Budget::of(&run, regions),
             bars: bars(&run, regions),
             kernel,
             crowd,
@@ -103,6 +99,11 @@ impl First {
             .chain(few_cpus)
             .chain(recorder)
             .chain(spins)
+    }
+
+    /// How the wall time was used; `None` for several processes, which share none.
+    pub fn wall_time(&self) -> Option<&Bar> {
+        self.bars.first().filter(|_| self.run.processes == 1)
     }
 
     /// The bars that a picture has room for.
@@ -140,7 +141,11 @@ impl First {
     pub fn parts(&self) -> Vec<(u32, String, f64, f64)> {
         let wall = self.run.wall;
         let mut parts: Vec<(u32, String, f64)> = Vec::new();
-        for (words, id, seconds) in self.budget.iter().flat_map(Budget::parts) {
+        for (words, id, seconds) in self
+            .wall_time()
+            .map(Bar::useful_and_lost)
+            .unwrap_or_default()
+        {
             parts.push((0, words.to_owned(), seconds));
             if id == "useful" {
                 parts.extend(self.useful_parts(seconds));

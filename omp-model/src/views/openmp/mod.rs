@@ -4,7 +4,6 @@
 
 pub mod advice;
 pub mod bars;
-pub mod budget;
 pub mod crowd;
 mod diagnosis;
 pub mod efficiency;

@@ -1,5 +1,6 @@
 //! Efficiencies of runs whose values are known by construction.
 
+use crate::views::openmp::bars::Use;
 use experiment::Packed;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{ContextKind, Thread, ThreadKind};
@@ -138,9 +139,9 @@ fn threads_in_no_team_are_lost_to_the_region_that_leaves_them_out() {
     close(loss(&run, "scheduling"), 0.0);
     close(run.efficiency.value(), 0.51);
     let rows = rows(&test);
-    let budget = crate::views::openmp::budget::Budget::of(&run, &rows).unwrap();
-    close(budget.no_team, 0.49);
-    close(budget.serial_off_cpu, 0.0);
+    let all = &crate::views::openmp::bars::bars(&run, &rows)[0];
+    close(all.of_use(Use::NoTeam), 0.49);
+    close(all.of_use(Use::SerialOffCpu), 0.0);
     let (profile, measured) = (test.profile(), test.measured());
     let losses = super::super::advice::losses(
         &profile,

@@ -4,6 +4,7 @@ use experiment::ids::{ContextId, Nanos};
 use experiment::tables::ThreadKind;
 
 use super::super::advice::{LEAST, Loss, Reason};
+use super::super::bars::Use;
 use super::super::efficiency::Efficiency;
 use super::super::first::First;
 use super::super::gain::Cause;
@@ -105,41 +106,74 @@ fn the_parts_of_the_overview_agree() {
         let useful = run.efficiency.value() * run.wall;
         let leaves_useful = |loss: &Loss| loss.reason != Reason::Memory;
         told.part("advice in all", sum(&leaves_useful), run.wall - useful);
-        let Some(budget) = first.budget else {
+        // The bars: those of regions and serial code are parts of the run's, and all of it.
+        let (all, others) = first.bars.split_first().unwrap();
+        let whole = match run.processes {
+            1 => run.wall,
+            _ => run.wall * threads,
+        };
+        told.close("bars", all.seconds(), whole);
+        for (what, seconds) in &all.parts {
+            let sum = others.iter().map(|bar| bar.of_use(*what)).sum();
+            told.close(what.words(), sum, *seconds);
+        }
+        for bar in &first.bars {
+            for (what, seconds) in &bar.parts {
+                told.part(what.words(), *seconds, whole);
+            }
+        }
+        let Some(wall_time) = first.wall_time() else {
             continue;
         };
         alone += 1;
-        let parts = budget.parts();
+        let parts = wall_time.useful_and_lost();
         let all: f64 = parts.iter().map(|(.., seconds)| seconds).sum();
         told.close("wall time", all, run.wall);
         for (words, _, seconds) in &parts {
             told.part(words, *seconds, run.wall);
         }
-        told.close("useful work", budget.useful, useful);
-        told.close("no team", budget.no_team, loss("no_team") * run.wall);
-        told.close("serial", budget.serial, loss("serial") * run.wall);
+        told.close("useful work", wall_time.useful(), useful);
+        told.close(
+            "no team",
+            wall_time.of_use(Use::NoTeam),
+            loss("no_team") * run.wall,
+        );
+        told.close(
+            "serial",
+            wall_time.of_use(Use::Serial),
+            loss("serial") * run.wall,
+        );
         told.close(
             "serial code not at work",
-            budget.serial_runtime + budget.serial_off_cpu,
+            wall_time.of_use(Use::SerialRuntime) + wall_time.of_use(Use::SerialOffCpu),
             loss("process_communication") * run.wall,
         );
         for cause in Cause::ALL {
             let advised = sum(&|loss| loss.reason == Reason::Region(cause));
-            told.part("advised", advised, budget.causes[cause as usize]);
+            told.part("advised", advised, wall_time.of_use(Use::Lost(cause)));
         }
         let advised = sum(&|loss| loss.reason == Reason::NoTeam);
-        told.part("advised for no team", advised, budget.no_team);
+        told.part(
+            "advised for no team",
+            advised,
+            wall_time.of_use(Use::NoTeam),
+        );
         for (reason, part) in [
-            (Reason::Serial, budget.serial),
-            (Reason::SerialRuntime, budget.serial_runtime),
-            (Reason::SerialOffCpu, budget.serial_off_cpu),
+            (Reason::Serial, wall_time.of_use(Use::Serial)),
+            (Reason::SerialRuntime, wall_time.of_use(Use::SerialRuntime)),
+            (Reason::SerialOffCpu, wall_time.of_use(Use::SerialOffCpu)),
         ] {
             told.part(reason.words(), sum(&|loss| loss.reason == reason), part);
         }
         if first.losses.is_empty() && run.serial.is_some() {
             // Nothing stands out: no part is a loss of a hundredth.
             let part = |part: &f64| told.part("unadvised", *part, LEAST * run.wall);
-            [budget.serial, budget.serial_runtime].iter().for_each(part);
+            [
+                wall_time.of_use(Use::Serial),
+                wall_time.of_use(Use::SerialRuntime),
+            ]
+            .iter()
+            .for_each(part);
         }
     }
     assert!(alone > SEEDS / 2, "{alone} programs have one process");
