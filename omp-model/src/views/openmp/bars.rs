@@ -242,7 +242,8 @@ pub fn folded(bars: &[Bar], most: usize) -> Vec<Bar> {
 
 fn sum(parts: &[(Use, f64)], what: Use) -> f64 {
     let same = parts.iter().filter(|part| part.0 == what);
-    same.map(|part| part.1).sum()
+    // The sum of nothing would be -0.
+    same.fold(0.0, |all, part| all + part.1)
 }
 
 /// Every use: work, then what is lost, most first.
