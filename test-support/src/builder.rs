@@ -8,7 +8,7 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum, RegionWork,
+    CpuUse, Interval, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, PhaseSum, RegionSpan, RegionSum, RegionWork,
     Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
@@ -55,6 +55,10 @@ pub struct Builder {
     pub lock_sums: Vec<LockSum>,
     /// Who waited for whom.
     pub lock_waits: Vec<LockWait>,
+    /// Calls of MPI.
+    pub mpi_calls: Vec<MpiCall>,
+    /// Ends of messages.
+    pub mpi_messages: Vec<MpiMessage>,
     /// Rows of one batch.
     pub cpu_uses: Vec<CpuUse>,
     /// Phases and pauses.
@@ -282,6 +286,8 @@ impl Builder {
             loop_sums: &self.loop_sums,
             lock_sums: &self.lock_sums,
             lock_waits: &self.lock_waits,
+            mpi_calls: &self.mpi_calls,
+            mpi_messages: &self.mpi_messages,
             cpu_uses: &self.cpu_uses,
             spans: &self.spans,
             phase_sums: &self.phase_sums,

@@ -53,6 +53,10 @@ pub struct Recording {
     /// Who waited for whom.
     pub lock_waits: Vec<Vec<LockWait>>,
     /// By batch.
+    pub mpi_calls: Vec<Vec<MpiCall>>,
+    /// By batch.
+    pub mpi_messages: Vec<Vec<MpiMessage>>,
+    /// By batch.
     pub cpu_uses: Vec<Vec<CpuUse>>,
     /// By batch.
     pub spans: Vec<Vec<Span>>,
@@ -104,6 +108,8 @@ impl Recording {
         self.loop_sums.iter_mut().for_each(Vec::clear);
         self.lock_sums.iter_mut().for_each(Vec::clear);
         self.lock_waits.iter_mut().for_each(Vec::clear);
+        self.mpi_calls.iter_mut().for_each(Vec::clear);
+        self.mpi_messages.iter_mut().for_each(Vec::clear);
         self.cpu_uses.iter_mut().for_each(Vec::clear);
         self.spans.iter_mut().for_each(Vec::clear);
         self.phase_sums.iter_mut().for_each(Vec::clear);
@@ -137,6 +143,8 @@ impl Recording {
             loop_sums: &self.loop_sums[at],
             lock_sums: &self.lock_sums[at],
             lock_waits: &self.lock_waits[at],
+            mpi_calls: &self.mpi_calls[at],
+            mpi_messages: &self.mpi_messages[at],
             cpu_uses: &self.cpu_uses[at],
             spans: &self.spans[at],
             phase_sums: &self.phase_sums[at],
@@ -230,6 +238,34 @@ fn lock_wait(sum: &LockSum) -> LockWait {
         holder: FrameId(sum.call.0 + 1),
         count: sum.contended,
         time: sum.wait,
+    }
+}
+
+fn mpi_call(span: &RegionSpan) -> MpiCall {
+    MpiCall {
+        thread: span.thread,
+        start: span.start,
+        length: span.length,
+        function: span.context.0 as u16,
+        call: FrameId(span.context.0),
+        comm: u32::MAX - span.context.0,
+        peer: span.context.0 % 3,
+        sent: span.length.0 * 8,
+        received: span.start.0,
+    }
+}
+
+fn mpi_message(call: &MpiCall) -> MpiMessage {
+    let is_sent = call.function.is_multiple_of(2);
+    MpiMessage {
+        thread: call.thread,
+        end: if is_sent { MessageEnd::Sent } else { MessageEnd::Received },
+        posted: call.start,
+        length: if call.peer == 0 { MpiMessage::NEVER } else { call.length },
+        peer: call.peer,
+        tag: u32::from(call.function) << 16,
+        comm: call.comm,
+        bytes: call.sent,
     }
 }
 
@@ -444,6 +480,10 @@ impl Generator {
             recording.lock_sums.push(held);
             let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
+            let calls: Vec<MpiCall> = spans.iter().step_by(4).map(mpi_call).collect();
+            let messages = calls.iter().step_by(2).map(mpi_message);
+            recording.mpi_messages.push(messages.collect());
+            recording.mpi_calls.push(calls);
             let uses = sums.iter().map(|sum| CpuUse {
                 thread: sum.thread,
                 cpu: (second % 8) as u16,

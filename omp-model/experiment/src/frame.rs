@@ -67,6 +67,8 @@ numbered! {
         CounterSamples = 31,
         /// What `collect -r` found, as JSON; the last one counts.
         Findings = 32,
+        MpiCalls = 33,
+        MpiMessages = 34,
     }
 }
 

@@ -6,7 +6,7 @@ use untrusted::printable;
 use crate::losses::{Lost, Stretches};
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 15;
+pub const FORMAT_VERSION: u32 = 16;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -50,8 +50,8 @@ use crate::findings::Findings;
 use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum,
-    RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, PhaseSum, RegionSpan,
+    RegionSum, RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -122,6 +122,10 @@ pub struct Batch<'a> {
     pub task_sums: &'a [TaskSum],
     /// Long pieces of tasks.
     pub task_spans: &'a [TaskSpan],
+    /// Calls of MPI.
+    pub mpi_calls: &'a [MpiCall],
+    /// Messages, where they were sent and received.
+    pub mpi_messages: &'a [MpiMessage],
     /// What the kernel counted, once for each thread and CPU.
     pub cpu_uses: &'a [CpuUse],
     /// Phases and pauses.
@@ -368,6 +372,10 @@ pub struct Experiment {
     pub task_sums: Packed<TaskSum>,
     /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.
     pub task_spans: Vec<TaskSpan>,
+    /// Calls of MPI, sorted within a frame by thread and start.
+    pub mpi_calls: Packed<MpiCall>,
+    /// Messages, by where they were sent and received, sorted within a frame by thread and when they were posted.
+    pub mpi_messages: Packed<MpiMessage>,
     /// What the kernel counted for each thread on each CPU; empty until the recording has ended.
     pub cpu_uses: Packed<CpuUse>,
     /// Phases and pauses that have ended; of a process in a frame by their start.

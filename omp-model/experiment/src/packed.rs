@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::column::{Corrupt, Decoder, Encoder, Scratch};
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, RegionSpan, RegionSum,
-    RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, PhaseSum, RegionSpan,
+    RegionSum, RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use crate::store::{Source, Store};
 use crate::stored::{self, Known};
@@ -74,6 +74,8 @@ recorded! {
     LockWait: lock by lock, waiter by frame, holder by frame;
     TaskSum: thread by thread, context by context;
     TaskSpan: thread by thread, context by context;
+    MpiCall: thread by thread, call by frame;
+    MpiMessage: thread by thread;
     CpuUse: thread by thread;
     Span: process by process, phase by phase;
     PhaseSum: thread by thread, phase by phase;

@@ -259,7 +259,8 @@ macro_rules! of_each_packed {
     ($read:ident, $rows:ident => $what:expr) => {
         of_each_packed! {
             $read, $rows => $what,
-            blames region_sums region_works loop_sums lock_sums lock_waits task_sums cpu_uses phase_sums
+            blames region_sums region_works loop_sums lock_sums lock_waits task_sums mpi_calls
+            mpi_messages cpu_uses phase_sums
         }
     };
     ($read:ident, $rows:ident => $what:expr, $($kind:ident)*) => {$({
@@ -588,6 +589,8 @@ impl Contents {
             Kind::LockSums => read.lock_sums.add_frame(decoder, range, known, |_| ()),
             Kind::LockWaits => read.lock_waits.add_frame(decoder, range, known, |_| ()),
             Kind::TaskSums => read.task_sums.add_frame(decoder, range, known, |_| ()),
+            Kind::MpiCalls => read.mpi_calls.add_frame(decoder, range, known, |_| ()),
+            Kind::MpiMessages => read.mpi_messages.add_frame(decoder, range, known, |_| ()),
             Kind::CpuUses => read.cpu_uses.add_frame(decoder, range, known, |_| ()),
             Kind::PhaseSums => read.phase_sums.add_frame(decoder, range, known, |_| ()),
             Kind::Spans => stored::decode(decoder, first, known, |row: Span| {

@@ -268,6 +268,77 @@ pub struct LockWait {
     pub time: Nanos,
 }
 
+/// A call of an MPI function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpiCall {
+    /// The thread.
+    pub thread: ThreadId,
+    /// When it began.
+    pub start: Nanos,
+    /// How long it took.
+    pub length: Nanos,
+    /// The function's number (`mpi::Function`).
+    pub function: u16,
+    /// The call in the program; [`FrameId::NONE`] if unknown.
+    pub call: FrameId,
+    /// The communicator, as in [`MpiMessage::comm`]; 0 if it has none.
+    pub comm: u32,
+    /// One more than the rank, in `MPI_COMM_WORLD`, of the root of a collective operation or the target of a
+    /// one-sided one; 0 if there is none.
+    pub peer: u32,
+    /// Bytes that the call sent: of messages that begin in it, or of its part of a collective operation.
+    pub sent: u64,
+    /// Bytes that the call received.
+    pub received: u64,
+}
+
+impl MpiCall {
+    /// Its end.
+    pub const fn end(&self) -> Nanos {
+        Nanos(self.start.0 + self.length.0)
+    }
+}
+
+numbered! {
+    /// Which end of a message it is.
+    pub enum MessageEnd {
+        /// The sender's.
+        Sent = 0,
+        /// The receiver's.
+        Received = 1,
+    }
+}
+
+/// One end of a message between ranks.
+///
+/// Messages of one communicator from one rank to another with the same tag are received in the order in which
+/// their sends were posted, by the receives in the order in which these were posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpiMessage {
+    /// The thread that posted it.
+    pub thread: ThreadId,
+    /// Which end it is.
+    pub end: MessageEnd,
+    /// When the call began that posted it: a send or receive, or its start.
+    pub posted: Nanos,
+    /// From there to the end of the call that completed it; [`MpiMessage::NEVER`] if none did.
+    pub length: Nanos,
+    /// The other end's rank in `MPI_COMM_WORLD`.
+    pub peer: u32,
+    /// The tag.
+    pub tag: u32,
+    /// The communicator: a number made of its ranks and of how many with the same ranks were made before, the
+    /// same in all of its ranks.
+    pub comm: u32,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl MpiMessage {
+    /// The length of a message that no call completed.
+    pub const NEVER: Nanos = Nanos(1 << 59);
+}
+
 /// Each sample of minor page faults stands for so many. A sample of every fault would make faults a
 /// quarter slower.
 pub const FAULTS_EACH: u64 = 16;

@@ -50,6 +50,20 @@ numbered! {
                 /// reader
         /// decides by its call ([`crate::symbols::SymbolTable::state_of`]).
         Barrier = 18,
+        /// In a function of MPI that does not wait for other ranks.
+        Mpi = 19,
+        /// In one that waits for a message: receives, probes.
+        MpiReceive = 20,
+        /// In one that waits until a message is sent.
+        MpiSend = 21,
+        /// In one that waits for operations that were begun before.
+        MpiRequest = 22,
+        /// In `MPI_Barrier`.
+        MpiBarrier = 23,
+        /// In another collective operation.
+        MpiCollective = 24,
+        /// In one that completes one-sided operations, or waits until memory may be accessed.
+        MpiOneSided = 25,
     }
 }
 
@@ -67,6 +81,7 @@ impl State {
                 | State::Overhead
                 | State::Reduction
                 | State::Unknown
+                | State::Mpi
         )
     }
 
@@ -74,7 +89,7 @@ impl State {
     /// In the others, that is the call by which it entered a critical section.
     pub const fn is_in_call(self) -> bool {
         self.is_wait() && !matches!(self, State::Idle)
-            || matches!(self, State::Overhead | State::Reduction)
+            || matches!(self, State::Overhead | State::Reduction | State::Mpi)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::ids::{
     ThreadId, ThreadStateId,
 };
 use crate::rows::{
-    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, PhaseSum, PointKind, RegionSpan,
-    RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan,
+    Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, MessageEnd, MpiCall, MpiMessage, PhaseSum,
+    PointKind, RegionSpan, RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan,
     TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
@@ -153,6 +153,7 @@ enums! {
     SampleKind: "an unknown kind of sample",
     SpanKind: "an unknown kind of span",
     PointKind: "an unknown kind of sample point",
+    MessageEnd: "an unknown end of a message",
     Schedule: "an unknown schedule",
     LoopClause: "an unknown clause",
     Mutex: "an unknown kind of mutex",
@@ -486,6 +487,27 @@ rows! {
         holder: FrameId Delta,
         count: u64 Plain,
         time: Nanos Plain,
+    }
+    MpiCall[9] {
+        thread: ThreadId Delta,
+        start: Moment Delta,
+        length: Moment Plain,
+        function: u16 Plain,
+        call: FrameId Delta,
+        comm: u32 Plain,
+        peer: u32 Plain,
+        sent: u64 Plain,
+        received: u64 Plain,
+    }
+    MpiMessage[8] {
+        thread: ThreadId Delta,
+        end: MessageEnd Plain,
+        posted: Moment Delta,
+        length: Nanos Plain,
+        peer: u32 Plain,
+        tag: u32 Plain,
+        comm: u32 Plain,
+        bytes: u64 Plain,
     }
     CpuUse[7] {
         thread: ThreadId Delta,

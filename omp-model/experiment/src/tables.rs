@@ -44,6 +44,8 @@ numbered! {
         /// None: a source file of Python, which the interpreter runs. The address of a frame there is that of a line
         /// of a function ([`PythonLine`]).
         Python = 4,
+        /// A library of MPI, or of its interface to Fortran.
+        Mpi = 5,
     }
 }
 

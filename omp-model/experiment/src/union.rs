@@ -87,6 +87,8 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         lock_waits: packed!(lock_waits),
         task_sums: packed!(task_sums),
         task_spans: rows!(task_spans),
+        mpi_calls: packed!(mpi_calls),
+        mpi_messages: packed!(mpi_messages),
         cpu_uses: packed!(cpu_uses),
         spans: rows!(spans),
         phase_sums: packed!(phase_sums),

@@ -343,6 +343,12 @@ impl Writer {
         self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
             (row.thread, row.slice, row.context)
         })?;
+        self.push_sorted(Kind::MpiCalls, batch.mpi_calls, known, |row| {
+            (row.thread, row.start)
+        })?;
+        self.push_sorted(Kind::MpiMessages, batch.mpi_messages, known, |row| {
+            (row.thread, row.posted)
+        })?;
         self.push_sorted(Kind::CpuUses, batch.cpu_uses, known, |row| {
             (row.thread, row.cpu)
         })?;

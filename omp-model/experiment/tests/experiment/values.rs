@@ -92,6 +92,14 @@ fn a_recording_comes_back_by_value() {
         recording.lock_waits.concat()
     );
     assert_eq!(
+        read.mpi_calls.iter().collect::<Vec<_>>(),
+        recording.mpi_calls.concat()
+    );
+    assert_eq!(
+        read.mpi_messages.iter().collect::<Vec<_>>(),
+        recording.mpi_messages.concat()
+    );
+    assert_eq!(
         read.cpu_uses.iter().collect::<Vec<_>>(),
         recording.cpu_uses.concat()
     );
