@@ -421,11 +421,28 @@ pub enum Form {
     Finalize,
 }
 
+#[derive(Clone, Copy)]
 struct Row {
     name: &'static CStr,
+    tool: &'static CStr,
     form: Form,
     wait: Wait,
     is_later: bool,
+}
+
+// A form, a wait and whether a later call completes the operation, for all functions of a row.
+macro_rules! of_each {
+    ($form:ident $wait:ident $is_later:literal { $($name:ident $tool:ident;)* }) => {
+        &[$(Row {
+            name: symbol(concat!(stringify!($name), "\0")),
+            tool: symbol(concat!(stringify!($tool), "\0")),
+            form: Form::$form,
+            wait: Wait::$wait,
+            is_later: $is_later,
+        },)*]
+    };
+    ($form:ident $wait:ident later $functions:tt) => { of_each!($form $wait true $functions) };
+    ($form:ident $wait:ident $functions:tt) => { of_each!($form $wait false $functions) };
 }
 
 macro_rules! rows {
@@ -436,19 +453,27 @@ macro_rules! rows {
         #[repr(u16)]
         pub enum Function { $($($name,)*)* }
 
-        const ROWS: &[Row] = &[$($(Row {
-            name: symbol(concat!(stringify!($name), "\0")),
-            form: Form::$form,
-            wait: Wait::$wait,
-            is_later: rows!(@later $($later)?),
-        },)*)*];
+        /// How many functions there are.
+        pub const COUNT: usize = [$($(Function::$name,)*)*].len();
 
-        /// The names by which tools call the functions, by number.
-        pub const NAMES: &[&CStr] = &[$($(symbol(concat!(stringify!($tool), "\0")),)*)*];
+        const BLOCKS: &[&[Row]] = &[$(of_each!($form $wait $($later)? { $($name $tool;)* }),)*];
     };
-    (@later later) => { true };
-    (@later) => { false };
 }
+
+const ROWS: [Row; COUNT] = {
+    let mut rows = [BLOCKS[0][0]; COUNT];
+    let (mut block, mut at) = (0, 0);
+    while block < BLOCKS.len() {
+        let mut row = 0;
+        while row < BLOCKS[block].len() {
+            rows[at] = BLOCKS[block][row];
+            at += 1;
+            row += 1;
+        }
+        block += 1;
+    }
+    rows
+};
 
 const fn symbol(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -462,6 +487,12 @@ functions!(rows);
 /// The name of the function with this number; `None` for a number of a later version.
 pub fn name(function: u16) -> Option<&'static str> {
     ROWS.get(function as usize)?.name.to_str().ok()
+}
+
+/// The names of the function, and of the same for tools.
+pub fn symbols(function: u16) -> Option<[&'static CStr; 2]> {
+    let row = ROWS.get(function as usize)?;
+    Some([row.name, row.tool])
 }
 
 /// The form of its arguments; that of no arguments for an unknown one.
@@ -497,15 +528,12 @@ mod tests {
 
     #[test]
     fn each_function_stands_once_and_knows_itself() {
-        let mut names = NAMES.to_vec();
+        let mut names = ROWS.map(|row| row.name);
         names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), ROWS.len());
-        for (row, tool) in ROWS.iter().zip(NAMES) {
-            assert_eq!(
-                tool.to_bytes().strip_prefix(b"P"),
-                Some(row.name.to_bytes())
-            );
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        for row in &ROWS {
+            let name = row.tool.to_bytes().strip_prefix(b"P");
+            assert_eq!(name, Some(row.name.to_bytes()));
         }
         let of = |it: Function| it as u16;
         assert_eq!(name(of(Function::MPI_Recv)), Some("MPI_Recv"));

@@ -8,4 +8,4 @@ mod abi;
 mod functions;
 
 pub use abi::{Abi, OPEN_MPI_VARIABLES};
-pub use functions::{Form, Function, NAMES, Wait, form, is_large, is_later, name, wait};
+pub use functions::{COUNT, Form, Function, Wait, form, is_large, is_later, name, symbols, wait};
