@@ -246,6 +246,7 @@ fn mpi_call(span: &RegionSpan) -> MpiCall {
         thread: span.thread,
         start: span.start,
         length: span.length,
+        count: 1 + span.context.0 % 5,
         function: span.context.0 as u16,
         call: FrameId(span.context.0),
         comm: u32::MAX - span.context.0,

@@ -268,15 +268,17 @@ pub struct LockWait {
     pub time: Nanos,
 }
 
-/// A call of an MPI function.
+/// A call of an MPI function, or several calls that asked whether something has happened, when nothing had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiCall {
     /// The thread.
     pub thread: ThreadId,
     /// When it began.
     pub start: Nanos,
-    /// How long it took.
+    /// How long it took; of several calls, how long they took together.
     pub length: Nanos,
+    /// The number of calls.
+    pub count: u32,
     /// The function's number (`mpi::Function`).
     pub function: u16,
     /// The call in the program; [`FrameId::NONE`] if unknown.
@@ -293,7 +295,7 @@ pub struct MpiCall {
 }
 
 impl MpiCall {
-    /// Its end.
+    /// The end of one call; several calls ended at some time after their start.
     pub const fn end(&self) -> Nanos {
         Nanos(self.start.0 + self.length.0)
     }

@@ -488,10 +488,11 @@ rows! {
         count: u64 Plain,
         time: Nanos Plain,
     }
-    MpiCall[9] {
+    MpiCall[10] {
         thread: ThreadId Delta,
         start: Moment Delta,
         length: Moment Plain,
+        count: u32 Plain,
         function: u16 Plain,
         call: FrameId Delta,
         comm: u32 Plain,
