@@ -30,7 +30,7 @@ pub(super) fn address(function: u16, kind: u32) -> usize {
 #[cold]
 fn find(function: u16, kind: u32) -> usize {
     let Some(names) = mpi::symbols(function) else {
-        return inside::provider::missing(c"?");
+        inside::provider::missing(c"?");
     };
     let order = if kind == TOOL {
         [names[1], names[0]]
@@ -39,7 +39,7 @@ fn find(function: u16, kind: u32) -> usize {
     };
     let found = order.iter().find_map(|name| Next::anywhere(name).address());
     let Some(found) = found else {
-        return inside::provider::missing(order[0]);
+        inside::provider::missing(order[0]);
     };
     let place = ADDRESSES
         .get(function as usize)
