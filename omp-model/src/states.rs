@@ -172,6 +172,13 @@ impl RefinedState {
             State::Ordered => RefinedState::Ordered,
             State::Atomic => RefinedState::Atomic,
             State::TaskWait | State::TaskGroup => RefinedState::Task,
+            State::Mpi
+            | State::MpiReceive
+            | State::MpiSend
+            | State::MpiRequest
+            | State::MpiBarrier
+            | State::MpiCollective
+            | State::MpiOneSided => RefinedState::Serial,
             State::Unknown => return None,
         })
     }
