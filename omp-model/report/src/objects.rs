@@ -149,6 +149,7 @@ const fn runtime_name(runtime: RuntimeKind) -> Option<&'static str> {
         RuntimeKind::Kmp => Some("LLVM"),
         RuntimeKind::Gomp => Some("GNU"),
         RuntimeKind::Collector => Some("Parallax"),
+        RuntimeKind::Mpi => Some("MPI"),
     }
 }
 
