@@ -73,7 +73,7 @@ const fn prefixes(kind: RuntimeKind) -> &'static [&'static str] {
             "__kmp", "kmpc_", "__ompt", "ompt_", "ompc_", "GOMP_", "__itt_",
         ],
         RuntimeKind::Gomp => &["gomp_", "GOMP_", "goacc_", "GOACC_"],
-        RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python => &[],
+        RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python | RuntimeKind::Mpi => &[],
     }
 }
 
