@@ -8,8 +8,8 @@ use experiment::ids::{
     ContextId, FrameId, ModuleId, NameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
 };
 use experiment::rows::{
-    CpuUse, Interval, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, PhaseSum, RegionSpan, RegionSum, RegionWork,
-    Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
+    CpuUse, Interval, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, PhaseSum, RegionSpan,
+    RegionSum, RegionWork, Sample, SamplePoint, Span, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{

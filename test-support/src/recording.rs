@@ -260,9 +260,17 @@ fn mpi_message(call: &MpiCall) -> MpiMessage {
     let is_sent = call.function.is_multiple_of(2);
     MpiMessage {
         thread: call.thread,
-        end: if is_sent { MessageEnd::Sent } else { MessageEnd::Received },
+        end: if is_sent {
+            MessageEnd::Sent
+        } else {
+            MessageEnd::Received
+        },
         posted: call.start,
-        length: if call.peer == 0 { MpiMessage::NEVER } else { call.length },
+        length: if call.peer == 0 {
+            MpiMessage::NEVER
+        } else {
+            call.length
+        },
         peer: call.peer,
         tag: u32::from(call.function) << 16,
         comm: call.comm,

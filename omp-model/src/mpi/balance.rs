@@ -47,7 +47,7 @@ pub struct Spent {
     pub messages: u64,
     /// The part of [`Spent::mpi`] of the thread that has most of it.
     pub longest: f64,
-    /// Why its recording ends before the program was done.
+    /// Why its recording ends before the program was done: `was killed by SIGKILL`.
     pub cut: Option<String>,
 }
 

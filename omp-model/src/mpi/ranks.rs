@@ -20,7 +20,7 @@ pub struct Recording {
     pub duration: Nanos,
     /// From when on records of MPI may be missing; `None` if none was lost.
     pub lost_from: Option<Nanos>,
-    /// Why it ends before the program was done, as a clause: `it was killed by SIGKILL`.
+    /// Why it ends before the program was done, as the predicate of a sentence about the rank: `was killed by SIGKILL`.
     pub cut: Option<String>,
 }
 
@@ -56,11 +56,11 @@ impl Recording {
 /// Why a recording has no end.
 fn cut(header: &Header, is_finished: bool) -> Option<String> {
     match (&header.killed_by, &header.stopped, &header.limit) {
-        (Some(signal), _, _) => Some(format!("it was killed by {signal}")),
+        (Some(signal), _, _) => Some(format!("was killed by {signal}")),
         (None, Some(why), _) | (None, None, Some(why)) => {
-            Some(format!("its recording ended early: {why}"))
+            Some(format!("has a recording that ended early ({why})"))
         }
-        (None, None, None) if !is_finished => Some("its recording has no end".to_owned()),
+        (None, None, None) if !is_finished => Some("has a recording without an end".to_owned()),
         (None, None, None) => None,
     }
 }

@@ -266,7 +266,7 @@ fn of_a_rank_that_was_killed_what_is_missing_is_named_and_nothing_else_is_matche
         }
         rows.retain(|it| !is_lost(it) || it.length == NEVER && it.posted < moment);
         let (mut recordings, origins) = job(size);
-        recordings[killed as usize].cut = Some("it was killed by SIGKILL".to_owned());
+        recordings[killed as usize].cut = Some("was killed by SIGKILL".to_owned());
         let ranks = Ranks::of(&recordings, &origins);
         let mut wrong = 0;
         let matched = matched(rows.iter().copied(), &ranks, |pair| {
