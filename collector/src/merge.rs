@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use experiment::ids::{Nanos, ProcessId, ThreadId};
 use experiment::losses::{LossKind, Lost, Stretches};
-use experiment::rows::{LONG, LockSum, LockWait, LoopSum, Sample, SampleKind};
+use experiment::rows::{LONG, LockSum, LockWait, LoopSum, MpiCall, MpiMessage, Sample, SampleKind};
 use experiment::state::Scheduling;
 use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
@@ -682,6 +682,14 @@ impl Merge {
         let waits = self.machine.take_lock_waits(Nanos(now));
         let places = (&mut self.tables, &mut self.processes);
         self.openmp.take_locks(waits, places, now, is_end)
+    }
+
+    /// Returns the calls of MPI, and the messages, since the last call; `is_end` tells that nothing follows. Calls that
+    /// began while recording was paused are not among them.
+    pub fn take_mpi(&mut self, is_end: bool) -> (Vec<MpiCall>, Vec<MpiMessage>) {
+        let (mut calls, messages) = self.openmp.take_mpi(is_end);
+        calls.retain(|call| !self.control.is_paused_at(call.start.0));
+        (calls, messages)
     }
 
     /// Ends the recording: threads that are on a CPU stay on it until now.

@@ -3,12 +3,13 @@
 mod events;
 mod locks;
 mod loops;
+mod mpi;
 mod queue;
 
 use std::collections::BTreeMap;
 
 use experiment::losses::{LossKind, Lost};
-use experiment::rows::{LockSum, LockWait, LoopSum};
+use experiment::rows::{LockSum, LockWait, LoopSum, MpiCall, MpiMessage};
 use experiment::tables::Tables;
 use omp_ring::consumer::{Consumer, SlotView};
 use omp_ring::layout::Control;
@@ -287,6 +288,11 @@ impl OpenMp {
         }
         let waits = self.locks.waits(waits, &mut conversion);
         (self.locks.take(now), waits)
+    }
+
+    /// Returns the calls of MPI and messages that have ended since the last call; `is_end` tells that nothing follows.
+    pub fn take_mpi(&mut self, is_end: bool) -> (Vec<MpiCall>, Vec<MpiMessage>) {
+        self.shared.mpi.take(is_end)
     }
 
     /// Recycles the slots of threads that have ended and whose records are all merged.

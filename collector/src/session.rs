@@ -338,6 +338,7 @@ impl Session {
         let rows = self.merge.take_rows(end);
         let loops = self.merge.take_loops();
         let (lock_sums, lock_waits) = self.merge.take_locks(end.is_some());
+        let (mpi_calls, mpi_messages) = self.merge.take_mpi(end.is_some());
         let (samples, counters) = self.merge.take_samples_out();
         let cpu_uses = match end {
             Some(_) => self.merge.processes.usage.rows(),
@@ -358,6 +359,8 @@ impl Session {
             loop_sums: &loops,
             lock_sums: &lock_sums,
             lock_waits: &lock_waits,
+            mpi_calls: &mpi_calls,
+            mpi_messages: &mpi_messages,
             cpu_uses: &cpu_uses,
             spans: &spans,
             phase_sums: &rows.phase_sums,

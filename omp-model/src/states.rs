@@ -126,6 +126,27 @@ states! {
     /// Waiting for tasks.
     Task = state(("TASK_WAIT", false), ('t', "task wait", Family::Task), Some(Cause::Tasks),
         shown(["omptskwt", "OMPTSKWT", "OMP Task Wait"], ["Tasks", "sec."], "<OMP task wait>"));
+    /// In a function of MPI that does not wait for other ranks.
+    Mpi = state(("MPI_WORK", true), ('m', "MPI work", Family::Runtime), Some(Cause::Mpi),
+        shown(["mpiwork", "MPIWORK", "MPI Work"], ["MPI", "work"], "<MPI work>"));
+    /// Waiting for a message.
+    MpiReceive = state(("MPI_RECEIVE_WAIT", false), ('w', "MPI receive", Family::Messages), Some(Cause::Mpi),
+        shown(["mpircvwt", "MPIRCVWT", "MPI Receive Wait"], ["Receive", "sec."], "<MPI wait: receive>"));
+    /// Waiting until a message is sent.
+    MpiSend = state(("MPI_SEND_WAIT", false), ('s', "MPI send", Family::Messages), Some(Cause::Mpi),
+        shown(["mpisndwt", "MPISNDWT", "MPI Send Wait"], ["Send", "sec."], "<MPI wait: send>"));
+    /// Waiting for operations of MPI that were begun before.
+    MpiRequest = state(("MPI_REQUEST_WAIT", false), ('q', "MPI request", Family::Messages), Some(Cause::Mpi),
+        shown(["mpireqwt", "MPIREQWT", "MPI Request Wait"], ["Requests", "sec."], "<MPI wait: request>"));
+    /// In `MPI_Barrier`.
+    MpiBarrier = state(("MPI_BARRIER_WAIT", false), ('B', "MPI barrier", Family::Messages), Some(Cause::Mpi),
+        shown(["mpibarwt", "MPIBARWT", "MPI Barrier Wait"], ["Barrier", "sec."], "<MPI wait: barrier>"));
+    /// In another collective operation of MPI.
+    MpiCollective = state(("MPI_COLLECTIVE_WAIT", false), ('C', "MPI collective", Family::Messages), Some(Cause::Mpi),
+        shown(["mpicolwt", "MPICOLWT", "MPI Collective Wait"], ["Collective", "sec."], "<MPI wait: collective>"));
+    /// Waiting for one-sided operations of MPI, or for their permission.
+    MpiOneSided = state(("MPI_ONE_SIDED_WAIT", false), ('p', "MPI one-sided", Family::Messages), Some(Cause::Mpi),
+        shown(["mpirmawt", "MPIRMAWT", "MPI One-sided Wait"], ["One-sided", "sec."], "<MPI wait: one-sided>"));
 }
 
 impl RefinedState {
@@ -172,15 +193,20 @@ impl RefinedState {
             State::Ordered => RefinedState::Ordered,
             State::Atomic => RefinedState::Atomic,
             State::TaskWait | State::TaskGroup => RefinedState::Task,
-            State::Mpi
-            | State::MpiReceive
-            | State::MpiSend
-            | State::MpiRequest
-            | State::MpiBarrier
-            | State::MpiCollective
-            | State::MpiOneSided => RefinedState::Serial,
+            State::Mpi => RefinedState::Mpi,
+            State::MpiReceive => RefinedState::MpiReceive,
+            State::MpiSend => RefinedState::MpiSend,
+            State::MpiRequest => RefinedState::MpiRequest,
+            State::MpiBarrier => RefinedState::MpiBarrier,
+            State::MpiCollective => RefinedState::MpiCollective,
+            State::MpiOneSided => RefinedState::MpiOneSided,
             State::Unknown => return None,
         })
+    }
+
+    /// Whether the thread is in a function of MPI.
+    pub const fn is_mpi(self) -> bool {
+        matches!(self.row().cause, Some(Cause::Mpi))
     }
 }
 
@@ -199,6 +225,8 @@ pub enum Family {
     Exclusion,
     /// Waiting for tasks.
     Task,
+    /// Waiting in MPI.
+    Messages,
     /// No work to do.
     Idle,
     /// Nothing is known.
@@ -216,13 +244,14 @@ impl Family {
             Family::Barrier => (166, false),
             Family::Exclusion => (221, true),
             Family::Task => (25, false),
+            Family::Messages => (97, false),
             Family::Idle => (240, false),
             Family::Unknown => (255, true),
         }
     }
 
     /// Its colour in a picture or on a page, as `#rrggbb`: Okabe and Ito's (Color Universal Design, 2008),
-    /// made for all kinds of colour vision.
+    /// made for all kinds of colour vision, and a violet between them, which their blue and purple leave room for.
     pub const fn colour(self) -> &'static str {
         match self {
             Family::Serial => "#56b4e9",
@@ -231,6 +260,7 @@ impl Family {
             Family::Barrier => "#d55e00",
             Family::Exclusion => "#f0e442",
             Family::Task => "#0072b2",
+            Family::Messages => "#875faf",
             Family::Idle => "#999999",
             Family::Unknown => "#dddddd",
         }
@@ -255,13 +285,15 @@ pub enum Cause {
     Atomic,
     /// Waiting for tasks.
     Tasks,
+    /// Inside of MPI, waiting for other ranks or not.
+    Mpi,
     /// Switched out with work to do.
     OffCpu,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 9] = [
         Cause::Imbalance,
         Cause::Lock,
         Cause::Ordered,
@@ -269,6 +301,7 @@ impl Cause {
         Cause::Reduction,
         Cause::Atomic,
         Cause::Tasks,
+        Cause::Mpi,
         Cause::OffCpu,
     ];
 
@@ -282,6 +315,7 @@ impl Cause {
             Cause::Reduction => "reduction",
             Cause::Atomic => "atomic",
             Cause::Tasks => "tasks",
+            Cause::Mpi => "mpi",
             Cause::OffCpu => "offcpu",
         }
     }
@@ -296,6 +330,7 @@ impl Cause {
             Cause::Reduction => "reductions",
             Cause::Atomic => "atomics",
             Cause::Tasks => "waiting for tasks",
+            Cause::Mpi => "calls of MPI",
             Cause::OffCpu => "threads off the CPU",
         }
     }

@@ -200,6 +200,24 @@ pub enum What {
     },
     /// The call into the runtime ends.
     OverheadEnd,
+    /// A call of MPI begins.
+    MpiBegin {
+        /// What the thread waits for in it.
+        waits: mpi::Wait,
+        /// The call initialises MPI, which may start threads of its own.
+        begins_mpi: bool,
+        /// The call.
+        call: FrameId,
+    },
+    /// The call of MPI ends.
+    MpiEnd,
+    /// Calls of MPI that asked whether something had happened. A sum: they have no other events.
+    MpiPolls {
+        /// The call.
+        call: FrameId,
+        /// Their number and length.
+        waits: Waits,
+    },
     /// Short waits in a synchronising construct in the thread's state. A sum: they have no other
     /// events.
     ShortSync {

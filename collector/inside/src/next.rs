@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::loader::Scope;
+use crate::symbols;
 
 /// A function of another library, looked up at its first use, or before.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct Next {
     /// The version that programs of today are linked to, where there are several.
     version: Option<&'static CStr>,
     address: AtomicUsize,
+    /// Objects that only some others see have it, too, as extensions of Python open their libraries.
+    is_anywhere: bool,
 }
 
 /// The address of a function that no library has.
@@ -26,6 +29,16 @@ impl Next {
             name,
             version: None,
             address: AtomicUsize::new(0),
+            is_anywhere: false,
+        }
+    }
+
+    /// The function of this name, in any object that is loaded.
+    #[must_use]
+    pub const fn anywhere(name: &'static CStr) -> Next {
+        Next {
+            is_anywhere: true,
+            ..Next::new(name)
         }
     }
 
@@ -64,7 +77,10 @@ impl Next {
 
     #[cold]
     fn find(&self) -> Option<usize> {
-        let address = Scope::next().find(self.name, self.version);
+        let address = match Scope::next().find(self.name, self.version) {
+            0 if self.is_anywhere => symbols::address_of(self.name).unwrap_or(0) as usize,
+            address => address,
+        };
         let found = (address != 0).then_some(address);
         self.address.store(found.unwrap_or(NONE), Relaxed);
         found

@@ -66,7 +66,7 @@ impl Provider {
     pub fn address(&self, function: usize) -> usize {
         match self.functions.get(function) {
             Some(address) if *address != 0 => *address,
-            _ => missing(function),
+            _ => missing_function(function),
         }
     }
 
@@ -279,7 +279,7 @@ fn search(function: usize, hint: u64) -> usize {
             found.is_some()
         });
     }
-    found.unwrap_or_else(|| missing(function))
+    found.unwrap_or_else(|| missing_function(function))
 }
 
 fn by_caller<C: Client>(function: usize, hint: u64) -> &'static Provider {
@@ -445,17 +445,23 @@ static NOBODY: Provider = Provider {
 /// that its symbol cannot be bound, and ended the process.
 #[cold]
 #[inline(never)]
-fn missing(function: usize) -> usize {
+fn missing_function(function: usize) -> usize {
     extern "C" fn nothing() -> usize {
         0
     }
-    let name = NAMES.get(function).map_or(&b"?"[..], |it| it.to_bytes());
-    if name.starts_with(b"omp_") {
+    let name = NAMES.get(function).copied().unwrap_or(c"?");
+    if name.to_bytes().starts_with(b"omp_") {
         return nothing as *const () as usize;
     }
+    missing(name)
+}
+
+/// No object has a function that the program calls: ends the process, as the loader would.
+#[cold]
+pub fn missing(name: &CStr) -> ! {
     let parts = [
         &b"parallax: symbol lookup error: undefined symbol: "[..],
-        name,
+        name.to_bytes(),
         b"\n",
     ];
     for part in parts {

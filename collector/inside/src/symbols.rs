@@ -16,11 +16,11 @@ pub(crate) fn is_defined(name: &CStr) -> bool {
         .is_some()
 }
 
-/// Where the first loaded object that has it defines `name`. Objects without a GNU hash table are passed over.
+/// Where the first loaded object but the library that asks defines `name`. Objects without a GNU hash table are passed over.
 pub(crate) fn address_of(name: &CStr) -> Option<u64> {
     let hash = gnu_hash(name.to_bytes());
     objects::first(|object| {
-        let tables = tables_of(object)??;
+        let tables = tables_of(object).filter(|_| !object.is_own())??;
         // SAFETY: the tables come from the dynamic section of one loaded object.
         let value = unsafe { tables.find(name, hash) }?;
         Some(object.base() + value)

@@ -9,6 +9,7 @@
 //! | [`noting`](crate::noting) | up to six arguments, or what instructions make of them | the same |
 //! | [`guarded`](crate::guarded) | as `saved`, of calls that are recorded | other calls go on to the real function by a jump |
 //! | [`counted`](crate::counted) | the call, the number | the real function is called with as many arguments as it says |
+//! | [`around`](crate::around) | all arguments, which it may change, before the real function, and its result after it | the same |
 //! | [`jumping`](crate::jumping) | all arguments | a jump |
 //!
 //! A jump leaves no frame: the function sees the program's return address.
@@ -45,6 +46,12 @@ impl What {
     /// A function of this kind.
     #[must_use]
     pub const fn new(function: Function, kind: u32) -> What {
+        What::numbered(function as u16, kind)
+    }
+
+    /// The function with this number in a table of its own.
+    #[must_use]
+    pub const fn numbered(function: u16, kind: u32) -> What {
         assert!(kind <= u16::MAX as u32);
         What(function as u32 | kind << 16)
     }
@@ -359,6 +366,76 @@ pub unsafe fn arguments(
     })
 }
 
+/// Stores the arguments in registers below `rbp`.
+#[macro_export]
+macro_rules! spill_below {
+    () => {
+        concat!(
+            "mov [rbp - 48], rdi\n",
+            "mov [rbp - 40], rsi\n",
+            "mov [rbp - 32], rdx\n",
+            "mov [rbp - 24], rcx\n",
+            "mov [rbp - 16], r8\n",
+            "mov [rbp - 8], r9\n",
+        )
+    };
+}
+
+/// Calls as the [`Onward`] says that has just been returned, with the arguments from [`spill_below`] and as many of
+/// the stack's words. To jump, it goes on at 4, in [`return_or_jump`].
+#[macro_export]
+macro_rules! call_copied {
+    () => {
+        concat!(
+            "mov r11, rax\n",
+            "mov rax, rdx\n",
+            "mov rdi, [rbp - 48]\n",
+            "mov rsi, [rbp - 40]\n",
+            "mov rdx, [rbp - 32]\n",
+            "mov r8, [rbp - 16]\n",
+            "mov r9, [rbp - 8]\n",
+            "cmp rax, -1\n",
+            "je 4f\n",
+            // Reserves that many words and aligns the stack to 16.
+            "lea rcx, [rax + 1]\n",
+            "and rcx, -2\n",
+            "shl rcx, 3\n",
+            "sub rsp, rcx\n",
+            "xor ecx, ecx\n",
+            "2: cmp rcx, rax\n",
+            "jae 3f\n",
+            "mov r10, [rbp + rcx * 8 + 16]\n",
+            "mov [rsp + rcx * 8], r10\n",
+            "inc rcx\n",
+            "jmp 2b\n",
+            "3: mov rcx, [rbp - 24]\n",
+            "xor eax, eax\n",
+            "call r11\n",
+        )
+    };
+}
+
+/// Leaves the frame that `rbp` points to: to the caller or, from 4 on, to the function in `r11`.
+#[macro_export]
+macro_rules! return_or_jump {
+    () => {
+        concat!(
+            "mov rsp, rbp\n",
+            "pop rbp\n",
+            ".cfi_remember_state\n",
+            ".cfi_def_cfa rsp, 8\n",
+            "ret\n",
+            ".cfi_restore_state\n",
+            "4: mov rcx, [rbp - 24]\n",
+            "xor eax, eax\n",
+            "mov rsp, rbp\n",
+            "pop rbp\n",
+            ".cfi_def_cfa rsp, 8\n",
+            "jmp r11\n",
+        )
+    };
+}
+
 /// Functions of any number of arguments: those beyond six registers are copied to the new frame. `$begin` gets
 /// the [`At`] and the [`What`], and returns an [`Onward`]. `$end` gets where the arguments in registers are
 /// stored, and where the others are.
@@ -369,60 +446,102 @@ macro_rules! counted {
             ".cfi_startproc",
             $crate::enter_frame!(),
             "sub rsp, 48",
-            "mov [rbp - 48], rdi",
-            "mov [rbp - 40], rsi",
-            "mov [rbp - 32], rdx",
-            "mov [rbp - 24], rcx",
-            "mov [rbp - 16], r8",
-            "mov [rbp - 8], r9",
+            $crate::spill_below!(),
             "lea rdi, [rbp + 8]",
             "mov esi, {what}",
             "call {begin}",
-            "mov r11, rax",
-            "mov rax, rdx",
-            "mov rdi, [rbp - 48]",
-            "mov rsi, [rbp - 40]",
-            "mov rdx, [rbp - 32]",
-            "mov r8, [rbp - 16]",
-            "mov r9, [rbp - 8]",
-            "cmp rax, -1",
-            "je 4f",
-            // Reserves that many words and aligns the stack to 16.
-            "lea rcx, [rax + 1]",
-            "and rcx, -2",
-            "shl rcx, 3",
-            "sub rsp, rcx",
-            "xor ecx, ecx",
-            "2: cmp rcx, rax",
-            "jae 3f",
-            "mov r10, [rbp + rcx * 8 + 16]",
-            "mov [rsp + rcx * 8], r10",
-            "inc rcx",
-            "jmp 2b",
-            "3: mov rcx, [rbp - 24]",
-            "xor eax, eax",
-            "call r11",
+            $crate::call_copied!(),
             "lea rdi, [rbp - 48]",
             "lea rsi, [rbp + 16]",
             "call {end}",
-            "mov rsp, rbp",
-            "pop rbp",
-            ".cfi_remember_state",
-            ".cfi_def_cfa rsp, 8",
-            "ret",
-            ".cfi_restore_state",
-            "4: mov rcx, [rbp - 24]",
-            "xor eax, eax",
-            "mov rsp, rbp",
-            "pop rbp",
-            ".cfi_def_cfa rsp, 8",
-            "jmp r11",
+            $crate::return_or_jump!(),
             ".cfi_endproc",
             what = const $crate::What::new(ompt::Function::$name, $kind).0,
             begin = sym $begin,
             end = sym $end,
         }
     )*};
+}
+
+/// A call of [`around`] on the stack.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Around {
+    /// For the functions in Rust.
+    pub scratch: [u64; Around::SCRATCH],
+    registers: [u64; Onward::IN_REGISTERS as usize],
+    _frame: u64,
+    /// The return address.
+    pub code: u64,
+    /// The next arguments, as many as the function has. The words beyond them belong to the caller's frame.
+    stack: [u64; 8],
+}
+
+impl Around {
+    const SCRATCH: usize = 20;
+    /// Bytes that the entry point reserves.
+    pub const BYTES: usize = 8 * (Around::SCRATCH + Onward::IN_REGISTERS as usize);
+
+    /// An argument; `number` counts from 0.
+    #[inline(always)]
+    pub fn argument(&self, number: usize) -> u64 {
+        let own = self.registers.iter().chain(&self.stack).nth(number);
+        own.copied().unwrap_or(0)
+    }
+
+    /// Changes an argument before the call. The words of arguments on the stack are the called function's.
+    #[inline(always)]
+    pub fn set_argument(&mut self, number: usize, value: u64) {
+        let mut own = self.registers.iter_mut().chain(&mut self.stack);
+        if let Some(argument) = own.nth(number) {
+            *argument = value;
+        }
+    }
+
+    /// An address below the caller's frame and above all that the call uses of the stack.
+    #[inline(always)]
+    pub fn frame(&self) -> u64 {
+        (&raw const self.code) as u64 - 8
+    }
+}
+
+/// Functions of a table of their own, of any number of arguments: `$name` calls `$common`, which is made here, once,
+/// with its number. `$begin` gets the [`Around`] and the [`What`], and returns an [`Onward`]. `$end` gets the
+/// [`Around`] and the result, and returns what is returned.
+#[macro_export]
+macro_rules! around {
+    ($common:ident: $begin:path, $end:path; $($name:ident $what:expr;)*) => {
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $common() {
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                $crate::enter_frame!(),
+                "sub rsp, {bytes}",
+                $crate::spill_below!(),
+                "mov rdi, rsp",
+                "mov esi, eax",
+                "call {begin}",
+                $crate::call_copied!(),
+                "lea rdi, [rbp - {bytes}]",
+                "mov rsi, rax",
+                "call {end}",
+                $crate::return_or_jump!(),
+                ".cfi_endproc",
+                bytes = const $crate::Around::BYTES,
+                begin = sym $begin,
+                end = sym $end,
+            )
+        }
+        $($crate::naked! { $name:
+            ".cfi_startproc",
+            // No function of these takes a variable number of arguments, for which it would be needed.
+            "mov eax, {what}",
+            "jmp {common}",
+            ".cfi_endproc",
+            what = const { $what.0 },
+            common = sym $common,
+        })*
+    };
 }
 
 /// Exports a function of Rust under the name of the function whose place it takes.

@@ -17,6 +17,8 @@ pub struct Abi {
     pub in_place: u64,
     /// `MPI_UNDEFINED`.
     pub undefined: i32,
+    /// `MPI_GRAPH`, `MPI_CART`, `MPI_DIST_GRAPH`.
+    pub topologies: [i32; 3],
     /// `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_COMM_NULL`, `MPI_REQUEST_NULL`, `MPI_BYTE`; where each is the
     /// address of a variable, 0.
     pub handles: [u64; 5],
@@ -41,6 +43,7 @@ impl Abi {
         ranks: [-1, -2, -4],
         in_place: 1,
         undefined: -32766,
+        topologies: [2, 1, 3],
         handles: [0; 5],
     };
 
@@ -53,6 +56,7 @@ impl Abi {
         ranks: [-2, -1, -3],
         in_place: u64::MAX,
         undefined: -32766,
+        topologies: [1, 2, 3],
         handles: [
             0x4400_0000,
             0x4400_0001,
@@ -71,6 +75,7 @@ impl Abi {
         ranks: [-1, -3, -4],
         in_place: 1,
         undefined: -32766,
+        topologies: [212, 211, 213],
         handles: [0x101, 0x102, 0x100, 0x180, 0x247],
     };
 }

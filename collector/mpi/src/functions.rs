@@ -421,6 +421,38 @@ pub enum Form {
     Finalize,
 }
 
+impl Form {
+    /// The number of arguments; of functions of one form with different numbers, the largest. A collective operation
+    /// that is begun has one more.
+    pub const fn arguments(self) -> u32 {
+        match self {
+            Form::Start | Form::RequestFree | Form::Barrier | Form::CommunicatorFree => 1,
+            Form::Wait | Form::Communicator2 | Form::Init => 2,
+            Form::StartAll | Form::Test | Form::WaitAll => 3,
+            Form::Communicator3 | Form::CommunicatorLater => 3,
+            Form::Probe | Form::TestAll | Form::WaitAny | Form::Communicator4 => 4,
+            Form::Iprobe | Form::Mprobe | Form::TestAny | Form::WaitSome | Form::TestSome => 5,
+            Form::Mreceive | Form::Imreceive | Form::Broadcast | Form::Communicator5 => 5,
+            Form::FileWrite | Form::FileRead => 6,
+            Form::Send | Form::Improbe | Form::Allreduce | Form::Scan => 6,
+            Form::ReduceScatter | Form::ReduceScatterBlock => 6,
+            Form::Communicator6 | Form::Window | Form::WindowMake => 6,
+            Form::Isend | Form::SendInit | Form::Receive | Form::Ireceive => 7,
+            Form::ReceiveInit | Form::Reduce | Form::Allgather | Form::Alltoall => 7,
+            Form::NeighborAllgather | Form::NeighborAlltoall => 7,
+            Form::FileWriteAt | Form::FileReadAt | Form::Fetch => 7,
+            Form::Gather | Form::Scatter | Form::Allgatherv | Form::NeighborAllgatherv => 8,
+            Form::Gatherv | Form::Scatterv | Form::Alltoallv | Form::Alltoallw => 9,
+            Form::NeighborAlltoallv | Form::NeighborAlltoallw => 9,
+            Form::SendReceiveReplace | Form::Communicator9 | Form::Get => 9,
+            Form::Put | Form::Plain | Form::Communicator10 => 10,
+            Form::SendReceive => 12,
+            Form::GetAccumulate => 13,
+            Form::Finalize => 0,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Row {
     name: &'static CStr,

@@ -1,4 +1,4 @@
-//! Recognises OpenMP runtimes by the symbols of a load object, never by its name.
+//! Recognises runtimes of OpenMP and MPI by the symbols of a load object, never by its name.
 //!
 //! A runtime is a library of its own, a private copy under another name, or a static library within
 //! the program. Code of the last is distinguished from the program's by the names that runtimes
@@ -23,10 +23,14 @@ pub struct Runtime {
 const TRACE_LEVEL: &[u8] = b"kmp_a_debug";
 
 /// A function that each runtime defines and programs only call. LLVM's runtime also has those of
-/// GNU's, so it comes first.
-const FORKS: [(&str, RuntimeKind); 2] = [
+/// GNU's, so it comes first. MPI's interfaces to Fortran have libraries of their own.
+const FORKS: [(&str, RuntimeKind); 6] = [
     ("__kmpc_fork_call", RuntimeKind::Kmp),
     ("GOMP_parallel", RuntimeKind::Gomp),
+    ("PMPI_Send", RuntimeKind::Mpi),
+    ("mpi_send_", RuntimeKind::Mpi),
+    ("mpi_send_f08_", RuntimeKind::Mpi),
+    ("mpi_send_f08ts_", RuntimeKind::Mpi),
 ];
 
 impl Runtime {
@@ -73,7 +77,10 @@ const fn prefixes(kind: RuntimeKind) -> &'static [&'static str] {
             "__kmp", "kmpc_", "__ompt", "ompt_", "ompc_", "GOMP_", "__itt_",
         ],
         RuntimeKind::Gomp => &["gomp_", "GOMP_", "goacc_", "GOACC_"],
-        RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python | RuntimeKind::Mpi => &[],
+        RuntimeKind::Mpi => &[
+            "MPI_", "PMPI_", "MPIR_", "MPID", "mpi_", "pmpi_", "ompi_", "opal_", "mca_",
+        ],
+        RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python => &[],
     }
 }
 

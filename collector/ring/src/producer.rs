@@ -169,6 +169,23 @@ impl<'a> Producer<'a> {
         pushed
     }
 
+    /// Pushes records that belong together, or none of them, with this time, which must not precede that of an
+    /// earlier record. The last one is not structural, and the others are its prefixes and records before it.
+    #[inline]
+    pub fn push_group(&mut self, time: u64, records: &[(Kind, u64)]) {
+        let Some(&(last, _)) = records.last() else {
+            return;
+        };
+        let count = records.len() as u64;
+        if self.has_room(count, last) || self.make_room(count, last, time) {
+            for &(kind, payload) in records {
+                self.write(Record::new(kind, time, payload));
+            }
+            self.last = time;
+            self.slot.head.store(self.head, Release);
+        }
+    }
+
     #[inline]
     fn has_room(&self, records: u64, kind: Kind) -> bool {
         let limit = if kind.is_structural() {

@@ -167,6 +167,33 @@ kinds! {
     /// How long short acquisitions and holds of mutexes in one call took since the thread's last
     /// record; payload: [`HoldPayload`]. A prefix [`Kind::Code`] has the call.
     ShortHold = 29, doing, HoldPayload;
+    /// A call of MPI begins; payload: [`MpiPayload`]. A prefix [`Kind::Code`] has its return address, if no
+    /// calling context could be taken.
+    MpiBegin = 30, doing, MpiPayload;
+    /// It ends; payload: the bytes that it received in a collective or one-sided operation or from a file. A prefix
+    /// [`Kind::MpiBytes`] has what it sent so, and its communicator; [`Kind::MpiPeer`] the root.
+    MpiEnd = 31, doing, u64;
+    /// Prefix: a rank and a tag; payload: [`PeerPayload`].
+    MpiPeer = 32, doing, PeerPayload;
+    /// Prefix: bytes and a communicator; payload: [`BytesPayload`].
+    MpiBytes = 33, doing, BytesPayload;
+    /// A message is sent; payload: when its call of MPI began, in units of the arena's clock, and [`MPI_DONE`] if that
+    /// call completes it. The two prefixes tell where to, and which.
+    MpiSent = 34, doing, u64;
+    /// A message was received by the call of MPI that ends; payload: that of the [`Kind::MpiPosted`], 0 if that call
+    /// posted it. The two prefixes tell where from, and which.
+    MpiReceived = 35, doing, u64;
+    /// A message was sent, as far as its sender can know; payload: when the call began that posted it.
+    MpiSendDone = 36, doing, u64;
+    /// A communicator; payload: [`BytesPayload`] with the number of its ranks for bytes. A prefix
+    /// [`Kind::MpiPeer`] has what it is known by in all of its ranks, and the own rank in it.
+    MpiComm = 37, structural, BytesPayload;
+    /// Calls of MPI that asked whether something had happened, since the thread's last record, and nothing had: a
+    /// sum, not an event; payload: [`MpiPayload`]. A prefix [`Kind::Short`] has their number and length.
+    MpiPolls = 38, doing, MpiPayload;
+    /// A receive is posted, or a message found that will be received; payload: when its call of MPI began, in units of
+    /// the arena's clock.
+    MpiPosted = 39, doing, u64;
 }
 
 /// Identifies an instance of a region or a task within an experiment: the slot of the thread that
@@ -333,6 +360,27 @@ payloads! {
         /// Of acquisitions.
         acquiring: u64, count at 32 of 32;
     }
+    /// A function of MPI and the context of its call.
+    MpiPayload {
+        /// The function's number (`mpi::Function`).
+        function: u16, id at 0 of 12;
+        /// The calling context; [`CallingContextId::NONE`] if none could be taken.
+        context: CallingContextId, id at 40 of 24;
+    }
+    /// A rank and a tag.
+    PeerPayload {
+        /// The rank in `MPI_COMM_WORLD`.
+        rank: u32, id at 0 of 32;
+        /// The tag.
+        tag: u32, id at 32 of 32;
+    }
+    /// A number of bytes, and a communicator.
+    BytesPayload {
+        /// The bytes.
+        bytes: u64, count at 0 of 40;
+        /// The communicator's number in its process ([`Kind::MpiComm`]); 0: none.
+        comm: u32, id at 40 of 24;
+    }
     /// The next task, and the status of the prior one.
     TaskPayload {
         /// The explicit task's instance id; [`InstanceId::NONE`]: an implicit task.
@@ -386,6 +434,9 @@ impl Whole for u64 {
 impl Whole for () {
     fn unpack(_: u64) {}
 }
+
+/// In the payload of a [`Kind::MpiSent`].
+pub const MPI_DONE: u64 = 1 << 63;
 
 /// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering
 /// thread runs such a task before it continues. In a team of one thread the runtime calls the task;

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `ompt` | front-end: the OMPT tool, its types and callbacks |
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
+//! | `mpi` | the interposer of MPI |
 //! | `control` | calls of the program and signals that pause the recording, name phases and samples |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `loops` | worksharing loops: their counts |
@@ -37,6 +38,8 @@ mod filters;
 mod gomp;
 mod locks;
 mod loops;
+#[cfg(target_arch = "x86_64")]
+mod mpi;
 mod ompt;
 mod passed;
 mod process;

@@ -8,8 +8,9 @@ use inside::Forked;
 use inside::context::{Call, Contexts};
 use omp_ring::producer::Producer;
 use omp_ring::record::{
-    CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
-    RegionPayload, TASK_DIVISION, TASK_LOOP, TASK_UNDEFERRED, TaskPayload,
+    BytesPayload, CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MpiPayload,
+    MutexPayload, OriginPayload, PeerPayload, RegionPayload, ShortPayload, TASK_DIVISION,
+    TASK_LOOP, TASK_UNDEFERRED, TaskPayload,
 };
 
 use crate::locks::Locks;
@@ -54,10 +55,33 @@ pub(crate) struct Thread {
     releases: u64,
     /// The calls into LLVM's runtime that pass bodies of regions and tasks.
     pub(crate) passed: Passed,
+    /// Polls of MPI that are not pushed yet.
+    polls: Polls,
+    /// The calls of MPI.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) mpi: crate::mpi::State,
     /// The state of libgomp's interposer.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::state::State,
 }
+
+/// Calls of MPI that asked in one place, and found nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Polls {
+    /// The [`MpiPayload`].
+    payload: u64,
+    /// Their number, and how long they took in units of the clock.
+    count: u32,
+    length: u64,
+    /// When the first one began.
+    since: u64,
+}
+
+/// The longest time between a poll and the push of its sum, while polls go on.
+const POLLS_NS: u64 = 1_000_000;
+
+/// A sum has a number of 24 bits.
+const MOST_POLLS: u32 = 1 << 20;
 
 /// What is held back: the begin of a wait; for a mutex also that of its hold. If it turns out to be
 /// short, it becomes part of a sum.
@@ -103,6 +127,9 @@ impl Thread {
             releases: 0,
             passed: Passed::default(),
             producer,
+            polls: Polls::default(),
+            #[cfg(target_arch = "x86_64")]
+            mpi: crate::mpi::State::new(),
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::state::State::new(),
         }
@@ -139,6 +166,9 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn settle(&mut self) {
+        if self.polls.count > 0 {
+            self.push_polls();
+        }
         if self.short.have_length() {
             let [held, _] = self.producer.held_times();
             let time = if held == 0 { self.producer.now() } else { held };
@@ -180,7 +210,7 @@ impl Thread {
         if self.short.are_due(now) {
             self.short.push(&mut self.producer, now);
         }
-        self.is_unsettled = self.short.have_length() || self.is_end_pending;
+        self.is_unsettled = self.short.have_length() || self.is_end_pending || self.polls.count > 0;
     }
 
     /// The runtime announces the thread; `kind` is `ompt_thread_t`.
@@ -525,6 +555,84 @@ impl Thread {
     #[inline]
     pub(crate) fn loop_passed(&mut self, it: Loop, iterations: u64) {
         self.loops.passed(&self.producer, it, iterations);
+    }
+
+    /// The thread enters a function of MPI. Returns when, and what tells of the call. That a call asks, `is_poll`, is
+    /// told only if it finds something.
+    pub(crate) fn mpi_begin(&mut self, function: u16, call: &Call, is_poll: bool) -> (u64, u64) {
+        let context = self.contexts.id_of(call, true, &mut self.producer);
+        let payload = MpiPayload { function, context }.pack();
+        if is_poll {
+            return (self.producer.now(), payload);
+        }
+        let time = self.ring().now();
+        self.push_mpi_begin(time, payload, call.code);
+        (time, payload)
+    }
+
+    fn push_mpi_begin(&mut self, time: u64, payload: u64, code: u64) {
+        let is_known = MpiPayload::unpack(payload).context != CallingContextId::NONE;
+        let prefix = (!is_known).then_some((Kind::Code, code));
+        self.producer.push_at(time, prefix, Kind::MpiBegin, payload);
+    }
+
+    /// The time now.
+    pub(crate) fn mpi_now(&self) -> u64 {
+        self.producer.now()
+    }
+
+    /// A call that asks, and began at `began`, has found something.
+    pub(crate) fn mpi_found(&mut self, payload: u64, began: u64, code: u64) {
+        if self.is_unsettled {
+            self.settle();
+        }
+        let time = began.max(self.producer.last());
+        self.push_mpi_begin(time, payload, code);
+    }
+
+    /// A call that asks has found nothing.
+    pub(crate) fn mpi_polled(&mut self, payload: u64, began: u64, ended: u64) {
+        let polls = &mut self.polls;
+        if polls.count > 0 && polls.payload != payload {
+            self.push_polls();
+        }
+        let polls = &mut self.polls;
+        if polls.count == 0 {
+            (polls.payload, polls.since) = (payload, began);
+        }
+        polls.count += 1;
+        polls.length += ended.saturating_sub(began);
+        let is_due = ended.saturating_sub(polls.since) > self.producer.units(POLLS_NS);
+        if is_due || polls.count >= MOST_POLLS {
+            self.push_polls();
+        }
+        self.is_unsettled |= self.polls.count > 0;
+    }
+
+    #[cold]
+    fn push_polls(&mut self) {
+        let Polls {
+            payload,
+            count,
+            length,
+            ..
+        } = std::mem::take(&mut self.polls);
+        let short = ShortPayload { length, count }.pack();
+        let time = self.producer.now();
+        self.producer
+            .push_sum(time, &[(Kind::Short, short), (Kind::MpiPolls, payload)]);
+    }
+
+    /// Pushes records of the call of MPI that the thread is in.
+    pub(crate) fn mpi_push(&mut self, time: u64, records: &[(Kind, u64)]) {
+        self.producer.push_group(time, records);
+    }
+
+    /// A communicator is known from now on.
+    pub(crate) fn mpi_communicator(&mut self, time: u64, known: PeerPayload, size: BytesPayload) {
+        let prefix = Some((Kind::MpiPeer, known.pack()));
+        self.producer
+            .push_at(time, prefix, Kind::MpiComm, size.pack());
     }
 
     /// Pushes the record of a new instance, with the calling context of `call`.

@@ -3,20 +3,21 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use experiment::ids::{FrameId, Nanos, StackId};
+use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
 use experiment::losses::{LossKind, Lost};
-use experiment::tables::{Tables, ThreadKind};
+use experiment::tables::{StackEntry, Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    CallingContextId, CodePayload, HoldPayload, InstanceId, JoinPayload, Kind, MutexPayload,
-    OriginPayload, Record, RegionPayload, ShortPayload, TASK_ALL, TASK_DIVISION, TASK_LOOP,
-    TaskPayload,
+    CallingContextId, CodePayload, HoldPayload, InstanceId, JoinPayload, Kind, MPI_DONE,
+    MpiPayload, MutexPayload, OriginPayload, Record, RegionPayload, ShortPayload, TASK_ALL,
+    TASK_DIVISION, TASK_LOOP, TaskPayload,
 };
 use ompt::numbers::{mutex, sync_region, thread};
 use processes::Processes;
 use rustc_hash::FxHashMap;
 
+use super::mpi::{Current, Mpi, Of};
 use super::queue::Queue;
 use crate::contexts::ContextUnwinder;
 use crate::stacks;
@@ -40,6 +41,8 @@ pub(super) struct References {
     prefix: Option<u64>,
     /// The payload of the prefix [`Kind::Short`] of the next record; its length is in nanoseconds.
     short: Option<u64>,
+    /// The call of MPI that the thread is in.
+    mpi: Current,
     /// The calling contexts that the thread has sent.
     contexts: FxHashMap<CallingContextId, CallingContext>,
     /// Cache of frames by return address: a thread has few different calls into the runtime.
@@ -62,6 +65,7 @@ impl References {
         References {
             prefix: None,
             short: None,
+            mpi: Current::default(),
             contexts: FxHashMap::default(),
             frames: [(0, FrameId::NONE); FRAMES],
             frames_at: 0,
@@ -71,6 +75,7 @@ impl References {
     /// Resets for the records of another thread.
     pub(super) fn reset(&mut self) {
         (self.prefix, self.short) = (None, None);
+        self.mpi = Current::default();
         self.contexts.clear();
     }
 
@@ -109,6 +114,7 @@ impl Inits {
 pub(super) struct Shared {
     unwinder: ContextUnwinder,
     pub(super) inits: Inits,
+    pub(super) mpi: Mpi,
     /// Where the large frames of the last event's context are among those of all contexts.
     last_large: Range<usize>,
     /// What was lost, but for what the tables of loops and mutexes had no room for.
@@ -146,6 +152,8 @@ pub(super) struct Conversion<'a> {
     pub(super) processes: &'a mut Processes,
     /// The index of the thread's slot.
     pub(super) slot: u32,
+    /// The thread, if it is known.
+    pub(super) thread: Option<ThreadId>,
     /// The thread's process.
     pub(super) pid: i32,
     /// The time of the event, in nanoseconds since the start.
@@ -234,6 +242,16 @@ impl Conversion<'_> {
                 call: self.call_of(payload),
             },
             Kind::OverheadEnd => What::OverheadEnd,
+            Kind::MpiBegin
+            | Kind::MpiEnd
+            | Kind::MpiPeer
+            | Kind::MpiBytes
+            | Kind::MpiSent
+            | Kind::MpiReceived
+            | Kind::MpiSendDone
+            | Kind::MpiComm
+            | Kind::MpiPolls
+            | Kind::MpiPosted => self.mpi(kind, payload)?,
             _ => return None,
         })
     }
@@ -316,6 +334,64 @@ impl Conversion<'_> {
                 TASK_LOOP => TaskOf::Taskloop,
                 _ => TaskOf::WholeTaskloop,
             },
+        }
+    }
+
+    /// The event of a record about MPI. Messages and communicators are kept for the rows.
+    fn mpi(&mut self, kind: Kind, payload: u64) -> Option<What> {
+        let of = Of {
+            thread: self.thread?,
+            pid: self.pid,
+            time: self.time,
+        };
+        let (mpi, current) = (&mut self.shared.mpi, &mut self.references.mpi);
+        match kind {
+            Kind::MpiPeer => current.peer(payload),
+            Kind::MpiBytes => current.bytes(payload),
+            Kind::MpiComm => mpi.communicator(current, self.pid, payload),
+            Kind::MpiSent => {
+                let is_done = payload & MPI_DONE != 0;
+                mpi.sent(current, of, payload & !MPI_DONE, is_done);
+            }
+            Kind::MpiPosted => mpi.receive_posted(current, of, payload),
+            Kind::MpiReceived => mpi.received(current, of, payload),
+            Kind::MpiSendDone => mpi.send_done(current, of, payload),
+            Kind::MpiEnd => {
+                mpi.end(current, of, payload);
+                return Some(What::MpiEnd);
+            }
+            Kind::MpiBegin => {
+                let MpiPayload { function, context } = MpiPayload::unpack(payload);
+                let call = self.mpi_call(context);
+                self.references.mpi.begin(function, call, self.time);
+                return Some(What::MpiBegin {
+                    waits: mpi::wait(function),
+                    begins_mpi: mpi::form(function) == mpi::Form::Init,
+                    call,
+                });
+            }
+            Kind::MpiPolls => {
+                let short = ShortPayload::unpack(self.references.short.take()?);
+                let MpiPayload { function, context } = MpiPayload::unpack(payload);
+                let call = self.mpi_call(context);
+                let of_polls = (short.count, short.length);
+                self.shared.mpi.polled(of, (function, call), of_polls);
+                return Some(What::MpiPolls {
+                    call,
+                    waits: waits(short),
+                });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The program's call of a function of MPI.
+    fn mpi_call(&mut self, context: CallingContextId) -> FrameId {
+        let stack = self.site(context).stack;
+        match self.tables.walk(stack).next() {
+            Some(StackEntry::Frame(call)) => call,
+            _ => FrameId::NONE,
         }
     }
 

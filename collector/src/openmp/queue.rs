@@ -338,6 +338,7 @@ impl ThreadEvents<'_> {
             tables,
             processes,
             slot: queue.index,
+            thread: queue.thread,
             pid: queue.pid,
             time,
         };

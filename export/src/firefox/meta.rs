@@ -75,6 +75,7 @@ const fn color(family: Family) -> &'static str {
         Family::Barrier => "orange",
         Family::Exclusion => "magenta",
         Family::Task => "purple",
+        Family::Messages => "blue",
         Family::Idle => "transparent",
         Family::Unknown => "darkgray",
     }

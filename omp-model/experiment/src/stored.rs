@@ -8,8 +8,8 @@ use crate::ids::{
 };
 use crate::rows::{
     Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, MessageEnd, MpiCall, MpiMessage, PhaseSum,
-    PointKind, RegionSpan, RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span, SpanKind, Sum, TaskSpan,
-    TaskSum, Within,
+    PointKind, RegionSpan, RegionSum, RegionWork, SLICE, Sample, SampleKind, SamplePoint, Span,
+    SpanKind, Sum, TaskSpan, TaskSum, Within,
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{

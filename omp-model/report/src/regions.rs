@@ -366,6 +366,7 @@ const fn heading(cause: Cause) -> &'static str {
         Cause::Reduction => "Reduction",
         Cause::Atomic => "Atomics",
         Cause::Tasks => "Tasks",
+        Cause::Mpi => "MPI",
         Cause::OffCpu => "Off CPU",
     }
 }

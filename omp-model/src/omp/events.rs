@@ -16,7 +16,7 @@ use super::locks::{LockId, LockSlot};
 use super::machine::{InContext, Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{
-    Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting, waiting_for,
+    Cause, ConstructStack, DEEPEST, Level, in_mpi, is_barrier, may_join, waiting, waiting_for,
 };
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, Waits, What};
 
@@ -45,8 +45,11 @@ impl Machine {
             time: event.time,
             thread,
         };
-        if !now.accounting.is_alive(thread) && !now.birth(event.what) {
-            return;
+        if !now.accounting.is_alive(thread) {
+            if !now.birth(event.what) {
+                return;
+            }
+            self.born(now);
         }
         match event.what {
             What::Birth(scheduling) | What::SwitchOut(scheduling) => {
@@ -65,6 +68,19 @@ impl Machine {
             }
             What::Exit => self.exit(now),
             _ => self.openmp(now, event.what),
+        }
+    }
+
+    /// The thread has begun: as a helper of MPI, if its process initialises that.
+    fn born(&self, now: &mut Step<'_>) {
+        if let Some(row) = now.tables.threads.get_mut(now.thread.index())
+            && row.kind == ThreadKind::Outside
+            && self
+                .mpi_starts
+                .iter()
+                .any(|(_, process)| *process == row.process)
+        {
+            row.kind = ThreadKind::Other;
         }
     }
 
@@ -119,6 +135,24 @@ impl Machine {
                 self.push(now, Cause::Overhead, State::Overhead, call);
             }
             What::OverheadEnd => self.end_of(now, Cause::Overhead),
+            What::MpiBegin {
+                waits,
+                begins_mpi,
+                call,
+            } => {
+                stack.drop_waits();
+                self.push(now, Cause::Mpi, in_mpi(waits), call);
+                if begins_mpi {
+                    self.begins_mpi(now, true);
+                }
+            }
+            What::MpiEnd => {
+                self.begins_mpi(now, false);
+                self.end_of(now, Cause::Mpi);
+            }
+            What::MpiPolls { call, waits } => {
+                self.waited_shortly(now, State::Mpi, call, waits);
+            }
             What::TaskCreate { task, site, of } => {
                 self.task_create(now, task, site, of);
                 return;
@@ -163,6 +197,16 @@ impl Machine {
         }
         self.settle(now);
         now.set_state(now.thread, self.threads[now.thread.index()].top());
+    }
+
+    /// The thread begins to initialise MPI, or ends that. Threads that its process starts meanwhile are MPI's.
+    fn begins_mpi(&mut self, now: &Step<'_>, begins: bool) {
+        let thread = now.thread;
+        self.mpi_starts
+            .retain(|(initialising, _)| *initialising != thread);
+        if let Some(row) = now.tables.threads.get(thread.index()).filter(|_| begins) {
+            self.mpi_starts.push((thread, row.process));
+        }
     }
 
     /// Waits for a mutex that were short, and so were its holds.

@@ -1,6 +1,6 @@
 //! The OpenMP state machine: its data, and the steps of which events are made.
 
-use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{Tables, ThreadState};
@@ -36,6 +36,8 @@ pub struct Machine {
     pub(super) nameless_tasks: u64,
     /// Regions that were left open.
     pub(super) left_open: u64,
+    /// Threads that initialise MPI, with their processes.
+    pub(super) mpi_starts: Vec<(ThreadId, ProcessId)>,
 }
 
 /// A region or task that a thread enters: its context, and its ids.
@@ -72,6 +74,7 @@ impl Machine {
             ending: Vec::new(),
             nameless_tasks: 0,
             left_open: 0,
+            mpi_starts: Vec::new(),
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) enum Cause {
     Reduction,
     /// A call in which the runtime works.
     Overhead,
+    /// A call of MPI.
+    Mpi,
     /// Events were lost here: the levels below may be over.
     Lost,
 }
@@ -142,7 +144,7 @@ impl ConstructStack {
     pub(super) fn drop_waits(&mut self) {
         while matches!(
             self.top().cause,
-            Cause::Sync(_) | Cause::MutexWait | Cause::Overhead
+            Cause::Sync(_) | Cause::MutexWait | Cause::Overhead | Cause::Mpi
         ) {
             self.levels.pop();
         }
@@ -198,6 +200,19 @@ pub(super) const fn waiting_for(kind: Mutex) -> State {
         Mutex::Critical => State::Critical,
         Mutex::Atomic => State::Atomic,
         Mutex::Ordered => State::Ordered,
+    }
+}
+
+/// The recorded state of a call of MPI.
+pub(super) const fn in_mpi(waits: mpi::Wait) -> State {
+    match waits {
+        mpi::Wait::Nothing => State::Mpi,
+        mpi::Wait::Receive => State::MpiReceive,
+        mpi::Wait::Send => State::MpiSend,
+        mpi::Wait::Request => State::MpiRequest,
+        mpi::Wait::Barrier => State::MpiBarrier,
+        mpi::Wait::Collective => State::MpiCollective,
+        mpi::Wait::OneSided => State::MpiOneSided,
     }
 }
 

@@ -501,6 +501,11 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// Whether a frame is in MPI, or in its interface to Fortran.
+    pub(super) fn is_mpi(&self, frame: FrameId) -> bool {
+        self.runtime(self.module(frame)) == RuntimeKind::Mpi
+    }
+
     /// Whether an address lies in an inlined reduction combiner.
     pub(super) fn inlines_combiner(&self, frame: FrameId) -> bool {
         self.combiners.contains(&frame)

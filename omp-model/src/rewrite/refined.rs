@@ -118,6 +118,7 @@ fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> RefinedStat
             _ if leaf.inside => RefinedState::Work,
             _ => RefinedState::Serial,
         },
+        _ if leaf.in_mpi => RefinedState::Mpi,
         _ if leaf.reducing => RefinedState::Reduction,
         Some(name) => of_entry(name),
         // A worker with no frames but the runtime's and its first functions.
@@ -151,6 +152,8 @@ pub(super) fn refine(
     let working = |state: RefinedState| match entry {
         _ if leaf.reducing || combining => RefinedState::Reduction,
         _ if !leaf.runtime || is_own(entry) => state,
+        // In a function of MPI that has no events.
+        _ if leaf.in_mpi => RefinedState::Mpi,
         Some(name) if of_entry(name) == RefinedState::Reduction => RefinedState::Reduction,
         // Waits for iterations have no event.
         Some(name) if name.contains("doacross") && of_entry(name) == RefinedState::Ordered => {

@@ -32,6 +32,8 @@ pub(super) struct Leaf {
     pub(super) runtime: bool,
     /// The outermost exported runtime function there: it identifies the construct.
     pub(super) entry: Option<FunctionId>,
+    /// It lies in MPI, or in what MPI called.
+    pub(super) in_mpi: bool,
     /// The user's frame that called it.
     pub(super) caller: Option<FrameId>,
     /// Whether the runtime was calling a reduction's combiner.
@@ -201,6 +203,11 @@ impl Walk {
 
     fn find_leaf(&mut self, facts: &Facts<'_>) {
         self.leaf.runtime = self.nodes.first().is_some_and(|n| n.role == Role::Runtime);
+        self.leaf.in_mpi = self
+            .nodes
+            .iter()
+            .take_while(|n| n.role == Role::Runtime)
+            .any(|n| facts.is_mpi(n.frame));
         self.leaf.bare = self.nodes.iter().all(|n| n.role != Role::Code);
         self.leaf.inside = self
             .nodes

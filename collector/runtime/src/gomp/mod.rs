@@ -90,6 +90,12 @@ fn with_same(token: usize, f: impl FnOnce(&mut Thread)) {
 #[inline(never)]
 fn first(thread: &mut Thread, kind: u32) {
     thread.thread_begin(kind);
+    watch_end();
+}
+
+/// The calling thread's end will be told.
+pub(crate) fn watch_end() {
+    prepare();
     let key = KEY.load(Relaxed);
     if key != NO_KEY {
         // SAFETY: the key was made by `prepare`; its destructor takes any value but NULL.
@@ -103,6 +109,9 @@ static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
 /// Prepares for threads. Called before the first event of the process.
 fn prepare() {
+    if KEY.load(Relaxed) != NO_KEY {
+        return;
+    }
     let mut key = 0;
     // SAFETY: creates a key whose destructor lives as long as the library, which is not unloaded.
     let made = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } == 0;

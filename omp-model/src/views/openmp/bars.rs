@@ -65,6 +65,7 @@ impl Use {
             Use::Lost(Cause::Reduction) => 'r',
             Use::Lost(Cause::Atomic) => 'a',
             Use::Lost(Cause::Tasks) => 't',
+            Use::Lost(Cause::Mpi) => 'm',
             Use::Lost(Cause::OffCpu) => '-',
             Use::NoTeam => 'n',
             Use::Serial => '.',
@@ -82,6 +83,7 @@ impl Use {
             Use::Lost(Cause::Lock | Cause::Ordered | Cause::Atomic) => Family::Exclusion,
             Use::Lost(Cause::Scheduling | Cause::Reduction) | Use::SerialRuntime => Family::Runtime,
             Use::Lost(Cause::Tasks) => Family::Task,
+            Use::Lost(Cause::Mpi) => Family::Messages,
             Use::Lost(Cause::OffCpu) | Use::SerialOffCpu => Family::Unknown,
             Use::NoTeam | Use::Serial => Family::Idle,
         }

@@ -185,6 +185,13 @@ pub(super) fn explain(
             "make more tasks than threads, or smaller ones, and let their creator work too; \
              OMP_task shows their times",
         ),
+        Cause::Mpi => (
+            format!(
+                "its threads were in calls of MPI for {:.3} s of thread time",
+                row.lost[cause as usize]
+            ),
+            "let other threads of the team work meanwhile; `waits` shows for whom the rank waits",
+        ),
         Cause::OffCpu => (
             format!(
                 "threads slept for {:.3} s in the middle of their work",

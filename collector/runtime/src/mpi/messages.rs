@@ -1,0 +1,278 @@
+//! What calls post and complete.
+
+use mpi::Form;
+use omp_ring::record::{BytesPayload, Kind, MPI_DONE, PeerPayload};
+
+use super::call::Ended;
+use super::real::{ask, handle, handle_at};
+use super::requests::{self, Request};
+use super::table::Refused;
+
+/// Tells of the messages that a call has posted or completed.
+///
+/// # Safety
+/// The arguments are those of a call of this form that has returned without an error.
+pub(super) unsafe fn tell(ended: &Ended<'_>) {
+    let around = ended.around;
+    // SAFETY: the program's pointers, which the call has written or read.
+    unsafe {
+        match ended.form {
+            Form::Send => sent(ended, &send(ended), true),
+            Form::Isend => {
+                let request = send(ended);
+                let put = requests::put(handle_at(ended.abi, around.argument(6), 0), request);
+                sent(ended, &request, put == Err(Refused::Known));
+            }
+            Form::SendInit | Form::ReceiveInit => {
+                let request = Request {
+                    is_persistent: true,
+                    posted: 0,
+                    ..if ended.form == Form::SendInit {
+                        send(ended)
+                    } else {
+                        receive(ended)
+                    }
+                };
+                // A request of this handle was freed where we did not see it.
+                let new = handle_at(ended.abi, around.argument(6), 0);
+                requests::forget(new);
+                let _ = requests::put(new, request);
+            }
+            Form::Receive => received(ended, &now(ended, 5), around.argument(6)),
+            Form::Ireceive => {
+                let request = receive(ended);
+                post(ended, handle_at(ended.abi, around.argument(6), 0), request);
+            }
+            Form::SendReceive => {
+                let request = Request {
+                    communicator: handle(ended.abi, around.argument(10)),
+                    ..send(ended)
+                };
+                sent(ended, &request, true);
+                received(ended, &now(ended, 10), around.argument(11));
+            }
+            Form::SendReceiveReplace => {
+                let request = Request {
+                    communicator: handle(ended.abi, around.argument(7)),
+                    ..send(ended)
+                };
+                sent(ended, &request, true);
+                received(ended, &now(ended, 7), around.argument(8));
+            }
+            Form::Mprobe | Form::Improbe => {
+                let message = if ended.form == Form::Mprobe { 3 } else { 4 };
+                let message = handle_at(ended.abi, around.argument(message), 0);
+                let request = Request {
+                    posted: ended.began,
+                    ..now(ended, 2)
+                };
+                post(ended, message, request);
+            }
+            Form::Mreceive => {
+                if let Some(request) = requests::complete(ended.handle_before()) {
+                    received(ended, &request, around.argument(4));
+                }
+            }
+            Form::Imreceive => {
+                if let Some(request) = requests::complete(ended.handle_before()) {
+                    let new = handle_at(ended.abi, around.argument(4), 0);
+                    let _ = requests::put(new, request);
+                }
+            }
+            Form::Start => start(ended, ended.handle_before()),
+            Form::StartAll => {
+                for at in 0..(around.argument(0) as i32).max(0) as usize {
+                    start(ended, handle_at(ended.abi, around.argument(1), at));
+                }
+            }
+            Form::Wait => complete(ended, ended.handle_before(), around.argument(1)),
+            Form::Test => complete(ended, ended.handle_before(), around.argument(2)),
+            Form::WaitAll | Form::TestAll => {
+                let statuses = around.argument(if ended.form == Form::WaitAll { 2 } else { 3 });
+                for at in 0..ended.requests() {
+                    complete(ended, ended.request_before(at), status(ended, statuses, at));
+                }
+            }
+            Form::WaitAny | Form::TestAny => {
+                let index = (around.argument(2) as *const i32).read_unaligned();
+                let place = if ended.form == Form::WaitAny { 3 } else { 4 };
+                if let Ok(at) = usize::try_from(index) {
+                    complete(ended, ended.request_before(at), around.argument(place));
+                }
+            }
+            Form::WaitSome | Form::TestSome => {
+                let count = (around.argument(2) as *const i32).read_unaligned();
+                let (indices, statuses) = (around.argument(3), around.argument(4));
+                for number in 0..count.max(0) as usize {
+                    let index = (indices as *const i32).add(number).read_unaligned();
+                    if let Ok(at) = usize::try_from(index) {
+                        let status = status(ended, statuses, number);
+                        complete(ended, ended.request_before(at), status);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The address of a status of several; that which stands for none, if the program asked for none.
+fn status(ended: &Ended<'_>, statuses: u64, number: usize) -> u64 {
+    if statuses == ended.abi.ignored {
+        return statuses;
+    }
+    statuses + (number * ended.abi.status) as u64
+}
+
+/// The send of a call: buffer, count, type, destination, tag, communicator.
+fn send(ended: &Ended<'_>) -> Request {
+    Request {
+        is_send: true,
+        is_persistent: false,
+        posted: ended.began,
+        communicator: handle(ended.abi, ended.around.argument(5)),
+        peer: ended.around.argument(3) as i32,
+        tag: ended.around.argument(4) as i32,
+        bytes: ended.bytes(1, 2),
+    }
+}
+
+/// The receive of a call with the same arguments.
+fn receive(ended: &Ended<'_>) -> Request {
+    Request {
+        is_send: false,
+        ..send(ended)
+    }
+}
+
+/// A receive that the call itself completes.
+fn now(ended: &Ended<'_>, communicator: usize) -> Request {
+    Request {
+        is_send: false,
+        is_persistent: false,
+        posted: 0,
+        communicator: handle(ended.abi, ended.around.argument(communicator)),
+        peer: 0,
+        tag: 0,
+        bytes: 0,
+    }
+}
+
+/// A message was posted.
+fn sent(ended: &Ended<'_>, request: &Request, is_done: bool) {
+    let Some(communicator) = ended.communicator_of(request.communicator) else {
+        return;
+    };
+    let Some(rank) = communicator.world(request.peer) else {
+        return;
+    };
+    let peer = PeerPayload {
+        rank,
+        tag: request.tag as u32,
+    };
+    let bytes = BytesPayload {
+        bytes: request.bytes,
+        comm: communicator.number,
+    };
+    let posted = if is_done {
+        request.posted | MPI_DONE
+    } else {
+        request.posted
+    };
+    ended.push(&[
+        (Kind::MpiPeer, peer.pack()),
+        (Kind::MpiBytes, bytes.pack()),
+        (Kind::MpiSent, posted),
+    ]);
+}
+
+/// A receive was posted, or a message was found that will be received.
+fn post(ended: &Ended<'_>, new: u64, request: Request) {
+    if requests::put(new, request).is_ok() {
+        ended.push(&[(Kind::MpiPosted, request.posted)]);
+    }
+}
+
+/// A persistent request was started.
+fn start(ended: &Ended<'_>, request: u64) {
+    let Some(request) = requests::start(request, ended.began) else {
+        return;
+    };
+    let request = Request {
+        posted: ended.began,
+        ..request
+    };
+    if request.is_send {
+        sent(ended, &request, false);
+    } else {
+        ended.push(&[(Kind::MpiPosted, request.posted)]);
+    }
+}
+
+/// A request is complete.
+///
+/// # Safety
+/// `status` stands for none, or is the address of a status that the call has written.
+unsafe fn complete(ended: &Ended<'_>, request: u64, status: u64) {
+    let Some(request) = requests::complete(request) else {
+        return;
+    };
+    if request.is_send {
+        ended.push(&[(Kind::MpiSendDone, request.posted)]);
+    } else if status != ended.abi.ignored {
+        // SAFETY: the caller's promise.
+        unsafe { received(ended, &request, status) };
+    }
+}
+
+/// A message was received.
+///
+/// # Safety
+/// `status` is the address of a status that the call has written.
+unsafe fn received(ended: &Ended<'_>, request: &Request, status: u64) {
+    let Some(communicator) = ended.communicator_of(request.communicator) else {
+        return;
+    };
+    // SAFETY: the caller's promise; the tag is behind the source.
+    let [source, tag] = unsafe {
+        let source = (status as *const u8).add(ended.abi.source).cast::<i32>();
+        [source.read_unaligned(), source.add(1).read_unaligned()]
+    };
+    let Some(rank) = communicator.world(source) else {
+        return;
+    };
+    let peer = PeerPayload {
+        rank,
+        tag: tag as u32,
+    };
+    let bytes = BytesPayload {
+        bytes: length(ended, status),
+        comm: communicator.number,
+    };
+    ended.push(&[
+        (Kind::MpiPeer, peer.pack()),
+        (Kind::MpiBytes, bytes.pack()),
+        (Kind::MpiReceived, request.posted),
+    ]);
+}
+
+/// The bytes of a message, by its status.
+fn length(ended: &Ended<'_>, status: u64) -> u64 {
+    let [.., byte] = ended.abi.handles;
+    let mut count = 0i32;
+    let asked = ask!(
+        c"PMPI_Get_count",
+        fn(u64, u64, *mut i32) -> i32,
+        (status, byte, &raw mut count)
+    );
+    if asked == 0 && count >= 0 {
+        return count as u64;
+    }
+    let mut count = 0i64;
+    ask!(
+        c"PMPI_Get_elements_x",
+        fn(u64, u64, *mut i64) -> i32,
+        (status, byte, &raw mut count)
+    );
+    count.max(0) as u64
+}

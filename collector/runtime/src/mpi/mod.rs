@@ -1,0 +1,29 @@
+//! Interposes the functions of MPI.
+//!
+//! Each function of [`mpi::functions`] is taken under both of its names, that for programs and that for tools:
+//! interfaces to Fortran call the second one. The outermost call of a thread is recorded, with the messages that it
+//! posts or completes; what MPI calls for its own purposes is not. The real functions are found in any loaded object,
+//! as Python loads MPI where only its extension sees it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `entry` | the exported functions |
+//! | `call` | a call: before the real function, and after it |
+//! | `messages` | what calls post and complete |
+//! | `volume` | bytes of collective and one-sided operations and of files |
+//! | `communicators` | communicators by handle: what all of their ranks know them by |
+//! | `requests` | requests by handle: what was posted |
+//! | `table` | a table by handle that threads share without a lock |
+//! | `real` | MPI's own functions, and which interface it has |
+#![allow(unsafe_code)]
+
+mod call;
+mod communicators;
+mod entry;
+mod messages;
+mod real;
+mod requests;
+mod table;
+mod volume;
+
+pub(crate) use call::State;
