@@ -21,6 +21,7 @@ use crate::attribution::{self, Attribution, Slices};
 use crate::filter::{self, AnySample, Filter, Filtered};
 use crate::inlining;
 use crate::metrics::{Available, CounterName};
+use crate::mpi::ranks::{Ranks, Recording};
 use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
 use crate::time_marks::TimeMarks;
@@ -37,6 +38,8 @@ pub struct Analysis {
     pub names: Vec<String>,
     /// Their directories without symbolic links, as they were when they were opened.
     pub directories: Vec<String>,
+    /// How each of its experiments was recorded.
+    pub recordings: Vec<Recording>,
     /// The recorded data, without the symbols, which are in [`Analysis::symbols`].
     pub experiment: Experiment,
     /// Symbols of its addresses.
@@ -95,6 +98,7 @@ impl Analysis {
         Analysis {
             names: vec![name.clone()],
             directories: vec![directory.to_string_lossy().into_owned()],
+            recordings: vec![Recording::of(&experiment)],
             name,
             warnings,
             ..Analysis::with(experiment, symbols, origins)
@@ -118,6 +122,7 @@ impl Analysis {
             name: names.join(", "),
             names,
             directories: parts.iter().flat_map(|it| it.directories.clone()).collect(),
+            recordings: parts.iter().flat_map(|it| it.recordings.clone()).collect(),
             warnings: warnings.collect(),
             ..Analysis::with(union.experiment, union.symbols, union.origins)
         }
@@ -129,6 +134,7 @@ impl Analysis {
             name: String::new(),
             names: Vec::new(),
             directories: Vec::new(),
+            recordings: Vec::new(),
             experiment,
             symbols,
             warnings: Vec::new(),
@@ -255,6 +261,11 @@ impl Analysis {
             experiments: &self.origins,
             marks: self.marks(),
         }
+    }
+
+    /// The ranks of its experiments.
+    pub fn ranks(&self) -> Ranks<'_> {
+        Ranks::of(&self.recordings, &self.origins)
     }
 
     /// The names of its functions and other rows.

@@ -11,6 +11,7 @@ pub mod filter;
 pub mod inlining;
 pub mod kernel;
 pub mod metrics;
+pub mod mpi;
 pub mod omp;
 pub mod profile;
 pub mod rewrite;

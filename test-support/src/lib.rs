@@ -11,6 +11,7 @@
 mod builder;
 mod findings;
 mod noise;
+mod ranks;
 mod recording;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use tempfile::TempDir;
 pub use builder::Builder;
 pub use findings::{SOURCE, findings, later_findings};
 pub use noise::skewed;
+pub use ranks::{Job, Message};
 pub use recording::{JITTER_NS, Recording, assert_same_tables};
 
 /// A path for one experiment, in a temporary folder of its own.

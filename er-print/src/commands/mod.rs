@@ -105,11 +105,12 @@ impl Group {
     pub(crate) const CODE: Group = Group::Reports(reports::Group::Code);
 
     /// Every group, in the order of help.
-    pub(crate) const ALL: [Group; 13] = [
+    pub(crate) const ALL: [Group; 14] = [
         Group::Reports(reports::Group::Functions),
         Group::Reports(reports::Group::Tree),
         Group::CODE,
         Group::Reports(reports::Group::Index),
+        Group::Reports(reports::Group::Ranks),
         Group::Reports(reports::Group::Lists),
         Group::Filters,
         Group::Reports(reports::Group::Metrics),
@@ -128,6 +129,7 @@ impl Group {
             Group::Reports(reports::Group::Tree) => "Callers, callees and the call tree",
             Group::Reports(reports::Group::Code) => "Source lines and instructions",
             Group::Reports(reports::Group::Index) => "Index objects",
+            Group::Reports(reports::Group::Ranks) => "MPI",
             Group::Reports(reports::Group::Lists) => "Lists",
             Group::Filters => "Filters",
             Group::Reports(reports::Group::Metrics) => "Metrics",

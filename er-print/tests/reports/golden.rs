@@ -324,6 +324,21 @@ goldens! {
     ];
     header_with_checks: "header_checks.txt",
         ["-header", "-overview", "-printmode", "json", "-header", "race.er"];
+    ranks: "ranks.txt", [
+        "-ranks", "-mpi", "job.r0.er", "job.r1.er", "job.r2.er",
+    ];
+    ranks_as_json: "ranks.json", [
+        "-printmode", "json", "-ranks", "-limit", "2", "-mpi", "job.r0.er", "job.r1.er", "job.r2.er",
+    ];
+    ranks_that_are_missing: "ranks_missing.txt", ["-ranks", "-mpi", "part.r0.er", "part.r1.er"];
+    one_rank: "ranks_one.txt", [
+        "-ranks", "-mpi", "-filters", "THRID==1", "-ranks", "-mpi", "job.r2.er",
+    ];
+    ranks_compared: "ranks_compared.txt",
+        ["-compare", "delta", "-mpi", "-ranks", "job.r0.er", "job.r1.er"];
+    no_ranks: "ranks_none.txt", [
+        "-ranks", "-mpi", "-printmode", "json", "-ranks", "-mpi", "omp.er",
+    ];
     help: "help.txt", ["-help"];
 }
 

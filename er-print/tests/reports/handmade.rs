@@ -32,7 +32,7 @@ use experiment::symbols::{Construct, Directive, Workshare};
 use experiment::tables::{
     ContextKind, Frame, Lock, Loop, LoopClause, Mutex, Phase, RuntimeKind, Schedule, ThreadKind,
 };
-use test_support::Builder;
+use test_support::{Builder, Job, Message};
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.
 fn builder(executable: &str) -> Builder {
@@ -673,4 +673,79 @@ pub(crate) fn work(make: &mut Builder, thread: ThreadId, stack: StackId) {
     let samples = [(stack, SampleKind::User, 10)];
     let state = (ThreadStateId::OUTSIDE, Scheduling::Running);
     time(make, thread, state, 1_000, &samples);
+}
+
+/// A job of three ranks, and what is known of its waits:
+///
+/// | call | rank | waits | for |
+/// |---|---|---|---|
+/// | `MPI_Recv`, line 20 | 1 | 300 ms | rank 0, which sends late: it computes |
+/// | `MPI_Recv`, line 20 | 2 | 100 ms | rank 1, which sends late: it is in `MPI_Recv` for 50 ms of that, and computes |
+/// | `MPI_Ssend`, line 30 | 0 | 150 ms | rank 2, which posts its receive late |
+/// | `MPI_Barrier`, line 40 | 0, 1 | 100 ms, 200 ms | rank 2 |
+/// | `MPI_Bcast`, line 50 | 1, 2 | 50 ms each | rank 0, the root |
+/// | `MPI_Reduce`, line 60 | 0, the root | 80 ms | rank 1 |
+pub(crate) fn job() -> Job {
+    use mpi::Function::{MPI_Barrier, MPI_Bcast, MPI_Recv, MPI_Reduce, MPI_Send, MPI_Ssend};
+    let mut job = Job::new(3, 2_500);
+    // Late senders.
+    job.call(0, MPI_Send, 21, [300, 310]).sent = 1_000;
+    job.call(1, MPI_Recv, 20, [0, 320]).received = 1_000;
+    job.message(&Message {
+        from: 0,
+        to: 1,
+        sent: Some([300, 310]),
+        received: Some([0, 320]),
+    });
+    job.call(1, MPI_Send, 21, [370, 380]).sent = 1_000;
+    job.call(2, MPI_Recv, 20, [270, 390]).received = 1_000;
+    job.message(&Message {
+        from: 1,
+        to: 2,
+        sent: Some([370, 380]),
+        received: Some([270, 390]),
+    });
+    // A late receiver.
+    job.call(0, MPI_Ssend, 30, [450, 610]).sent = 1_000;
+    job.call(2, MPI_Recv, 31, [600, 620]).received = 1_000;
+    job.message(&Message {
+        from: 0,
+        to: 2,
+        sent: Some([450, 610]),
+        received: Some([600, 620]),
+    });
+    for (rank, times) in [(0, [800, 910]), (1, [700, 910]), (2, [900, 910])] {
+        job.call(rank, MPI_Barrier, 40, times);
+    }
+    for (rank, times) in [
+        (0, [1_050, 1_060]),
+        (1, [1_000, 1_060]),
+        (2, [1_000, 1_070]),
+    ] {
+        job.call(rank, MPI_Bcast, 50, times).peer = 1;
+    }
+    for (rank, times) in [
+        (0, [1_100, 1_190]),
+        (1, [1_180, 1_185]),
+        (2, [1_150, 1_160]),
+    ] {
+        job.call(rank, MPI_Reduce, 60, times).peer = 1;
+    }
+    job
+}
+
+/// The job, as `job.r0.er` and so on; as `part.r0.er` and so on where rank 1 was killed before it received and sent, and
+/// rank 2 has no recording.
+pub(crate) fn jobs(folder: &Path) {
+    job().write(folder, "job");
+    let mut part = job();
+    let killed = &mut part.ranks[1];
+    killed.header.killed_by = Some("SIGKILL".to_owned());
+    killed.header.duration_ns = 350_000_000;
+    killed.sums.truncate(1);
+    killed.sums[0].time = Nanos(350_000_000);
+    killed.mpi_calls.truncate(0);
+    killed.mpi_messages.truncate(0);
+    part.ranks.truncate(2);
+    part.write(folder, "part");
 }

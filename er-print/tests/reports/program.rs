@@ -59,6 +59,7 @@ pub(crate) fn folder() -> TempDir {
     handmade::single(&folder.path().join("one.er"));
     handmade::marked(&folder.path().join("marked.er"));
     handmade::checked(folder.path());
+    handmade::jobs(folder.path());
     handmade::source(&folder.path().join("src"));
     folder
 }

@@ -11,10 +11,12 @@ use crate::header::header;
 use crate::locks::locks;
 use crate::loops::loops;
 use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
+use crate::mpi::mpi;
 use crate::neighbours::callers_callees;
 use crate::objects::{object_list, objects};
 use crate::overview::overview;
 use crate::phases::phases;
+use crate::ranks::ranks;
 use crate::regions::regions;
 use crate::resources::{cpu_list, sample_detail, statistics};
 use crate::settings::Compare;
@@ -69,6 +71,8 @@ pub enum Group {
     Code,
     /// Index objects.
     Index,
+    /// MPI.
+    Ranks,
     /// Lists of what the experiment holds.
     Lists,
     /// Metrics.
@@ -140,7 +144,7 @@ const fn report(group: Group, name: &'static str, help: &'static str, build: Bui
 }
 
 use Build::{IfRecorded, Named as Of, Numbered, Whole};
-use Group::{Code, Findings, Functions, Index, Lists, Metrics, Run, Tree};
+use Group::{Code, Findings, Functions, Index, Lists, Metrics, Ranks, Run, Tree};
 
 /// Every report, in the order of help.
 #[rustfmt::skip]
@@ -170,6 +174,9 @@ pub static REPORTS: &[Report] = &[
     report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
     report(Index, "OMP_loop", "list worksharing loops with their schedules, and which would serve", Whole(loops)),
     report(Index, "OMP_lock", "list locks, critical sections and other mutexes: who waited for whom", Whole(locks)),
+
+    report(Ranks, "ranks", "list the ranks of an MPI program: work, time in MPI, and how even they are", Whole(ranks)).uncompared(),
+    report(Ranks, "mpi", "list the functions of MPI by their time, with calls and bytes", Whole(mpi)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

@@ -66,7 +66,7 @@ impl ConstructLocation {
     }
 
     /// The location of a call: its line in the innermost function there, even if that was inlined.
-    pub(super) fn of_innermost(names: &Names<'_>, call: FrameId) -> ConstructLocation {
+    pub(crate) fn of_innermost(names: &Names<'_>, call: FrameId) -> ConstructLocation {
         let at = ConstructLocation::of_frame(names, call);
         let function = names.written_holder(call).map(str::to_owned);
         ConstructLocation {

@@ -1,0 +1,203 @@
+//! Functions of MPI: how often each was called, how long that took, and how much it moved; by rank and by call.
+
+use std::collections::BTreeMap;
+
+use experiment::Packed;
+use experiment::ids::FrameId;
+use experiment::rows::MpiCall;
+use rustc_hash::FxHashMap;
+
+use super::ranks::{RankId, Ranks};
+use crate::views::names::Names;
+use crate::views::openmp::locations::ConstructLocation;
+
+/// Calls of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Calls {
+    /// Their number.
+    pub count: u64,
+    /// Seconds in all of them.
+    pub seconds: f64,
+    /// Seconds of the longest.
+    pub longest: f64,
+    /// Bytes that they sent.
+    pub sent: u64,
+    /// Bytes that they received.
+    pub received: u64,
+}
+
+impl Calls {
+    /// Those of a row. Calls that asked in vain are recorded together: each has its part of their time.
+    pub fn of(call: &MpiCall) -> Calls {
+        let seconds = call.length.seconds();
+        let count = u64::from(call.count).max(1);
+        Calls {
+            count,
+            seconds,
+            longest: seconds / count as f64,
+            sent: call.sent,
+            received: call.received,
+        }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Calls) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+        self.longest = self.longest.max(other.longest);
+        self.sent = self.sent.saturating_add(other.sent);
+        self.received = self.received.saturating_add(other.received);
+    }
+
+    /// Seconds of a call in the mean.
+    pub fn mean(&self) -> f64 {
+        self.seconds / self.count.max(1) as f64
+    }
+}
+
+/// A function of MPI.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionRow {
+    /// Its name.
+    pub name: String,
+    /// Its calls in all ranks.
+    pub of_all: Calls,
+    /// Those of each rank, longest first.
+    pub by_rank: Vec<(RankId, Calls)>,
+    /// Those of each call in the program, longest first.
+    pub sites: Vec<(ConstructLocation, Calls)>,
+}
+
+impl FunctionRow {
+    /// All functions together, without their calls in the program; `None` if there is none.
+    pub fn total<'r>(rows: impl Iterator<Item = &'r FunctionRow>) -> Option<FunctionRow> {
+        let mut by_rank = BTreeMap::<RankId, Calls>::new();
+        let mut of_all = Calls::default();
+        for row in rows {
+            of_all.add(&row.of_all);
+            for (rank, calls) in &row.by_rank {
+                by_rank.entry(*rank).or_default().add(calls);
+            }
+        }
+        (of_all.count > 0).then(|| FunctionRow {
+            name: String::new(),
+            of_all,
+            by_rank: sorted(by_rank),
+            sites: Vec::new(),
+        })
+    }
+}
+
+/// The name of a function of MPI by its number.
+pub fn name(function: u16) -> String {
+    ::mpi::name(function).map_or_else(|| format!("MPI function {function}"), str::to_owned)
+}
+
+/// The functions of MPI that were called, those with most time first.
+pub fn functions(
+    calls: &Packed<MpiCall>,
+    names: &Names<'_>,
+    ranks: &Ranks<'_>,
+) -> Vec<FunctionRow> {
+    let mut sums = FxHashMap::<(u16, FrameId, RankId), Calls>::default();
+    for call in calls.iter() {
+        let key = (call.function, call.call, ranks.of_thread(call.thread));
+        sums.entry(key).or_default().add(&Calls::of(&call));
+    }
+    type Parts = (BTreeMap<RankId, Calls>, BTreeMap<ConstructLocation, Calls>);
+    let mut parts = BTreeMap::<u16, Parts>::new();
+    for ((function, call, rank), calls) in sums {
+        let (by_rank, sites) = parts.entry(function).or_default();
+        by_rank.entry(rank).or_default().add(&calls);
+        let site = ConstructLocation::of_innermost(names, call);
+        sites.entry(site).or_default().add(&calls);
+    }
+    let row = |(function, (by_rank, sites)): (u16, Parts)| {
+        let mut of_all = Calls::default();
+        by_rank.values().for_each(|calls| of_all.add(calls));
+        FunctionRow {
+            name: name(function),
+            of_all,
+            by_rank: sorted(by_rank),
+            sites: sorted(sites),
+        }
+    };
+    let mut rows: Vec<FunctionRow> = parts.into_iter().map(row).collect();
+    rows.sort_by(|one, other| other.of_all.seconds.total_cmp(&one.of_all.seconds));
+    rows
+}
+
+/// The longest first.
+fn sorted<K>(parts: BTreeMap<K, Calls>) -> Vec<(K, Calls)> {
+    let mut parts: Vec<(K, Calls)> = parts.into_iter().collect();
+    parts.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use ::mpi::Function;
+    use experiment::ids::{Nanos, ThreadId};
+
+    use super::*;
+    use crate::mpi::ranks::tests::recording;
+    use crate::views::openmp::test_run::TestRun;
+
+    fn call(thread: u32, function: Function, length: u64, bytes: [u64; 2]) -> MpiCall {
+        MpiCall {
+            thread: ThreadId(thread),
+            start: Nanos(10),
+            length: Nanos(length),
+            count: 1,
+            function: function as u16,
+            call: FrameId::NONE,
+            comm: 1,
+            peer: 0,
+            sent: bytes[0],
+            received: bytes[1],
+        }
+    }
+
+    #[test]
+    fn calls_add_up_by_function_and_rank() {
+        let test = TestRun::new(2, 100);
+        let recordings = [recording("a", 0, 2, 0), recording("a", 1, 2, 0)];
+        let ranks = Ranks::of(&recordings, &[1, 2]);
+        let polls = MpiCall {
+            count: 4,
+            ..call(1, Function::MPI_Test, 800, [0, 0])
+        };
+        let calls = Packed::from_iter([
+            call(0, Function::MPI_Send, 1_000, [8, 0]),
+            call(1, Function::MPI_Recv, 3_000, [0, 8]),
+            call(1, Function::MPI_Send, 2_000, [16, 0]),
+            polls,
+            call(0, Function::MPI_Send, 4_000, [4, 0]),
+        ]);
+        let rows = functions(&calls, &test.names(), &ranks);
+        let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+        assert_eq!(names, ["MPI_Send", "MPI_Recv", "MPI_Test"]);
+        let of = |row: &FunctionRow| -> Vec<(u32, u64, f64)> {
+            let by_rank = row.by_rank.iter();
+            by_rank
+                .map(|(rank, it)| (rank.number, it.count, (it.seconds * 1e9).round()))
+                .collect()
+        };
+        assert_eq!(of(&rows[0]), [(0, 2, 5e3), (1, 1, 2e3)]);
+        assert_eq!((rows[0].of_all.sent, rows[1].of_all.received), (28, 8));
+        assert_eq!(
+            (rows[0].of_all.longest, rows[2].of_all.longest),
+            (4e-6, 2e-7)
+        );
+        assert_eq!(rows[2].of_all.count, 4);
+        let total = FunctionRow::total(rows.iter()).unwrap_or_default();
+        assert_eq!(total.of_all.count, 8);
+        assert_eq!(of(&total)[0].0, 1, "the rank with most time");
+        assert_eq!(FunctionRow::total([].iter()), None);
+    }
+
+    #[test]
+    fn a_function_of_a_later_version_has_its_number() {
+        assert_eq!(name(u16::MAX), "MPI function 65535");
+    }
+}

@@ -1,0 +1,14 @@
+//! Calls of MPI and messages between ranks, read from the recordings of all ranks.
+//!
+//! Each rank is an experiment of its own; several that are open together are one job. What they are asked:
+//! which function of MPI took how long ([`functions`]), how ranks compare ([`balance`]), which send belongs to which
+//! receive ([`matching`]), which calls are one collective operation ([`collectives`]), and who waited for whom
+//! ([`waits`]).
+
+pub mod balance;
+// pub mod collectives;
+pub mod functions;
+pub mod matching;
+// pub mod meanwhile;
+pub mod ranks;
+// pub mod waits;

@@ -1,0 +1,300 @@
+//! The ranks of a job, and their clocks.
+
+use std::collections::BTreeMap;
+
+use experiment::Experiment;
+use experiment::header::{Header, Rank};
+use experiment::ids::{Nanos, ThreadId};
+use experiment::losses::LossKind;
+
+/// How an experiment was recorded: what is needed to set it beside those of other ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Its rank, if a launcher told.
+    pub rank: Option<Rank>,
+    /// The host.
+    pub host: String,
+    /// CLOCK_MONOTONIC_RAW at its start, in nanoseconds: time zero of its rows.
+    pub started_raw_ns: u64,
+    /// Its wall time.
+    pub duration: Nanos,
+    /// From when on records of MPI may be missing; `None` if none was lost.
+    pub lost_from: Option<Nanos>,
+    /// Why it ends before the program was done, as the predicate of a sentence about the rank: `was killed by SIGKILL`.
+    pub cut: Option<String>,
+}
+
+/// The records of MPI share their rings with these.
+const SHARED: [LossKind; 4] = [
+    LossKind::OmpConstructs,
+    LossKind::OmpWaits,
+    LossKind::ThreadsRefused,
+    LossKind::ThreadsGivenUp,
+];
+
+impl Recording {
+    /// That of an experiment.
+    pub fn of(experiment: &Experiment) -> Recording {
+        let header = &experiment.header;
+        let lost = SHARED
+            .iter()
+            .filter_map(|kind| header.losses.lost.of(*kind));
+        let lost_from = lost
+            .flat_map(|stretches| stretches.iter().map(|it| it.from_ns))
+            .min();
+        Recording {
+            rank: header.rank.clone(),
+            host: header.host.clone(),
+            started_raw_ns: header.started_raw_ns,
+            duration: experiment.duration(),
+            lost_from: lost_from.map(Nanos),
+            cut: cut(header, experiment.finished),
+        }
+    }
+}
+
+/// Why a recording has no end.
+fn cut(header: &Header, is_finished: bool) -> Option<String> {
+    match (&header.killed_by, &header.stopped, &header.limit) {
+        (Some(signal), _, _) => Some(format!("was killed by {signal}")),
+        (None, Some(why), _) | (None, None, Some(why)) => {
+            Some(format!("has a recording that ended early ({why})"))
+        }
+        (None, None, None) if !is_finished => Some("has a recording without an end".to_owned()),
+        (None, None, None) => None,
+    }
+}
+
+/// A rank of a job. The order is that of jobs, then of ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankId {
+    /// The job, from 0 in the order of its first experiment.
+    pub job: u32,
+    /// The rank in `MPI_COMM_WORLD`.
+    pub number: u32,
+}
+
+/// The ranks of several experiments.
+#[derive(Clone, Debug)]
+pub struct Ranks<'a> {
+    recordings: &'a [Recording],
+    origins: &'a [u32],
+    /// The rank of each recording.
+    ids: Vec<RankId>,
+    by_id: BTreeMap<RankId, usize>,
+    /// The number of ranks of each job, if known.
+    sizes: Vec<Option<u32>>,
+}
+
+impl<'a> Ranks<'a> {
+    /// Those of recordings. `origins` has the number of each thread's recording, from 1; a single recording may
+    /// have any number.
+    ///
+    /// A second recording of the same rank is one of another run. Each recording without a rank is a job by itself.
+    pub fn of(recordings: &'a [Recording], origins: &'a [u32]) -> Ranks<'a> {
+        let mut jobs = BTreeMap::<(&str, u32), u32>::new();
+        let mut seen = BTreeMap::<(&str, u32), u32>::new();
+        let mut ranks = Ranks {
+            recordings,
+            origins,
+            ids: Vec::with_capacity(recordings.len()),
+            by_id: BTreeMap::new(),
+            sizes: Vec::new(),
+        };
+        for (at, recording) in recordings.iter().enumerate() {
+            let id = match &recording.rank {
+                Some(rank) => {
+                    let run = seen.entry((&rank.job, rank.number)).or_default();
+                    let job = *jobs.entry((&rank.job, *run)).or_insert_with(|| {
+                        ranks.sizes.push(None);
+                        ranks.sizes.len() as u32 - 1
+                    });
+                    *run += 1;
+                    let size = &mut ranks.sizes[job as usize];
+                    *size = size.or(rank.size);
+                    let number = rank.number;
+                    RankId { job, number }
+                }
+                None => {
+                    ranks.sizes.push(None);
+                    let job = ranks.sizes.len() as u32 - 1;
+                    RankId { job, number: 0 }
+                }
+            };
+            ranks.ids.push(id);
+            ranks.by_id.insert(id, at);
+        }
+        ranks
+    }
+
+    /// The number of recordings.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The recording that a thread belongs to, from 0.
+    fn index(&self, thread: ThreadId) -> usize {
+        match self.ids.len() {
+            1 => 0,
+            _ => {
+                let number = self.origins.get(thread.index()).copied().unwrap_or(1);
+                number.saturating_sub(1) as usize
+            }
+        }
+    }
+
+    /// The rank of a thread.
+    pub fn of_thread(&self, thread: ThreadId) -> RankId {
+        self.ids
+            .get(self.index(thread))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// The recording of a thread.
+    pub fn recording_of(&self, thread: ThreadId) -> Option<&'a Recording> {
+        self.recordings.get(self.index(thread))
+    }
+
+    /// The recording of a rank; `None` if it has none.
+    pub fn recording(&self, id: RankId) -> Option<&'a Recording> {
+        self.recordings.get(*self.by_id.get(&id)?)
+    }
+
+    /// The time of a thread's row on the clock of its host, in nanoseconds.
+    pub fn on_host(&self, thread: ThreadId, time: Nanos) -> u64 {
+        let recording = self.recording_of(thread);
+        recording
+            .map_or(0, |it| it.started_raw_ns)
+            .saturating_add(time.0)
+    }
+
+    /// Whether times of two ranks can be compared: ranks of one host share their clock. How far clocks of hosts are
+    /// apart is not recorded.
+    pub fn share_clock(&self, one: RankId, other: RankId) -> bool {
+        let hosts = [one, other].map(|id| self.recording(id).map(|it| &*it.host));
+        hosts[0].is_some() && hosts[0] == hosts[1]
+    }
+
+    /// Every rank that is known of, and its recording.
+    pub fn all(&self) -> impl Iterator<Item = (RankId, Option<&'a Recording>)> + '_ {
+        let mut all: Vec<RankId> = self.ids.clone();
+        all.extend(self.missing());
+        all.sort_unstable();
+        all.into_iter().map(|id| (id, self.recording(id)))
+    }
+
+    /// The ranks of its jobs that have no recording, as far as the number of ranks is known.
+    pub fn missing(&self) -> impl Iterator<Item = RankId> + '_ {
+        let sizes = (0..).zip(&self.sizes);
+        let all = sizes.flat_map(|(job, size)| {
+            // A size that no machine has comes from a damaged header.
+            let size = size.unwrap_or(0).min(MOST_RANKS);
+            (0..size).map(move |number| RankId { job, number })
+        });
+        all.filter(|id| !self.by_id.contains_key(id))
+    }
+
+    /// The number of jobs.
+    pub fn jobs(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// `rank 3`; of several jobs `rank 3 of job 2`.
+    pub fn name(&self, id: RankId) -> String {
+        match self.jobs() {
+            0 | 1 => format!("rank {}", id.number),
+            _ => format!("rank {} of job {}", id.number, id.job + 1),
+        }
+    }
+
+    /// Whether any of its recordings has no rank although there are several.
+    pub fn nameless(&self) -> usize {
+        match self.recordings {
+            [] | [_] => 0,
+            several => several.iter().filter(|it| it.rank.is_none()).count(),
+        }
+    }
+}
+
+/// The most ranks of a job of which the missing ones are listed.
+const MOST_RANKS: u32 = 1 << 20;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The recording of a rank of a job of `size` ranks, which started at `started`.
+    pub(crate) fn recording(job: &str, number: u32, size: u32, started: u64) -> Recording {
+        Recording {
+            rank: Some(Rank {
+                number,
+                size: Some(size),
+                job: job.to_owned(),
+            }),
+            host: "fir".to_owned(),
+            started_raw_ns: started,
+            duration: Nanos(1_000_000_000),
+            lost_from: None,
+            cut: None,
+        }
+    }
+
+    fn id(job: u32, number: u32) -> RankId {
+        RankId { job, number }
+    }
+
+    #[test]
+    fn threads_have_the_ranks_of_their_experiments_and_ranks_without_one_are_missing() {
+        let recordings = [recording("a", 2, 4, 100), recording("a", 0, 4, 70)];
+        let ranks = Ranks::of(&recordings, &[1, 1, 2]);
+        let of = |thread| ranks.of_thread(ThreadId(thread));
+        assert_eq!([of(0), of(1), of(2)], [id(0, 2), id(0, 2), id(0, 0)]);
+        assert_eq!(ranks.missing().collect::<Vec<_>>(), [id(0, 1), id(0, 3)]);
+        let all: Vec<(u32, bool)> = ranks
+            .all()
+            .map(|(id, recording)| (id.number, recording.is_some()))
+            .collect();
+        assert_eq!(all, [(0, true), (1, false), (2, true), (3, false)]);
+        assert_eq!(ranks.on_host(ThreadId(0), Nanos(5)), 105);
+        assert_eq!(ranks.on_host(ThreadId(2), Nanos(5)), 75);
+        assert_eq!(ranks.name(id(0, 3)), "rank 3");
+    }
+
+    #[test]
+    fn a_second_recording_of_a_rank_is_one_of_another_run() {
+        let recordings = [0, 1, 0, 1].map(|number| recording("", number, 2, 0));
+        let ranks = Ranks::of(&recordings, &[1, 2, 3, 4]);
+        let of: Vec<RankId> = (0..4).map(|it| ranks.of_thread(ThreadId(it))).collect();
+        assert_eq!(of, [id(0, 0), id(0, 1), id(1, 0), id(1, 1)]);
+        assert_eq!((ranks.jobs(), ranks.missing().count()), (2, 0));
+        assert_eq!(ranks.name(id(1, 0)), "rank 0 of job 2");
+    }
+
+    #[test]
+    fn one_experiment_is_rank_0_whatever_its_number_and_several_without_ranks_are_apart() {
+        let recordings = [Recording::default()];
+        let ranks = Ranks::of(&recordings, &[3, 3]);
+        assert_eq!(ranks.of_thread(ThreadId(1)), id(0, 0));
+        assert_eq!(ranks.nameless(), 0);
+        let recordings = [Recording::default(), Recording::default()];
+        let ranks = Ranks::of(&recordings, &[1, 2]);
+        assert_eq!(ranks.of_thread(ThreadId(1)), id(1, 0));
+        assert_eq!((ranks.nameless(), ranks.jobs()), (2, 2));
+    }
+
+    #[test]
+    fn clocks_of_several_hosts_are_not_compared() {
+        let mut recordings = [0, 1, 2].map(|number| recording("a", number, 4, 0));
+        recordings[2].host = "elm".to_owned();
+        let ranks = Ranks::of(&recordings, &[]);
+        assert!(ranks.share_clock(id(0, 0), id(0, 1)));
+        assert!(!ranks.share_clock(id(0, 0), id(0, 2)));
+        assert!(!ranks.share_clock(id(0, 3), id(0, 3)), "it is not recorded");
+    }
+}
