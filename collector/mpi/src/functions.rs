@@ -548,6 +548,12 @@ pub fn is_large(function: u16) -> bool {
         .is_some_and(|row| row.name.to_bytes().ends_with(b"_c"))
 }
 
+/// The same function with counts of 32 bits; `None` if its own have.
+pub fn narrow(function: u16) -> Option<u16> {
+    // It stands before it.
+    is_large(function).then(|| function - 1)
+}
+
 /// Whether it begins a collective operation, which a later call completes.
 #[inline]
 pub fn is_later(function: u16) -> bool {
@@ -572,6 +578,10 @@ mod tests {
         assert_eq!(wait(of(Function::MPI_Barrier)), Wait::Barrier);
         assert!(is_later(of(Function::MPI_Ibarrier)) && !is_later(of(Function::MPI_Barrier)));
         assert!(is_large(of(Function::MPI_Send_c)) && !is_large(of(Function::MPI_Sendrecv)));
+        for row in 0..COUNT as u16 {
+            let names = narrow(row).and_then(|narrow| Some((name(row)?, name(narrow)?)));
+            assert!(names.is_none_or(|(wide, narrow)| wide.strip_suffix("_c") == Some(narrow)));
+        }
         assert_eq!(form(of(Function::MPI_Waitall)), Form::WaitAll);
         assert_eq!((name(u16::MAX), form(u16::MAX)), (None, Form::Plain));
     }
