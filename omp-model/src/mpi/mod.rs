@@ -6,9 +6,10 @@
 //! ([`waits`]).
 
 pub mod balance;
-// pub mod collectives;
+pub mod calls;
+pub mod collectives;
 pub mod functions;
 pub mod matching;
-// pub mod meanwhile;
+pub mod meanwhile;
 pub mod ranks;
-// pub mod waits;
+pub mod waits;

@@ -1,0 +1,204 @@
+//! What a thread did while others waited for it.
+
+use std::ops::AddAssign;
+
+use experiment::ids::ThreadId;
+use experiment::rows::Interval;
+use experiment::state::{Scheduling, State};
+use experiment::tables::Tables;
+use rustc_hash::FxHashMap;
+
+use super::balance::is_mpi;
+use super::calls::Call;
+use super::ranks::Ranks;
+
+/// What a thread did over some time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meanwhile {
+    /// In the program, as far as nothing else is known.
+    pub computes: u64,
+    /// Ready to run without a CPU, for a millisecond or more at a time.
+    pub ready: u64,
+    /// Asleep outside of MPI, likewise.
+    pub asleep: u64,
+    /// In a wait of OpenMP, likewise.
+    pub omp: u64,
+    /// In functions of MPI that wait for other ranks.
+    pub waits: u64,
+    /// In other functions of MPI.
+    pub mpi: u64,
+    /// When it was not recorded.
+    pub unknown: u64,
+}
+
+impl AddAssign for Meanwhile {
+    fn add_assign(&mut self, other: Meanwhile) {
+        self.computes += other.computes;
+        self.ready += other.ready;
+        self.asleep += other.asleep;
+        self.omp += other.omp;
+        self.waits += other.waits;
+        self.mpi += other.mpi;
+        self.unknown += other.unknown;
+    }
+}
+
+/// Times of a thread that do not overlap, each of a kind.
+#[derive(Debug, Default)]
+struct Spans<const KINDS: usize>(Vec<Span<KINDS>>);
+
+#[derive(Debug)]
+struct Span<const KINDS: usize> {
+    start: u64,
+    end: u64,
+    kind: usize,
+    /// The time of each kind before it.
+    before: [u64; KINDS],
+}
+
+impl<const KINDS: usize> Spans<KINDS> {
+    /// Adds one that begins after those before it; what overlaps them is left out.
+    fn push(&mut self, start: u64, end: u64, kind: usize) {
+        let (mut before, mut from) = ([0; KINDS], start);
+        if let Some(last) = self.0.last() {
+            before = last.before;
+            before[last.kind] += last.end - last.start;
+            from = from.max(last.end);
+        }
+        if from < end {
+            self.0.push(Span {
+                start: from,
+                end,
+                kind,
+                before,
+            });
+        }
+    }
+
+    /// The time of each kind up to a moment.
+    fn until(&self, time: u64) -> [u64; KINDS] {
+        let after = self.0.partition_point(|it| it.start < time);
+        let Some(last) = after.checked_sub(1).map(|at| &self.0[at]) else {
+            return [0; KINDS];
+        };
+        let mut sums = last.before;
+        sums[last.kind] += time.min(last.end) - last.start;
+        sums
+    }
+
+    fn during(&self, from: u64, to: u64) -> [u64; KINDS] {
+        let (mut sums, before) = (self.until(to), self.until(from));
+        sums.iter_mut().zip(before).for_each(|(sum, it)| *sum -= it);
+        sums
+    }
+}
+
+/// What is known of all threads that call MPI.
+#[derive(Debug)]
+pub(super) struct Activity<'a> {
+    ranks: &'a Ranks<'a>,
+    /// In functions that wait, in others.
+    calls: FxHashMap<ThreadId, Spans<2>>,
+    /// Ready, asleep, in waits of OpenMP.
+    others: FxHashMap<ThreadId, Spans<3>>,
+}
+
+impl<'a> Activity<'a> {
+    /// Of calls in their order and of all listed intervals.
+    pub(super) fn new(
+        calls: &[Call],
+        intervals: &[Interval],
+        tables: &Tables,
+        ranks: &'a Ranks<'a>,
+    ) -> Activity<'a> {
+        let mut activity = Activity {
+            ranks,
+            calls: FxHashMap::default(),
+            others: FxHashMap::default(),
+        };
+        for call in calls {
+            let waits = ::mpi::wait(call.function) != ::mpi::Wait::Nothing;
+            let spans = activity.calls.entry(call.thread).or_default();
+            spans.push(call.start, call.end, usize::from(!waits));
+        }
+        let mut listed: Vec<(ThreadId, u64, u64, usize)> = Vec::new();
+        for interval in intervals {
+            let state = tables.thread_states.get(interval.thread_state.0);
+            let state = state.map_or(State::Unknown, |it| it.state);
+            let kind = match interval.scheduling {
+                _ if is_mpi(state) || !activity.calls.contains_key(&interval.thread) => continue,
+                _ if state.is_wait() => 2,
+                Scheduling::Preempted | Scheduling::Stolen => 0,
+                Scheduling::Blocked => 1,
+                Scheduling::Running => continue,
+            };
+            let start = ranks.on_host(interval.thread, interval.start);
+            listed.push((interval.thread, start, start + interval.length.0, kind));
+        }
+        listed.sort_unstable();
+        for (thread, start, end, kind) in listed {
+            let spans = activity.others.entry(thread).or_default();
+            spans.push(start, end, kind);
+        }
+        activity
+    }
+
+    /// What a thread did from one moment of its host's clock to another.
+    pub(super) fn during(&self, thread: ThreadId, from: u64, to: u64) -> Meanwhile {
+        let all = to.saturating_sub(from);
+        let Some(recording) = self.ranks.recording_of(thread) else {
+            return Meanwhile {
+                unknown: all,
+                ..Meanwhile::default()
+            };
+        };
+        let begin = recording.started_raw_ns;
+        let end = begin.saturating_add(recording.duration.0);
+        let (from, to) = (from.max(begin), to.min(end));
+        if from >= to {
+            return Meanwhile {
+                unknown: all,
+                ..Meanwhile::default()
+            };
+        }
+        let known = to - from;
+        let calls = self.calls.get(&thread);
+        let [waits, mpi] = calls.map_or([0; 2], |spans| spans.during(from, to));
+        let others = self.others.get(&thread);
+        let [ready, asleep, omp] = others.map_or([0; 3], |spans| spans.during(from, to));
+        // An interval may reach into a call by as much as clocks are apart.
+        let rest = known.saturating_sub(waits + mpi);
+        let ready = ready.min(rest);
+        let asleep = asleep.min(rest - ready);
+        let omp = omp.min(rest - ready - asleep);
+        Meanwhile {
+            computes: rest - ready - asleep - omp,
+            ready,
+            asleep,
+            omp,
+            waits,
+            mpi,
+            unknown: all - known,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_add_up_between_any_two_moments() {
+        let mut spans = Spans::<2>::default();
+        spans.push(10, 20, 0);
+        // Overlaps the one before.
+        spans.push(15, 30, 1);
+        spans.push(16, 25, 1);
+        spans.push(40, 50, 0);
+        assert_eq!(spans.during(0, 100), [20, 10]);
+        assert_eq!(spans.during(12, 45), [13, 10]);
+        assert_eq!(spans.during(22, 24), [0, 2]);
+        assert_eq!(spans.during(30, 40), [0, 0]);
+        assert_eq!(Spans::<2>::default().during(0, 9), [0, 0]);
+    }
+}
