@@ -337,8 +337,18 @@ goldens! {
     ranks_compared: "ranks_compared.txt",
         ["-compare", "delta", "-mpi", "-ranks", "job.r0.er", "job.r1.er"];
     no_ranks: "ranks_none.txt", [
-        "-ranks", "-mpi", "-printmode", "json", "-ranks", "-mpi", "omp.er",
+        "-ranks", "-mpi", "-waits", "-printmode", "json", "-ranks", "-mpi", "-waits", "omp.er",
     ];
+    waits_of_ranks: "waits.txt", ["-waits", "job.r0.er", "job.r1.er", "job.r2.er"];
+    waits_of_ranks_as_json: "waits.json", [
+        "-printmode", "json", "-waits", "job.r0.er", "job.r1.er", "job.r2.er",
+    ];
+    waits_of_ranks_in_other_forms: "waits_forms.txt", [
+        "-printmode", "markdown", "-waits", "-ranks", "-printmode", "html", "-ranks", "-printmode",
+        ",", "-limit", "2", "-mpi", "-waits", "job.r0.er", "job.r1.er", "job.r2.er",
+    ];
+    waits_for_ranks_that_are_missing: "waits_missing.txt", ["-waits", "part.r0.er", "part.r1.er"];
+    waits_of_several_hosts: "waits_hosts.txt", ["-waits", "far.r0.er", "far.r1.er", "far.r2.er"];
     help: "help.txt", ["-help"];
 }
 

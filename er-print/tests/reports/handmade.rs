@@ -734,10 +734,13 @@ pub(crate) fn job() -> Job {
     job
 }
 
-/// The job, as `job.r0.er` and so on; as `part.r0.er` and so on where rank 1 was killed before it received and sent, and
+/// The job, as `job.r0.er` and so on; as `far.r0.er` and so on where rank 2 is on another host; as `part.r0.er` and so on where rank 1 was killed before it received and sent, and
 /// rank 2 has no recording.
 pub(crate) fn jobs(folder: &Path) {
     job().write(folder, "job");
+    let mut far = job();
+    far.ranks[2].header.host = "elm".to_owned();
+    far.write(folder, "far");
     let mut part = job();
     let killed = &mut part.ranks[1];
     killed.header.killed_by = Some("SIGKILL".to_owned());

@@ -60,6 +60,7 @@ pub mod timeline;
 mod unmatched;
 mod usage;
 pub mod views;
+mod waits;
 
 pub use document::Document;
 pub use error::Error;

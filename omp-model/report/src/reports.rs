@@ -23,6 +23,7 @@ use crate::settings::Compare;
 use crate::source::source;
 use crate::tasks::tasks;
 use crate::threads::{lwp_list, thread_list, threads};
+use crate::waits::waits;
 use crate::{Document, Error, Query, details, index, races, scaling};
 
 /// A report.
@@ -177,6 +178,7 @@ pub static REPORTS: &[Report] = &[
 
     report(Ranks, "ranks", "list the ranks of an MPI program: work, time in MPI, and how even they are", Whole(ranks)).uncompared(),
     report(Ranks, "mpi", "list the functions of MPI by their time, with calls and bytes", Whole(mpi)),
+    report(Ranks, "waits", "list the waits of MPI by cause and call: which rank waited for which", Whole(waits)).uncompared(),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

@@ -126,7 +126,8 @@ impl Spent {
     fn add(&mut self, item: &Item, is_helper: bool) {
         match (item.state.can_work(), item.is_on_cpu()) {
             (true, true) => self.work += item.seconds,
-            (true, false) if is_helper => (),
+            // Whatever it waits for, no work of the program does.
+            (_, false) if is_helper => (),
             (true, false) => self.off_cpu += item.seconds,
             (false, _) => self.omp_wait += item.seconds,
         }
