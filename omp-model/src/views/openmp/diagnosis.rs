@@ -431,6 +431,10 @@ fn spread(row: &RegionRow) -> Spread {
 /// of it.
 const SHORT_SLEEP: f64 = 2e-3;
 
+/// What to try against waits for a single.
+const SHARE_SINGLE: &str = "share out what is in the single (a loop, tasks), or let the others go on (nowait) if they do \
+                            not need its results before the next barrier";
+
 fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole, before: Before) -> (String, String) {
     let barriers = Barriers::of(row);
     let Spread { longest, mean } = spread(row);
