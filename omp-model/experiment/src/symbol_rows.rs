@@ -5,8 +5,8 @@ use crate::ids::FrameId;
 use crate::stored::{Known, narrow, optional};
 use crate::symbols::Barrier;
 use crate::symbols::{
-    CodeFact, Construct, Directive, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump,
-    Outlined, SourceLine, SymbolTable, Workshare,
+    CodeFact, Construct, Contention, Directive, FileId, FrameSymbol, Function, FunctionId,
+    InlinedLine, Jump, Outlined, SourceLine, SymbolTable, Workshare,
 };
 
 pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
@@ -244,12 +244,19 @@ fn decode_frames(
 /// Bits of [`CodeFact`].
 const SPINS: u64 = 1;
 const COMBINES: u64 = 2;
+const ATOMIC: u64 = 4;
+const NEIGHBOURS: u64 = 8;
 
 fn encode_code(encoder: &mut Encoder, code: &[(FrameId, CodeFact)]) {
     let bit = |is: bool, bit| if is { bit } else { 0 };
     encoder.number(code.len() as u64);
     encoder.table(code.iter().map(|(frame, fact)| {
-        let traits = bit(fact.spins, SPINS) | bit(fact.combines, COMBINES);
+        let contention = match fact.contention {
+            None => 0,
+            Some(Contention::Atomic) => ATOMIC,
+            Some(Contention::Neighbours) => NEIGHBOURS,
+        };
+        let traits = bit(fact.spins, SPINS) | bit(fact.combines, COMBINES) | contention;
         let body = optional(fact.body.map(|body| u64::from(body.0)));
         [u64::from(frame.0), traits, body]
     }));
@@ -269,6 +276,11 @@ fn decode_code(
         let fact = CodeFact {
             spins: traits & SPINS != 0,
             combines: traits & COMBINES != 0,
+            contention: match traits & (ATOMIC | NEIGHBOURS) {
+                ATOMIC => Some(Contention::Atomic),
+                NEIGHBOURS => Some(Contention::Neighbours),
+                _ => None,
+            },
             calls: Some(calls).filter(|name| !name.is_empty()),
             body: function_of(body, table)?,
         };

@@ -180,12 +180,25 @@ pub struct CodeFact {
     pub spins: bool,
     /// Whether it enters a critical section that a compiler generated for a reduction.
     pub combines: bool,
+    /// Of what kind the instruction before it is, whose time a sample there stands for, if threads can contend
+    /// for its memory.
+    pub contention: Option<Contention>,
     /// For a call that led into a runtime, the linkage name of the function called: of the runtime, or
     /// of one that ended in a jump there.
     pub calls: Option<String>,
     /// Of a call: the function that it passes to the runtime as the body of a construct. Of a body that
     /// only jumps to the body of another construct, with the same code: that one.
     pub body: Option<FunctionId>,
+}
+
+/// Why threads contend for the memory of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Contention {
+    /// It is an atomic operation.
+    Atomic,
+    /// In a loop it writes to an element that the thread's number chooses, less than a cache line from the
+    /// next thread's.
+    Neighbours,
 }
 
 /// A function, as its symbol says.

@@ -90,7 +90,11 @@ fn view(loss: &Loss) -> Option<&'static str> {
         Reason::Region(Cause::Lock | Cause::Ordered) => Some("OMP_lock"),
         Reason::Region(Cause::Tasks) => Some("OMP_task"),
         Reason::Region(_) | Reason::Small | Reason::NoTeam => Some("OMP_preg"),
-        Reason::Serial | Reason::SerialRuntime | Reason::SerialOffCpu | Reason::Memory => None,
+        Reason::Serial
+        | Reason::SerialRuntime
+        | Reason::SerialOffCpu
+        | Reason::Memory
+        | Reason::Atomics => None,
     }
 }
 
@@ -286,6 +290,12 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         object.extend(located(&spins.location));
         object
     });
+    let neighbours = first.neighbours.as_ref().map(|found| {
+        let times = [("seconds", json!(found.seconds)), ("of", json!(found.all))];
+        let mut object = fields(times);
+        object.extend(located(found.location()));
+        object
+    });
     let part = |part: &KernelPart| {
         let mut object = fields([
             ("reason", json!(part.reason)),
@@ -331,6 +341,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ),
         ("useful_in_kernel", json!(kernel)),
         ("flush_spin", json!(spins)),
+        ("false_sharing", json!(neighbours)),
         ("wall_time", json!(wall_time)),
         ("bars", first.shown_bars().iter().map(bar).collect()),
         ("losses", json!(losses)),

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
+use experiment::ids::FrameId;
+use experiment::symbols::{CodeFact, Contention};
 use experiment::tables::Frame;
 use experiment::{Experiment, ReplaceError, replace_symbols};
 
@@ -24,6 +26,18 @@ fn names_are_replaced_and_the_rest_stays() {
         });
         let mut symbols = recording.symbols.clone();
         symbols.files.push("new.c".to_owned());
+        // Each kind of fact about machine code.
+        let kinds = [None, Some(Contention::Atomic), Some(Contention::Neighbours)];
+        let facts = kinds.into_iter().zip(1..).map(|(contention, frame)| {
+            let fact = CodeFact {
+                spins: frame == 1,
+                combines: frame == 2,
+                contention,
+                ..CodeFact::default()
+            };
+            (FrameId(frame), fact)
+        });
+        symbols.code = facts.collect();
         replace_symbols(&temp.path, frames, &tables, &symbols).unwrap();
         let after = Experiment::open(&temp.path).unwrap();
         assert_eq!(after.warnings, []);

@@ -540,6 +540,7 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
     let fact = CodeFact {
         spins: false,
         combines: true,
+        contention: None,
         calls: Some("__kmpc_critical".to_owned()),
         body: None,
     };

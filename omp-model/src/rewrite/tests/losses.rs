@@ -291,6 +291,7 @@ fn after_a_jump_out_of_the_entry_point_the_call_names_it() {
         let fact = CodeFact {
             spins: false,
             combines: false,
+            contention: None,
             calls: Some(entry.to_owned()),
             body: None,
         };
@@ -323,6 +324,7 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
         let fact = CodeFact {
             spins: true,
             combines: false,
+            contention: None,
             calls: None,
             body: None,
         };
@@ -359,6 +361,7 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
         let fact = CodeFact {
             spins: false,
             combines: false,
+            contention: None,
             calls: Some(entry.to_owned()),
             body: None,
         };

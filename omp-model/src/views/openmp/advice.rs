@@ -1,19 +1,21 @@
 //! What to do first: the largest losses of a run, each with its code location, size and a hint.
 
-use experiment::ids::{ContextId, FrameId};
+use experiment::ids::ContextId;
 use experiment::state::{Scheduling, State};
+use experiment::symbols::Contention;
 use experiment::tables::Schedule;
-use rustc_hash::FxHashMap;
 
 use super::bars::Use;
+use super::contended::Contended;
 use super::crowd::Crowd;
-use super::diagnosis::Whole;
+use super::diagnosis::{Seen, Whole};
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
 use super::locations::ConstructLocation;
-use super::own_code::{OwnCode, OwnPlace, heaviest};
+use super::own_code::{OwnCode, OwnPlace};
 use super::regions::RegionRow;
+use super::waits::{Asleep, WaitingCalls};
 use super::{Measured, diagnosis};
 use crate::profile::{Item, PathId, Profile};
 use crate::states::RefinedState;
@@ -37,6 +39,8 @@ pub enum Reason {
     /// The kernel gives memory to useful work, or takes it back. A part of the useful work, which
     /// all other losses leave.
     Memory,
+    /// Atomic operations of the program's own code take long. A part of the useful work, too.
+    Atomics,
 }
 
 impl Reason {
@@ -50,6 +54,7 @@ impl Reason {
             Reason::SerialRuntime => "serial_runtime",
             Reason::SerialOffCpu => "serial_offcpu",
             Reason::Memory => "memory",
+            Reason::Atomics => "atomics",
         }
     }
 
@@ -63,6 +68,7 @@ impl Reason {
             Reason::SerialRuntime => Use::SerialRuntime.words(),
             Reason::SerialOffCpu => Use::SerialOffCpu.words(),
             Reason::Memory => "page faults and heap calls in useful work",
+            Reason::Atomics => "atomic operations in useful work",
         }
     }
 }
@@ -93,7 +99,7 @@ pub const LEAST: f64 = 0.01;
 
 /// The losses of a run, largest first: one per cause and region, one per region for threads in no
 /// team, one for all regions that are too small, and up to three for serial code. All these losses and the
-/// useful work add up to the run, unless it has more threads than CPUs. One more is a part of the useful work: [`Reason::Memory`]. Losses
+/// useful work add up to the run, unless it has more threads than CPUs. Two more are parts of the useful work: [`Reason::Memory`] and [`Reason::Atomics`]. Losses
 /// below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
@@ -104,7 +110,9 @@ pub fn losses(
     kernel: &[KernelPart],
 ) -> Vec<Loss> {
     let calls = WaitingCalls::new(names, measured);
+    let own = OwnCode::of(profile, names);
     let whole = Whole {
+        cpus: measured.cpus.each,
         fit: run.at_once == run.threads && !measured.asks_to_spin && !crowd.is_large(),
         sleep: waits_sleep(names, measured),
         hands_out: hands_out(names, measured),
@@ -123,17 +131,17 @@ pub fn losses(
             if seconds < LEAST * run.wall {
                 continue;
             }
-            let call = calls.heaviest(row, cause);
-            let location = call.map(|call| (call, ConstructLocation::of_frame(names, call)));
-            // A body without a known line or function says less than the region.
-            let says = |call, location: &ConstructLocation| {
-                location.line.is_some() || names.written_holder(call).is_some()
+            let asleep = Asleep::of(profile, names, row, &own).filter(|_| cause == Cause::OffCpu);
+            let wait = calls.longest(row, cause);
+            let location = asleep.as_ref().map(|it| &it.place.location);
+            let location = location.or(wait.location.as_ref()).unwrap_or(&row.location);
+            let seen = Seen {
+                before: wait.before,
+                asleep: asleep.as_ref(),
             };
-            let location = location.filter(|(call, location)| says(*call, location));
-            let location = location.map(|(_, location)| location);
-            let (finding, hint) = diagnosis::explain(names, row, cause, whole);
+            let (finding, hint) = diagnosis::explain(names, row, cause, (whole, seen));
             losses.push(Loss {
-                location: location.unwrap_or_else(|| row.location.clone()),
+                location: location.clone(),
                 reason: Reason::Region(cause),
                 seconds,
                 ready: (row.ready[cause as usize] / run.threads as f64).min(seconds),
@@ -156,8 +164,9 @@ pub fn losses(
             });
         }
     }
-    losses.extend(serial(profile, names, run));
+    losses.extend(serial(profile, names, run, &own));
     losses.extend(memory(kernel, run));
+    losses.extend(atomics(profile, names, run, &own));
     losses.sort_by(|left, right| {
         let larger = right.seconds.total_cmp(&left.seconds);
         larger.then_with(|| left.location.cmp(&right.location))
@@ -190,6 +199,27 @@ fn memory(kernel: &[KernelPart], run: &Run) -> Option<Loss> {
     })
 }
 
+/// The useful work at atomic operations. One that no other thread disturbs takes some nanoseconds; what
+/// is summed up privately needs neither.
+fn atomics(profile: &Profile, names: &Names<'_>, run: &Run, own: &OwnCode<'_>) -> Option<Loss> {
+    let found = Contended::of(profile, names, run, (Contention::Atomic, own))?;
+    let seconds = found.seconds / run.at_once as f64;
+    (seconds >= LEAST * run.wall).then(|| Loss {
+        location: found.location().clone(),
+        reason: Reason::Atomics,
+        seconds,
+        ready: 0.0,
+        share: seconds / run.wall,
+        finding: format!(
+            "by samples, {:.0} % of all useful work{}: threads take the cache line from each other",
+            100.0 * found.seconds / found.all,
+            found.place.words
+        ),
+        hint: "sum up in a private variable or by a reduction, or let threads have variables of their own"
+            .to_owned(),
+    })
+}
+
 /// Wall seconds lost to threads that are in no team while one is in the region or in one nested in
 /// it. Only where one thread encounters all regions, this is the time that its teams leave.
 fn without_team(row: &RegionRow, run: &Run) -> f64 {
@@ -203,7 +233,7 @@ fn without_team(row: &RegionRow, run: &Run) -> f64 {
 
 /// The losses outside of regions: the other threads have nothing to do, and the initial thread may be
 /// in the runtime or off the CPU.
-fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
+fn serial(profile: &Profile, names: &Names<'_>, run: &Run, own: &OwnCode<'_>) -> Vec<Loss> {
     let Some(serial) = run.serial else {
         return Vec::new();
     };
@@ -224,7 +254,6 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Vec<Loss> {
     if reasons.is_empty() {
         return Vec::new();
     }
-    let own = OwnCode::of(profile, names);
     let regions = super::innermost_regions(names.tables);
     let of = |item: &Item| {
         let region = regions.get(item.context.index());
@@ -312,56 +341,6 @@ fn hands_out(names: &Names<'_>, measured: &Measured<'_>) -> Option<bool> {
         asks && sum.chunks > 2 * sum.instances
     });
     (hands_out || !measured.is_cut && measured.has_all_loops).then_some(hands_out)
-}
-
-/// Waiting time by call into the runtime.
-struct WaitingCalls {
-    seconds: FxHashMap<(u32, Cause), FxHashMap<FrameId, f64>>,
-}
-
-impl WaitingCalls {
-    fn new(names: &Names<'_>, measured: &Measured<'_>) -> WaitingCalls {
-        let innermost = super::innermost_regions(names.tables);
-        let mut seconds = FxHashMap::<_, FxHashMap<_, f64>>::default();
-        for sum in measured.sums.iter() {
-            let Some(thread_state) = names.tables.thread_states.get(sum.thread_state.0) else {
-                continue;
-            };
-            let Some(cause) =
-                cause_of(thread_state.state).filter(|_| names.is_user(thread_state.call))
-            else {
-                continue;
-            };
-            let region = innermost
-                .get(thread_state.context.index())
-                .map_or(0, |region| region.0);
-            let by_call = seconds.entry((region, cause)).or_default();
-            *by_call.entry(thread_state.call).or_default() += sum.time.seconds();
-        }
-        WaitingCalls { seconds }
-    }
-
-    /// The call that waited longest; `None` for causes that concern the region as a whole.
-    fn heaviest(&self, row: &RegionRow, cause: Cause) -> Option<FrameId> {
-        let mut all = FxHashMap::<FrameId, f64>::default();
-        for context in &row.contexts {
-            for (&call, seconds) in self.seconds.get(&(context.0, cause)).into_iter().flatten() {
-                *all.entry(call).or_default() += seconds;
-            }
-        }
-        heaviest(all).map(|(call, _)| call)
-    }
-}
-
-/// The cause of waits that have their own code location inside a region.
-const fn cause_of(state: State) -> Option<Cause> {
-    match state {
-        State::Lock | State::NestLock | State::Critical => Some(Cause::Lock),
-        State::Ordered => Some(Cause::Ordered),
-        State::Atomic => Some(Cause::Atomic),
-        State::TaskWait | State::TaskGroup => Some(Cause::Tasks),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::efficiency::Serial;
 use super::gain::Cause;
 use super::kernel_work::{self, KernelPart};
 use super::regions::{RegionRow, Spread};
+use super::waits::{Asleep, Before};
 use crate::metrics::Metric;
 use crate::states::RefinedState;
 use crate::views::names::Names;
@@ -135,6 +136,8 @@ pub(super) fn serial(
 /// What is known of the run as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
+    /// The CPUs that each process could use; 0 if that is not known.
+    pub(super) cpus: u32,
     /// Whether there is a CPU for each thread that waits awake, and the program did not ask for such
     /// waits already.
     pub(super) fit: bool,
@@ -153,18 +156,27 @@ impl Whole {
     }
 }
 
+/// What is known of the place where a region loses time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    /// What stands before its longest barrier.
+    pub(super) before: Before,
+    /// The sleeps that are lost; `None` for another cause.
+    pub(super) asleep: Option<&'a Asleep>,
+}
+
 /// The finding and the hint for a cause.
 pub(super) fn explain(
     names: &Names<'_>,
     row: &RegionRow,
     cause: Cause,
-    whole: Whole,
+    (whole, seen): (Whole, Seen<'_>),
 ) -> (String, String) {
     if let Some(found) = tiny_tasks(row, cause) {
         return found;
     }
     let (finding, hint): (String, &str) = match cause {
-        Cause::Imbalance => return imbalance(names, row, whole),
+        Cause::Imbalance => return imbalance(names, row, whole, seen.before),
         Cause::Lock => mutexes(row),
         Cause::Ordered => (
             waited(row, row.time(Metric::State(RefinedState::Ordered))),
@@ -192,13 +204,10 @@ pub(super) fn explain(
             ),
             "let other threads of the team work meanwhile; `waits` shows for whom the rank waits",
         ),
-        Cause::OffCpu => (
-            format!(
-                "threads slept for {:.3} s in the middle of their work",
-                row.time(Metric::OffCpuWork) - row.ready[cause as usize]
-            ),
-            asleep(row),
-        ),
+        Cause::OffCpu => {
+            let slept = row.time(Metric::OffCpuWork) - row.ready[cause as usize];
+            asleep(row, slept, seen.asleep)
+        }
     };
     // A thread that waits without a CPU waits longer because of that.
     let ready = row.ready[cause as usize];
@@ -334,27 +343,56 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
     )
 }
 
-/// What to try where threads sleep in the middle of their work.
-fn asleep(row: &RegionRow) -> &'static str {
+/// The finding and the hint where threads sleep for `slept` seconds in the middle of their work.
+fn asleep(row: &RegionRow, slept: f64, places: Option<&Asleep>) -> (String, &'static str) {
+    let mut finding = format!("threads slept for {slept:.3} s in the middle of their work");
     let most = row.work.first().map_or(0.0, |(_, seconds)| *seconds);
-    if most > 0.9 * row.own.elapsed {
+    let blame = places.map_or(0.0, |it| it.blame);
+    finding += places.map_or("", |it| &it.place.words);
+    let hint = if blame > 0.1 * slept {
+        finding += &format!("; meanwhile others waited {blame:.3} s for mutexes that they held");
+        "keep what blocks (input, output, sleeping, memory that is paged in) out of the region, or at least \
+         out of critical sections and the hold of locks"
+    } else if most > 0.9 * row.own.elapsed {
         "keep what blocks (input, output, sleeping, memory that is paged in) out of the region, and \
          share its work anew: one thread works all the time, so the first alone gains nothing"
     } else {
         "keep what blocks (input, output, sleeping, memory that is paged in) out of the region"
-    }
+    };
+    (finding, hint)
 }
 
-/// How to divide the work of a region evenly.
-fn division(row: &RegionRow, is_loop: bool) -> &'static str {
-    if row.tasks.count > 0 {
-        "make more tasks than threads, or smaller ones; OMP_task shows their times"
-    } else if is_loop {
-        "try schedule(dynamic), or smaller chunks if that is its schedule; OMP_loop shows it"
-    } else {
-        "give each thread the same work; if a static loop divides it, try schedule(dynamic); OMP_loop \
-         shows its schedule"
-    }
+/// How to divide the work of a region evenly. No schedule divides fewer iterations than two for each thread.
+fn division(row: &RegionRow, is_loop: bool, before: Before) -> String {
+    let hint = match before {
+        _ if row.tasks.count > 0 => {
+            "make more tasks than threads, or smaller ones, or wait for them less often (taskwait); OMP_task \
+             shows their times"
+        }
+        Before::Loop(Some(trip)) if trip < 2.0 * threads(row) => {
+            return format!(
+                "{trip:.0} iterations are too few for {} threads: collapse the loop with one inside it, or make \
+                 outer iterations the parallel ones",
+                row.threads
+            );
+        }
+        Before::Loop(Some(_)) => {
+            "try schedule(dynamic), or smaller chunks if that is its schedule; OMP_loop shows it"
+        }
+        Before::Directive => {
+            "share out what one thread does alone before this barrier (master, masked), or give each thread \
+             the same work"
+        }
+        _ if is_loop || before == Before::Loop(None) => {
+            "try schedule(dynamic), or smaller chunks if that is its schedule; if it has few iterations, collapse \
+             it with a loop inside; OMP_loop shows it"
+        }
+        _ => {
+            "give each thread the same work; if a static loop divides it, try schedule(dynamic); OMP_loop \
+             shows its schedule"
+        }
+    };
+    hint.to_owned()
 }
 
 /// Seconds of a region's barriers by what explains them, per thread of its team.
@@ -400,10 +438,22 @@ fn spread(row: &RegionRow) -> Spread {
 /// of it.
 const SHORT_SLEEP: f64 = 2e-3;
 
-fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, String) {
+/// What to try against waits for a single.
+const SHARE_SINGLE: &str = "share out what is in the single (a loop, tasks), or let the others go on (nowait) if they do \
+                            not need its results before the next barrier";
+
+fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole, before: Before) -> (String, String) {
     let barriers = Barriers::of(row);
     let Spread { longest, mean } = spread(row);
     let balance = row.load_balance();
+    // One thread works, and which one it is may change: that its work is even in the sum says nothing.
+    if before == Before::Single {
+        let waits = row.time(Metric::State(RefinedState::ImplicitBarrier));
+        let finding = format!(
+            "one thread executes a single, and the others wait for it: most of {waits:.3} s"
+        );
+        return (finding, SHARE_SINGLE.to_owned());
+    }
     // Seconds on a CPU tell of uneven work whoever else had the CPUs.
     let left = (barriers.lost - barriers.delayed).max(0.0);
     let is_uneven = if barriers.are_crowded() {
@@ -412,7 +462,7 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
         barriers.uneven > 0.5 * barriers.lost
     };
     if is_uneven && mean > 0.0 {
-        let (mut finding, mut hint) = uneven_work(names, row, barriers.uneven);
+        let (mut finding, mut hint) = uneven_work(names, row, barriers.uneven, before);
         if barriers.delayed > 0.1 * barriers.lost {
             finding += &format!(
                 "; threads had no CPU for a part of it: alone the work would take {longest:.3} s, even {mean:.3} s"
@@ -428,6 +478,16 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
     } else {
         format!("uneven work (load balance {balance:.2}) explains little of it")
     };
+    if whole.cpus > 0 && u32::from(row.threads) > whole.cpus {
+        // Whoever waits for a CPU is late, asleep or ready: the others wait for him in the barrier.
+        let (threads, cpus) = (row.threads, whole.cpus);
+        return (
+            format!(
+                "{work}; {threads} threads share {cpus} CPUs, so that they come one after the other"
+            ),
+            "use no more threads than CPUs (OMP_NUM_THREADS)".to_owned(),
+        );
+    }
     if barriers.are_crowded() {
         let ready = row.ready[Cause::Imbalance as usize] + row.ready[Cause::OffCpu as usize];
         let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
@@ -461,6 +521,16 @@ fn imbalance(names: &Names<'_>, row: &RegionRow, whole: Whole) -> (String, Strin
         };
         return (finding, format!("{awake}{}", fewer_barriers(row)));
     }
+    // All that threads do between two barriers is work, or lost to another cause.
+    let others = row.lost.iter().sum::<f64>() - row.lost[Cause::Imbalance as usize];
+    if others < 0.5 * row.lost[Cause::Imbalance as usize] {
+        return (
+            format!(
+                "{work}, but not before each barrier: now one thread has more to do, now another"
+            ),
+            fewer_barriers(row).to_owned(),
+        );
+    }
     let hint = format!(
         "threads come to the barrier late for another reason, such as waits and serial parts inside the region; {}",
         fewer_barriers(row)
@@ -481,7 +551,12 @@ fn fewer_barriers(row: &RegionRow) -> &'static str {
 }
 
 /// What makes work uneven that explains `uneven` seconds of barriers of each thread.
-fn uneven_work(names: &Names<'_>, row: &RegionRow, uneven: f64) -> (String, String) {
+fn uneven_work(
+    names: &Names<'_>,
+    row: &RegionRow,
+    uneven: f64,
+    before: Before,
+) -> (String, String) {
     let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
     let threads = threads(row);
     let mean = total / threads;
@@ -506,7 +581,7 @@ fn uneven_work(names: &Names<'_>, row: &RegionRow, uneven: f64) -> (String, Stri
         );
     }
     let is_loop = row.loop_of(names) == Some(Workshare::Loop);
-    let division = division(row, is_loop);
+    let division = division(row, is_loop, before);
     if most > 0.9 * total && row.threads > 1 && !is_loop && row.tasks.count == 0 {
         return (
             format!(
@@ -519,10 +594,7 @@ fn uneven_work(names: &Names<'_>, row: &RegionRow, uneven: f64) -> (String, Stri
         );
     }
     if ratio > 1.2 {
-        return (
-            format!("{heavy} works {ratio:.1} times the mean"),
-            division.to_owned(),
-        );
+        return (format!("{heavy} works {ratio:.1} times the mean"), division);
     }
     let who = if row.instances > 1 && most - mean < 0.5 * uneven {
         ", each time on another thread"
@@ -539,6 +611,6 @@ fn uneven_work(names: &Names<'_>, row: &RegionRow, uneven: f64) -> (String, Stri
     }
     (
         format!("the work is uneven (load balance {balance:.2}){who}"),
-        division.to_owned(),
+        division,
     )
 }

@@ -1,13 +1,17 @@
 //! The first view of a run: what to do first, how its wall time was used, and whether its threads
 //! got CPUs.
 
+use experiment::symbols::Contention;
+
 use super::Measured;
 use super::advice::{LEAST, Loss, losses};
 use super::bars::{self, Bar, bars};
+use super::contended::Contended;
 use super::crowd::Crowd;
 use super::diagnosis::CROWDED as NO_CPU;
 use super::efficiency::{Run, efficiency};
 use super::kernel_work::{KernelPart, kernel_work, reason_words};
+use super::own_code::OwnCode;
 use super::recorder::Recorder;
 use super::regions::RegionRow;
 use super::spins::Spins;
@@ -44,6 +48,8 @@ pub struct First {
     pub cpus: u32,
     /// Waiting that counts as work; `None` if it is negligible.
     pub spins: Option<Spins>,
+    /// Stores to elements side by side; `None` if they take little.
+    pub neighbours: Option<Contended>,
     /// What the recording took; `None` if that is little.
     pub recorder: Option<Recorder>,
 }
@@ -66,6 +72,9 @@ impl First {
         for loss in losses.iter_mut().filter(|loss| loss.hint == NO_CPU) {
             loss.hint = crowd.hint().to_owned();
         }
+        let own = OwnCode::of(profile, names);
+        let kind = (Contention::Neighbours, &own);
+        let neighbours = Contended::of(profile, names, &run, kind);
         Some(First {
             losses,
             bars: bars(&run, regions),
@@ -73,6 +82,7 @@ impl First {
             crowd,
             cpus: measured.cpus.all,
             spins: Spins::of(profile, names),
+            neighbours: neighbours.filter(Contended::is_large),
             recorder: Recorder::of(profile, names.tables),
             run,
         })
@@ -99,6 +109,7 @@ impl First {
             .chain(few_cpus)
             .chain(recorder)
             .chain(spins)
+            .chain(self.neighbours.as_ref().map(Contended::hint))
     }
 
     /// How the wall time was used; `None` for several processes, which share none.

@@ -95,6 +95,11 @@ impl Part {
 }
 
 impl LoopRow {
+    /// Whether it is the construct at a place.
+    pub(super) fn is_at(&self, at: &ConstructLocation) -> bool {
+        at.line.is_some() && place(&self.location) == place(at)
+    }
+
     /// Whether threads ask for its chunks while it runs.
     pub fn is_shared_out(&self) -> bool {
         matches!(
@@ -251,7 +256,7 @@ pub fn loops(
 }
 
 /// The rows of loops that runtimes were asked for.
-fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
+pub(super) fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
     let mut locations = FxHashMap::<FrameId, ConstructLocation>::default();
     let mut rows = BTreeMap::<(ConstructLocation, Schedule, LoopClause), LoopRow>::new();
     for sum in measured.loop_sums.iter() {
@@ -279,7 +284,9 @@ fn counted(names: &Names<'_>, measured: &Measured<'_>) -> Vec<LoopRow> {
         }
         row.part(sum.thread).add(&sum);
     }
-    rows.into_values().collect()
+    let mut rows: Vec<LoopRow> = rows.into_values().collect();
+    rows.iter_mut().for_each(LoopRow::count);
+    rows
 }
 
 /// A row without threads.

@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod bars;
+pub mod contended;
 pub mod crowd;
 mod diagnosis;
 pub mod efficiency;
@@ -19,6 +20,7 @@ pub mod recorder;
 pub mod regions;
 pub mod spins;
 pub mod tasks;
+mod waits;
 
 #[cfg(test)]
 pub(crate) mod test_run;

@@ -10,7 +10,9 @@ use experiment::rows::{
     Blame, Interval, LockSum, LockWait, LoopSum, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within,
 };
 use experiment::state::{Scheduling, State};
-use experiment::symbols::{FrameSymbol, Function, FunctionId, SymbolTable};
+use experiment::symbols::{
+    FileId, FrameSymbol, Function, FunctionId, InlinedLine, SourceLine, SymbolTable,
+};
 use experiment::tables::{
     Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind,
     ThreadState,
@@ -18,7 +20,7 @@ use experiment::tables::{
 use experiment::{Samples, Sums};
 
 use crate::attribution::{Attribution, Slices, Source};
-use crate::profile::{Item, Profile, ViewMode};
+use crate::profile::{Callee, DisplayFrame, FrameKind, Item, Path, PathId, Profile, ViewMode};
 use crate::states::RefinedState;
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
@@ -205,6 +207,47 @@ impl TestRun {
             callers = self.tables.stack(Stack { callers, entry });
         }
         callers
+    }
+
+    /// Adds a function of a load object.
+    pub(crate) fn function(&mut self, module: ModuleId, name: &str) -> FunctionId {
+        let id = self.symbols.functions.len() as u32;
+        self.symbols.functions.push(Function {
+            module,
+            address: 0x400,
+            size: 0x100,
+            linkage: name.to_owned(),
+            name: name.to_owned(),
+            source: None,
+            outlined: None,
+        });
+        FunctionId(id)
+    }
+
+    /// Gives an address a line of the first file.
+    pub(crate) fn line(&mut self, frame: FrameId, line: u32) {
+        let lines = &mut self.symbols.frames[frame.index()].lines;
+        lines.push(InlinedLine {
+            function: None,
+            source: SourceLine {
+                file: FileId(0),
+                line,
+            },
+        });
+    }
+
+    /// The display stack of an address alone.
+    pub(crate) fn path(&self, profile: &mut Profile, frame: FrameId) -> PathId {
+        let function = self.symbols.frame(frame).function;
+        let function = function.expect("a frame of a function");
+        PathId(profile.paths.intern(Path {
+            callers: PathId::EMPTY,
+            frame: DisplayFrame {
+                callee: Callee::Function(function),
+                frame,
+                kind: FrameKind::Called,
+            },
+        }))
     }
 
     pub(crate) fn names(&self) -> Names<'_> {

@@ -4,3 +4,4 @@ mod kernel;
 mod parts;
 mod program;
 mod random;
+mod waits;

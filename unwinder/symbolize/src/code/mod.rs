@@ -1,10 +1,12 @@
 //! Facts that the machine code of a program tells, and neither its events nor its symbols: the entry
 //! point of the runtime that a call reaches, loops that only wait, critical sections of reductions,
+//! instructions for whose memory threads contend,
 //! the function that holds the directive of a nameless body, and what each round of a loop executes.
 
 mod arguments;
 mod bodies;
 mod combines;
+mod contention;
 mod flow;
 mod frames;
 mod instructions;
@@ -20,6 +22,7 @@ use crate::symbols::Symbols;
 
 pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies, folded_into};
+use contention::Contended;
 pub use flow::{Side, beside};
 pub(crate) use frames::UserFrames;
 pub use instructions::called;
@@ -35,6 +38,7 @@ pub(crate) fn facts(
     frames: impl Iterator<Item = (FrameId, u64)>,
 ) -> BTreeMap<FrameId, CodeFact> {
     let mut spins = SpinLoops::default();
+    let mut contended = Contended::default();
     let mut facts = BTreeMap::new();
     for (frame, address) in frames {
         let calls = if user.is_call(frame) || user.is_fork(frame) {
@@ -45,6 +49,7 @@ pub(crate) fn facts(
         let fact = CodeFact {
             spins: spins.hold(symbols, address),
             combines: combines::combines(symbols, address, calls.as_deref()),
+            contention: contended.before(symbols, address),
             calls,
             body: None,
         };

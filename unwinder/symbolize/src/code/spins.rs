@@ -192,7 +192,7 @@ struct Values {
 }
 
 /// Registers that a called function may change (System V ABI for AMD64, 3.2.1).
-const CALLER_SAVED: [Register; 9] = [
+pub(super) const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
     Register::RCX,
     Register::RDX,

@@ -214,7 +214,8 @@ fn causes_of_imbalance_are_distinguished() {
 
     assert_eq!(
         first_finding(&even(1)),
-        "the work is even (load balance 1.00)"
+        "the work is even (load balance 1.00), but not before each barrier: now one thread has more to do, now \
+         another"
     );
     assert_eq!(
         first_finding(&even(5_000)),

@@ -104,7 +104,7 @@ fn the_parts_of_the_overview_agree() {
             told.close("share", loss.share * run.wall, loss.seconds);
         }
         let useful = run.efficiency.value() * run.wall;
-        let leaves_useful = |loss: &Loss| loss.reason != Reason::Memory;
+        let leaves_useful = |loss: &Loss| !matches!(loss.reason, Reason::Memory | Reason::Atomics);
         told.part("advice in all", sum(&leaves_useful), run.wall - useful);
         // The bars: those of regions and serial code are parts of the run's, and all of it.
         let (all, others) = first.bars.split_first().unwrap();
