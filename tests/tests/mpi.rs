@@ -10,13 +10,18 @@ use std::sync::Mutex;
 use end_to_end::{Outcome, finish, folder, reports, rows, tools};
 use fixtures::Mpi;
 
-/// An implementation, a folder for a test, and `programs/ranks.c` in it.
+/// An implementation, a folder for a test, and a program of `programs` in it.
 struct Place {
     mpi: Mpi,
     folder: PathBuf,
 }
 
 fn places(test: &str) -> Vec<Place> {
+    places_of(test, "ranks")
+}
+
+/// The same for another program.
+fn places_of(test: &str, program: &str) -> Vec<Place> {
     let implementations = fixtures::mpi();
     assert!(
         !implementations.is_empty(),
@@ -28,9 +33,9 @@ fn places(test: &str) -> Vec<Place> {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let built = Command::new(&mpi.compiler)
-            .args(["-O2", "-g", "-fopenmp", "-o"])
-            .arg(folder.join("ranks"))
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/ranks.c"))
+            .args(["-O2", "-g", "-w", "-fopenmp", "-o"])
+            .arg(folder.join(program))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{program}.c")))
             .status()
             .unwrap();
         assert!(built.success());
@@ -129,6 +134,67 @@ fn each_rank_has_an_experiment_named_after_it_with_its_own_work() {
             "{}",
             smaller.stderr
         );
+    }
+}
+
+/// A function of MPI as a rank knows its own calls: their number, seconds, and bytes sent and received.
+#[derive(Debug, PartialEq)]
+struct Calls {
+    function: String,
+    count: u64,
+    seconds: f64,
+    bytes: [u64; 2],
+}
+
+fn own_calls(place: &Place, rank: usize) -> Vec<Calls> {
+    let text = fs::read_to_string(place.folder.join(format!("calls.{rank}"))).unwrap();
+    let lines = text.lines().map(|line| {
+        let (function, numbers) = line.split_once(' ').unwrap();
+        let mut numbers = numbers.split(' ').map(|it| it.parse::<u64>().unwrap());
+        let mut next = || numbers.next().unwrap();
+        Calls {
+            function: function.to_owned(),
+            count: next(),
+            seconds: next() as f64 / 1e9,
+            bytes: [next(), next()],
+        }
+    });
+    lines.collect()
+}
+
+#[test]
+fn calls_bytes_and_times_of_each_function_are_those_that_the_rank_knows() {
+    const RANKS: usize = 4;
+    for place in places_of("messages", "messages") {
+        let outcome = place.shell("$M -n 4 $C -o m.er ./messages");
+        assert_eq!(outcome.status, 0);
+        for rank in 0..RANKS {
+            let experiment = place.folder.join(format!("m.r{rank}.er"));
+            let view = &reports(&experiment, "user", &["-mpi"])[0];
+            let own = own_calls(&place, rank);
+            assert!(own.len() > 40, "{own:?}");
+            let [mut known, mut found] = [0.0; 2];
+            for calls in own {
+                let row = rows(view).iter().find(|row| row["name"] == *calls.function);
+                let values =
+                    &row.unwrap_or_else(|| panic!("{} is missing", calls.function))["values"];
+                let number = |key: &str| values[key].as_u64().unwrap();
+                assert_eq!(
+                    (number("calls"), [number("sent"), number("received")]),
+                    (calls.count, calls.bytes),
+                    "{} of rank {rank}, {}",
+                    calls.function,
+                    place.mpi.name
+                );
+                let seconds = values["seconds"].as_f64().unwrap();
+                // The rank's own clock is read around ours.
+                assert!(seconds <= calls.seconds + 1e-5, "{calls:?}: {seconds}");
+                known += calls.seconds;
+                found += seconds;
+            }
+            // Between the readings of the two clocks a rank may lose its CPU to another one.
+            assert!(known - found < 0.02 * known + 0.01, "{known} s, {found} s");
+        }
     }
 }
 

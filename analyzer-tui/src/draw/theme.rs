@@ -32,6 +32,7 @@ impl Theme {
             Family::Barrier => Color::Red,
             Family::Exclusion => Color::Yellow,
             Family::Task => Color::Blue,
+            Family::Messages => Color::LightMagenta,
             Family::Idle => Color::DarkGray,
             Family::Unknown => Color::White,
         };

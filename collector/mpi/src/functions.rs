@@ -460,6 +460,7 @@ struct Row {
     form: Form,
     wait: Wait,
     is_later: bool,
+    is_large: bool,
 }
 
 // A form, a wait and whether a later call completes the operation, for all functions of a row.
@@ -471,6 +472,7 @@ macro_rules! of_each {
             form: Form::$form,
             wait: Wait::$wait,
             is_later: $is_later,
+            is_large: is_large_name(stringify!($name)),
         },)*]
     };
     ($form:ident $wait:ident later $functions:tt) => { of_each!($form $wait true $functions) };
@@ -506,6 +508,10 @@ const ROWS: [Row; COUNT] = {
     }
     rows
 };
+
+const fn is_large_name(name: &str) -> bool {
+    matches!(name.as_bytes(), [.., b'_', b'c'])
+}
 
 const fn symbol(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -544,8 +550,13 @@ pub fn wait(function: u16) -> Wait {
 /// Whether its counts and places have 64 bits.
 #[inline]
 pub fn is_large(function: u16) -> bool {
-    ROWS.get(function as usize)
-        .is_some_and(|row| row.name.to_bytes().ends_with(b"_c"))
+    ROWS.get(function as usize).is_some_and(|row| row.is_large)
+}
+
+/// The same function with counts of 32 bits; `None` if its own have.
+pub fn narrow(function: u16) -> Option<u16> {
+    // It stands before it.
+    is_large(function).then(|| function - 1)
 }
 
 /// Whether it begins a collective operation, which a later call completes.
@@ -572,6 +583,10 @@ mod tests {
         assert_eq!(wait(of(Function::MPI_Barrier)), Wait::Barrier);
         assert!(is_later(of(Function::MPI_Ibarrier)) && !is_later(of(Function::MPI_Barrier)));
         assert!(is_large(of(Function::MPI_Send_c)) && !is_large(of(Function::MPI_Sendrecv)));
+        for row in 0..COUNT as u16 {
+            let names = narrow(row).and_then(|narrow| Some((name(row)?, name(narrow)?)));
+            assert!(names.is_none_or(|(wide, narrow)| wide.strip_suffix("_c") == Some(narrow)));
+        }
         assert_eq!(form(of(Function::MPI_Waitall)), Form::WaitAll);
         assert_eq!((name(u16::MAX), form(u16::MAX)), (None, Form::Plain));
     }

@@ -8,4 +8,6 @@ mod abi;
 mod functions;
 
 pub use abi::{Abi, OPEN_MPI_VARIABLES};
-pub use functions::{COUNT, Form, Function, Wait, form, is_large, is_later, name, symbols, wait};
+pub use functions::{
+    COUNT, Form, Function, Wait, form, is_large, is_later, name, narrow, symbols, wait,
+};

@@ -133,6 +133,9 @@ pub(super) struct Account {
     pub(super) blames: KeyedSums<u64>,
     regions: KeyedSums<Instances>,
     tasks: KeyedSums<Completed>,
+    /// A thread that MPI started for its own purposes. While it sleeps, no thread of the program does: that time is
+    /// added to no sum.
+    pub(super) is_helper: bool,
     /// Whether recording is paused: the time of the running interval is not added to any sum.
     pub(super) paused: bool,
     /// The thread's process.
@@ -413,7 +416,8 @@ impl Account {
         rows: &mut Rows,
         listing: &mut Listing,
     ) {
-        if self.paused {
+        let is_asleep = scheduling_of(self.activity.key()) == Scheduling::Blocked;
+        if self.paused || self.is_helper && is_asleep {
             return;
         }
         let length = end - self.unlisted;
@@ -455,8 +459,10 @@ impl Account {
     /// Makes the open slice's rows.
     pub(super) fn make_rows(&mut self, thread: ThreadId, rows: &mut Rows) {
         let slice = self.open_slice();
+        let is_helper = self.is_helper;
+        let leaves_out = |key| is_helper && scheduling_of(key) == Scheduling::Blocked;
         self.spent.drain(|key, spent| {
-            if spent.time == 0 && spent.intervals == 0 {
+            if spent.time == 0 && spent.intervals == 0 || leaves_out(key) {
                 return;
             }
             rows.sums.push(Sum {
@@ -469,6 +475,9 @@ impl Account {
             });
         });
         self.phases.drain(|key, time| {
+            if leaves_out(key) {
+                return;
+            }
             rows.phase_sums.push(PhaseSum {
                 slice,
                 thread,

@@ -102,6 +102,13 @@ impl TimeAccounting {
         }
     }
 
+    /// The living thread is a helper of MPI: its sleep is not accounted for.
+    pub(super) fn is_helper(&mut self, thread: ThreadId) {
+        if let Some(account) = living(&mut self.accounts, thread) {
+            account.is_helper = true;
+        }
+    }
+
     /// From `time` on nothing is accounted for; states and lives of threads go on.
     pub(super) fn pause(&mut self, time: Nanos) {
         if self.pauses.since.is_some() {

@@ -81,6 +81,7 @@ impl Machine {
                 .any(|(_, process)| *process == row.process)
         {
             row.kind = ThreadKind::Other;
+            now.accounting.is_helper(now.thread);
         }
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn begins_thread(linkage: &str) -> bool {
 
 /// Whether a name is that of a runtime entry point.
 pub(crate) fn is_entry(linkage: &str) -> bool {
-    let starts = ["__kmpc_", "GOMP_", "omp_"];
+    let starts = ["__kmpc_", "GOMP_", "omp_", "MPI_", "PMPI_", "mpi_wti"];
     starts.iter().any(|start| linkage.starts_with(start))
 }
 

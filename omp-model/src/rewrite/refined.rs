@@ -99,8 +99,19 @@ fn of_entry(name: &str) -> RefinedState {
 fn is_own(entry: Option<&str>) -> bool {
     entry.is_some_and(|name| {
         let clock = name.trim_end_matches('_');
-        matches!(clock, "omp_get_wtime" | "omp_get_wtick") || name == FLUSH
+        let clocks = [
+            "omp_get_wtime",
+            "omp_get_wtick",
+            "MPI_Wtime",
+            "PMPI_Wtime",
+            "MPI_Wtick",
+        ];
+        clocks.contains(&clock) || matches!(clock, "mpi_wtime" | "mpi_wtick") || name == FLUSH
     })
+}
+
+fn is_mpi(entry: Option<&str>) -> bool {
+    entry.is_some_and(|name| name.starts_with("MPI_") || name.starts_with("PMPI_"))
 }
 
 /// clang's call for the `flush` directive; gcc emits an instruction.
@@ -152,8 +163,8 @@ pub(super) fn refine(
     let working = |state: RefinedState| match entry {
         _ if leaf.reducing || combining => RefinedState::Reduction,
         _ if !leaf.runtime || is_own(entry) => state,
-        // In a function of MPI that has no events.
-        _ if leaf.in_mpi => RefinedState::Mpi,
+        // In a function of MPI that has no events, or in ours in its place.
+        _ if leaf.in_mpi || is_mpi(entry) => RefinedState::Mpi,
         Some(name) if of_entry(name) == RefinedState::Reduction => RefinedState::Reduction,
         // Waits for iterations have no event.
         Some(name) if name.contains("doacross") && of_entry(name) == RefinedState::Ordered => {
@@ -200,7 +211,13 @@ mod tests {
             combining: false,
         };
         let state = |state, entry| refine(state, ThreadKind::Worker, &leaf, Some(entry), clues);
-        for clock in ["omp_get_wtime", "omp_get_wtime_", "omp_get_wtick"] {
+        for clock in [
+            "omp_get_wtime",
+            "omp_get_wtime_",
+            "omp_get_wtick",
+            "PMPI_Wtime",
+            "mpi_wtime_",
+        ] {
             assert_eq!(state(State::Work, clock), RefinedState::Work);
             assert_eq!(state(State::Serial, clock), RefinedState::Serial);
             assert_eq!(state(State::Lock, clock), RefinedState::Lock);

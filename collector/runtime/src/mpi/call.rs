@@ -10,7 +10,7 @@ use omp_ring::record::{BytesPayload, Kind, PeerPayload};
 
 use super::communicators::{self, Communicator, Made};
 use super::real::{self, ask, handle, handle_at};
-use super::{messages, requests, volume};
+use super::{messages, narrow, requests, volume};
 use crate::{process, tls};
 
 /// What a thread keeps of its calls.
@@ -122,9 +122,20 @@ const fn is_poll(form: Form) -> bool {
 pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) -> Onward {
     // SAFETY: the entry point's own frame.
     let around = unsafe { &mut *around };
-    let function = what.function() as u16;
-    let real = real::address(function, what.kind());
+    let (mut function, kind) = (what.function() as u16, what.kind());
     let form = mpi::form(function);
+    let real = match (real::address(function, kind), mpi::narrow(function)) {
+        (Some(real), _) => real,
+        (None, Some(narrow)) => {
+            // SAFETY: the call's own arguments.
+            if unsafe { narrow::arguments(around, real::learn(), form) }.is_none() {
+                return Onward::jump(narrow::refuse as *const () as usize);
+            }
+            function = narrow;
+            real::address(narrow, kind).unwrap_or_else(|| real::missing(narrow))
+        }
+        (None, None) => real::missing(function),
+    };
     if !is_recording(form) {
         return Onward::jump(real);
     }

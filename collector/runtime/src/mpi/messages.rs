@@ -79,10 +79,10 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
                     let _ = requests::put(new, request);
                 }
             }
-            Form::Start => start(ended, ended.handle_before()),
+            Form::Start => start(ended, ended.handle_before(), 0),
             Form::StartAll => {
                 for at in 0..(around.argument(0) as i32).max(0) as usize {
-                    start(ended, handle_at(ended.abi, around.argument(1), at));
+                    start(ended, handle_at(ended.abi, around.argument(1), at), at);
                 }
             }
             Form::Wait => complete(ended, ended.handle_before(), around.argument(1)),
@@ -193,19 +193,17 @@ fn post(ended: &Ended<'_>, new: u64, request: Request) {
     }
 }
 
-/// A persistent request was started.
-fn start(ended: &Ended<'_>, request: u64) {
-    let Some(request) = requests::start(request, ended.began) else {
+/// A persistent request was started, the `number`-th of the call. What is posted is known by when its call began: of
+/// several, each by a moment of its own.
+fn start(ended: &Ended<'_>, request: u64, number: usize) {
+    let posted = ended.began + number as u64;
+    let Some(request) = requests::start(request, posted) else {
         return;
     };
-    let request = Request {
-        posted: ended.began,
-        ..request
-    };
     if request.is_send {
-        sent(ended, &request, false);
+        sent(ended, &Request { posted, ..request }, false);
     } else {
-        ended.push(&[(Kind::MpiPosted, request.posted)]);
+        ended.push(&[(Kind::MpiPosted, posted)]);
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `volume` | bytes of collective and one-sided operations and of files |
 //! | `communicators` | communicators by handle: what all of their ranks know them by |
 //! | `requests` | requests by handle: what was posted |
+//! | `narrow` | counts of 64 bits where MPI has functions for 32 |
 //! | `table` | a table by handle that threads share without a lock |
 //! | `real` | MPI's own functions, and which interface it has |
 #![allow(unsafe_code)]
@@ -21,6 +22,7 @@ mod call;
 mod communicators;
 mod entry;
 mod messages;
+mod narrow;
 mod real;
 mod requests;
 mod table;

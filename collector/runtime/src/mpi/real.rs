@@ -14,40 +14,40 @@ pub(super) const TOOL: u32 = 1;
 static ADDRESSES: [[AtomicUsize; 2]; mpi::COUNT] =
     [const { [const { AtomicUsize::new(0) }; 2] }; mpi::COUNT];
 
-/// The address of the function with this number, by the name that the call used.
+/// The address of a function that no object has.
+const NONE: usize = 1;
+
+/// The address of the function with this number, by the name that the call used or else by its other one; `None` if no
+/// object has it.
 #[inline]
-pub(super) fn address(function: u16, kind: u32) -> usize {
-    let place = ADDRESSES
-        .get(function as usize)
-        .and_then(|both| both.get(kind as usize));
-    match place.map_or(0, |place| place.load(Relaxed)) {
-        0 => find(function, kind),
-        address => address,
+pub(super) fn address(function: u16, kind: u32) -> Option<usize> {
+    let both = ADDRESSES.get(function as usize)?;
+    let place = both.get(kind as usize)?;
+    match place.load(Relaxed) {
+        0 => find(function, kind, place),
+        NONE => None,
+        address => Some(address),
     }
 }
 
-/// By the other name if there is none of this one.
 #[cold]
-fn find(function: u16, kind: u32) -> usize {
-    let Some(names) = mpi::symbols(function) else {
-        return inside::provider::missing(c"?");
-    };
+fn find(function: u16, kind: u32, place: &AtomicUsize) -> Option<usize> {
+    let [name, tool] = mpi::symbols(function)?;
     let order = if kind == TOOL {
-        [names[1], names[0]]
+        [tool, name]
     } else {
-        names
+        [name, tool]
     };
     let found = order.iter().find_map(|name| Next::anywhere(name).address());
-    let Some(found) = found else {
-        return inside::provider::missing(order[0]);
-    };
-    let place = ADDRESSES
-        .get(function as usize)
-        .and_then(|both| both.get(kind as usize));
-    if let Some(place) = place {
-        place.store(found, Relaxed);
-    }
+    place.store(found.unwrap_or(NONE), Relaxed);
     found
+}
+
+/// No object has a function that the program calls.
+#[cold]
+pub(super) fn missing(function: u16) -> usize {
+    let names = mpi::symbols(function).unwrap_or([c"?"; 2]);
+    inside::provider::missing(names[0])
 }
 
 /// The interface, with the handles of the process.

@@ -2,7 +2,7 @@
 //!
 //! What a rank contributes counts as sent, and what it gets as received, whatever an implementation sends for that.
 
-use mpi::Form;
+use mpi::{Abi, Form};
 
 use super::call::Ended;
 use super::communicators::Communicator;
@@ -20,7 +20,7 @@ pub(super) struct Volume {
 }
 
 /// Which argument is the communicator, of forms that have one.
-const fn place_of_communicator(form: Form) -> Option<usize> {
+pub(super) const fn place_of_communicator(form: Form) -> Option<usize> {
     Some(match form {
         Form::Barrier
         | Form::Communicator2
@@ -58,7 +58,7 @@ const fn place_of_communicator(form: Form) -> Option<usize> {
 }
 
 /// Which argument is the root.
-const fn place_of_root(form: Form) -> Option<usize> {
+pub(super) const fn place_of_root(form: Form) -> Option<usize> {
     Some(match form {
         Form::Broadcast => 3,
         Form::Reduce => 5,
@@ -117,6 +117,10 @@ unsafe fn bytes(ended: &Ended<'_>, communicator: Option<Communicator>, part: Par
     let size = communicator.map_or(0, |it| u64::from(it.size));
     let own = communicator.map_or(0, |it| it.own as usize);
     let is_in_place = |place: usize| ended.around.argument(place) == ended.abi.in_place;
+    let neighbours_of = |place: usize| {
+        let handle = super::real::handle(ended.abi, ended.around.argument(place));
+        communicator.map_or([0, 0], |it| neighbours(ended.abi, handle, it))
+    };
     let is_root = part == Part::Root;
     let is_remote = part == Part::RemoteRoot;
     // SAFETY: the caller's promise, here and below.
@@ -238,26 +242,26 @@ unsafe fn bytes(ended: &Ended<'_>, communicator: Option<Communicator>, part: Par
             [each * size, each]
         }
         Form::NeighborAllgather => {
-            let [from, to] = neighbours(ended, 6);
+            let [from, to] = neighbours_of(6);
             [
                 ended.bytes(1, 2) * u64::from(to > 0),
                 ended.bytes(4, 5) * from,
             ]
         }
         Form::NeighborAlltoall => {
-            let [from, to] = neighbours(ended, 6);
+            let [from, to] = neighbours_of(6);
             [ended.bytes(1, 2) * to, ended.bytes(4, 5) * from]
         }
         Form::NeighborAllgatherv => {
-            let [from, to] = neighbours(ended, 7);
+            let [from, to] = neighbours_of(7);
             [ended.bytes(1, 2) * u64::from(to > 0), sum_of(from, 4, 6)]
         }
         Form::NeighborAlltoallv => {
-            let [from, to] = neighbours(ended, 8);
+            let [from, to] = neighbours_of(8);
             [sum_of(to, 1, 3), sum_of(from, 5, 7)]
         }
         Form::NeighborAlltoallw => {
-            let [from, to] = neighbours(ended, 8);
+            let [from, to] = neighbours_of(8);
             // SAFETY: the caller's promise.
             unsafe {
                 [
@@ -324,19 +328,34 @@ unsafe fn sum_of_types(ended: &Ended<'_>, counts: usize, types: usize, size: u64
     (0..size as usize).map(of_rank).sum()
 }
 
+/// How many elements an array of counts has.
+pub(super) fn elements(
+    form: Form,
+    place: usize,
+    handle: u64,
+    abi: &Abi,
+    communicator: Communicator,
+) -> u64 {
+    let [from, to] = match form {
+        Form::NeighborAllgatherv | Form::NeighborAlltoallv | Form::NeighborAlltoallw => {
+            neighbours(abi, handle, communicator)
+        }
+        _ => [u64::from(communicator.size); 2],
+    };
+    // Those of what is sent come first.
+    if place < 3 { to } else { from }
+}
+
 /// How many neighbours of the topology send to the rank, and how many it sends to.
-fn neighbours(ended: &Ended<'_>, communicator: usize) -> [u64; 2] {
-    let handle = super::real::handle(ended.abi, ended.around.argument(communicator));
-    let own = ended
-        .communicator(communicator)
-        .map_or(0, |it| it.own as i32);
+fn neighbours(abi: &Abi, handle: u64, communicator: Communicator) -> [u64; 2] {
+    let own = communicator.own as i32;
     let mut topology = 0i32;
     ask!(
         c"PMPI_Topo_test",
         fn(u64, *mut i32) -> i32,
         (handle, &raw mut topology)
     );
-    let [graph, grid, distributed] = ended.abi.topologies;
+    let [graph, grid, distributed] = abi.topologies;
     let [mut from, mut to, mut more] = [0i32; 3];
     if topology == distributed {
         ask!(
@@ -357,7 +376,7 @@ fn neighbours(ended: &Ended<'_>, communicator: usize) -> [u64; 2] {
             fn(u64, *mut i32) -> i32,
             (handle, &raw mut more)
         );
-        let [_, none, _] = ended.abi.ranks;
+        let [_, none, _] = abi.ranks;
         for dimension in 0..more {
             let mut ends = [none; 2];
             let [before, behind] = &mut ends;
