@@ -132,6 +132,9 @@ const COMMANDS: &[&str] = &[
     "OMP_task",
     "OMP_loop",
     "OMP_lock",
+    "ranks",
+    "mpi",
+    "waits",
     "races",
     "rdetail all",
     "rdetail 2",
@@ -156,6 +159,8 @@ const COMMANDS: &[&str] = &[
 
 /// One experiment, or several, which are added up or compared; some are damaged.
 const EXPERIMENTS: &[&str] = &[
+    "job.r0.er job.r1.er job.r2.er",
+    "part.r1.er far.r2.er job.r0.er",
     "omp.er",
     "omp.er",
     "plain.er",

@@ -22,15 +22,16 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let experiment = &analysis.experiment;
     let ranks = analysis.ranks();
     let has_calls = !experiment.mpi_calls.is_empty() && query.settings.filter.is_none();
-    let rows = match has_calls {
-        true => balance(
+    let rows = if has_calls {
+        balance(
             query.all.profile(),
             &experiment.tables,
             &experiment.mpi_calls,
             &experiment.mpi_messages,
             &ranks,
-        ),
-        false => Vec::new(),
+        )
+    } else {
+        Vec::new()
     };
     let evenness = Balance::of(&rows);
     let quantities = quantities(&rows);
@@ -78,12 +79,13 @@ fn fields<'a>(ranks: &Ranks<'_>) -> Vec<RankField<'a>> {
         let of = quantity.of;
         let is_time = quantity.unit == Unit::Seconds;
         let value = move |row: &RankRow| {
-            row.spent
-                .as_ref()
-                .map_or(Value::Absent, |spent| match is_time {
-                    true => Value::Number(of(spent)),
-                    false => Value::Count(of(spent) as u64),
-                })
+            row.spent.as_ref().map_or(Value::Absent, |spent| {
+                if is_time {
+                    Value::Number(of(spent))
+                } else {
+                    Value::Count(of(spent) as u64)
+                }
+            })
         };
         let mut field = RankField::number(quantity.id, quantity.label, value)
             .heading(quantity.heading)
@@ -201,9 +203,10 @@ fn extremes(ranks: &Ranks<'_>, quantities: &[Extremes]) -> Table {
             Value::Number(it.mean),
             Value::Number(it.most),
             Value::Text(name(it.at)),
-            match it.most > 0.0 {
-                true => Value::Text(format!("{:.3}", it.mean / it.most)),
-                false => Value::Absent,
+            if it.most > 0.0 {
+                Value::Text(format!("{:.3}", it.mean / it.most))
+            } else {
+                Value::Absent
             },
             Value::Absent,
         ]],

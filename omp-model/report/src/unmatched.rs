@@ -56,9 +56,10 @@ fn sentences(ranks: &Ranks<'_>, (from, to): (RankId, RankId), it: &Unmatched) ->
     }
     if it.received > 0 {
         let (count, is_one) = messages(it.received);
-        let (has, was, its) = match is_one {
-            true => ("has", "was", "its send is"),
-            false => ("have", "were", "their sends are"),
+        let (has, was, its) = if is_one {
+            ("has", "was", "its send is")
+        } else {
+            ("have", "were", "their sends are")
         };
         said.push(match why(from, to) {
             Some(why) => format!("{count} {names} {has} no recorded send: {why}"),

@@ -26,9 +26,10 @@ pub(crate) fn waits(query: &Query<'_>) -> Document {
     let experiment = &analysis.experiment;
     let ranks = analysis.ranks();
     let has_calls = !experiment.mpi_calls.is_empty() && query.settings.filter.is_none();
-    let waits = match has_calls {
-        true => view(experiment, &ranks),
-        false => Waits::default(),
+    let waits = if has_calls {
+        view(experiment, &ranks)
+    } else {
+        Waits::default()
     };
     let rows = rows(&waits.all, &query.all.names(), &ranks);
     let recorded = ranks.all().filter_map(|(_, recording)| recording);
@@ -57,9 +58,10 @@ pub(crate) fn waits(query: &Query<'_>) -> Document {
         columns: fields.into_iter().map(|field| field.column).collect(),
         parts: vec![TablePart::new("", COLUMNS)],
         rows: shown,
-        empty: match has_calls {
-            true => "No wait between ranks was found".to_owned(),
-            false => without_calls(&query),
+        empty: if has_calls {
+            "No wait between ranks was found".to_owned()
+        } else {
+            without_calls(&query)
         },
         ..Table::default()
     };
@@ -150,14 +152,18 @@ fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
             .json(InJson::Nowhere)
     };
     vec![
-        WaitField::new("kind", "Cause", move |row| match is_total(row) {
-            true => Value::Omitted,
-            false => Value::Text(words(row.kind).to_owned()),
+        WaitField::new("kind", "Cause", move |row| {
+            if is_total(row) {
+                Value::Omitted
+            } else {
+                Value::Text(words(row.kind).to_owned())
+            }
         }),
         WaitField::new("mpi_function", "MPI function", move |row| {
-            match is_total(row) {
-                true => Value::Omitted,
-                false => Value::Text(row.function.clone()),
+            if is_total(row) {
+                Value::Omitted
+            } else {
+                Value::Text(row.function.clone())
             }
         }),
         WaitField::new("function", "Function", |row| {
@@ -213,9 +219,12 @@ fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
         WaitField::new("meanwhile", "", |row| {
             Value::Json(meanwhile(&row.meanwhile()))
         }),
-        WaitField::new("pairs", "", move |row| match is_total(row) {
-            true => Value::Omitted,
-            false => Value::Json(row.pairs.iter().map(pair).collect()),
+        WaitField::new("pairs", "", move |row| {
+            if is_total(row) {
+                Value::Omitted
+            } else {
+                Value::Json(row.pairs.iter().map(pair).collect())
+            }
         }),
         WaitField::of(Column::name(), |_| Value::Absent),
     ]

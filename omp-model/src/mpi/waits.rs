@@ -149,9 +149,10 @@ impl Found<'_> {
             Some((at, ::mpi::wait(found.calls[at].function)))
         };
         let to = pair.channel.to;
-        match completed(self, to, received.thread, received.completed) {
-            Some((at, WaitsFor::Receive | WaitsFor::Request)) => self.happened(at, sending),
-            _ => (),
+        if let Some((at, WaitsFor::Receive | WaitsFor::Request)) =
+            completed(self, to, received.thread, received.completed)
+        {
+            self.happened(at, sending)
         }
         if let Some(at) = self.probe_before(received.thread, received.posted) {
             self.happened(at, sending);
@@ -203,9 +204,10 @@ impl Found<'_> {
         match pattern {
             Pattern::All => {
                 let is_barrier = ::mpi::wait(calls[together[0]].function) == WaitsFor::Barrier;
-                let kind = match is_barrier {
-                    true => Kind::Barrier,
-                    false => Kind::Collective,
+                let kind = if is_barrier {
+                    Kind::Barrier
+                } else {
+                    Kind::Collective
                 };
                 let Some(last) = last_but(None) else {
                     return true;

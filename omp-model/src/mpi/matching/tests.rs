@@ -179,9 +179,8 @@ fn traffic(random: &mut Rng, size: u32, steps: usize) -> Traffic {
             };
             traffic.sent += 1;
             let at = posted[to as usize].iter().position(|it| fits(it, &message));
-            match at.map(|at| posted[to as usize].remove(at)) {
-                Some(it) => receive(to, &it, &message),
-                None => (),
+            if let Some(it) = at.map(|at| posted[to as usize].remove(at)) {
+                receive(to, &it, &message)
             }
             traffic.messages.push(MpiMessage {
                 thread: ThreadId(rank),
