@@ -286,9 +286,15 @@ impl Analysis {
                 tables,
                 header,
                 counters,
+                mpi_calls,
                 ..
             } = &self.experiment;
-            Available::new(&header.sampling, counters, uses_openmp(tables, profile))
+            let all = Available::new(&header.sampling, counters, uses_openmp(tables, profile));
+            if mpi_calls.is_empty() {
+                all.without_mpi()
+            } else {
+                all
+            }
         })
     }
 }

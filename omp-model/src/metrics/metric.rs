@@ -194,6 +194,16 @@ impl Available {
         Available { metrics }
     }
 
+    /// The same of a program that does not call MPI.
+    #[must_use]
+    pub fn without_mpi(mut self) -> Available {
+        self.metrics.retain(|metric| match metric {
+            Metric::State(state) => !state.is_mpi(),
+            _ => true,
+        });
+        self
+    }
+
     /// The metrics, in the order of lists.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics

@@ -46,7 +46,7 @@ fn available(openmp: bool) -> Available {
         switches: true,
         ..Sampling::default()
     };
-    Available::new(&sampling, &[], openmp)
+    Available::new(&sampling, &[], openmp).without_mpi()
 }
 
 fn openmp() -> Available {
@@ -78,6 +78,12 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
         Metric::State(RefinedState::Ordered),
         Metric::State(RefinedState::Atomic),
         Metric::State(RefinedState::Task),
+        Metric::State(RefinedState::MpiReceive),
+        Metric::State(RefinedState::MpiSend),
+        Metric::State(RefinedState::MpiRequest),
+        Metric::State(RefinedState::MpiBarrier),
+        Metric::State(RefinedState::MpiCollective),
+        Metric::State(RefinedState::MpiOneSided),
     ];
     for item in every_kind_of_item() {
         let counted = |metrics: &[Metric]| metrics.iter().filter(|m| m.counts(&item)).count();
@@ -90,6 +96,7 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
         let parts_of_work = counted(&[
             Metric::State(RefinedState::Overhead),
             Metric::State(RefinedState::Reduction),
+            Metric::State(RefinedState::Mpi),
         ]);
         assert!(parts_of_work <= counted(&[Metric::OmpWork]), "{item:?}");
     }
