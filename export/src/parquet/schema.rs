@@ -99,7 +99,7 @@ pub(crate) static FRAMES: [Column; 12] = [
     given("inlined", Kind::Boolean),
 ];
 
-pub(crate) static REGIONS: [Column; 33] = [
+pub(crate) static REGIONS: [Column; 41] = [
     given("region", Kind::Integer),
     given("name", Kind::Text),
     maybe("function", Kind::Text),
@@ -119,6 +119,7 @@ pub(crate) static REGIONS: [Column; 33] = [
     given("gain_reduction", Kind::Double),
     given("gain_atomic", Kind::Double),
     given("gain_tasks", Kind::Double),
+    given("gain_mpi", Kind::Double),
     given("gain_offcpu", Kind::Double),
     given("total", Kind::Double),
     given("ompwork", Kind::Double),
@@ -133,6 +134,13 @@ pub(crate) static REGIONS: [Column; 33] = [
     given("ompodwt", Kind::Double),
     given("ompatwt", Kind::Double),
     given("omptskwt", Kind::Double),
+    given("mpiwork", Kind::Double),
+    given("mpircvwt", Kind::Double),
+    given("mpisndwt", Kind::Double),
+    given("mpireqwt", Kind::Double),
+    given("mpibarwt", Kind::Double),
+    given("mpicolwt", Kind::Double),
+    given("mpirmawt", Kind::Double),
 ];
 
 pub(crate) static THREADS: [Column; 14] = [

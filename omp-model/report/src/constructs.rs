@@ -316,8 +316,12 @@ pub(crate) fn times<'a, T: ConstructRow>(
     query: &Query<'_>,
     flavours: &'static [Flavour],
 ) -> impl Iterator<Item = Field<'a, T>> {
-    let counters: Vec<Metric> = query.all.analysis.available().counters().collect();
-    let metrics = REGION_METRICS.into_iter().chain(counters);
+    let available = query.all.analysis.available();
+    let counters: Vec<Metric> = available.counters().collect();
+    let is_of_mpi = |metric: &Metric| matches!(metric, Metric::State(state) if state.is_mpi());
+    let known = |metric: &Metric| !is_of_mpi(metric) || available.has(*metric);
+    let times: Vec<Metric> = REGION_METRICS.into_iter().filter(known).collect();
+    let metrics = times.into_iter().chain(counters);
     metrics.flat_map(|metric| {
         flavours.iter().map(move |&flavour| {
             let column = Column::time(Quantity::Time(flavour, metric));

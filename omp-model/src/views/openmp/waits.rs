@@ -164,7 +164,7 @@ pub(super) struct Asleep {
 }
 
 impl Asleep {
-    /// `None` if there is no such place in the program's own code.
+    /// `None` if there is no such place in the program's own code, or samples show less than half of it.
     pub(super) fn of(
         profile: &Profile,
         names: &Names<'_>,
@@ -181,7 +181,13 @@ impl Asleep {
             sleeps && is_here(item.context)
         });
         let items: Vec<_> = items.collect();
-        let times: Vec<(PathId, f64)> = items.iter().map(|it| (it.path, it.seconds)).collect();
+        // Where a sleep without a sample of its own stands is a guess.
+        let seen = items.iter().filter(|item| !item.inferred);
+        let times: Vec<(PathId, f64)> = seen.map(|it| (it.path, it.seconds)).collect();
+        let all: f64 = items.iter().map(|item| item.seconds).sum();
+        if times.iter().map(|(_, seconds)| seconds).sum::<f64>() < 0.5 * all {
+            return None;
+        }
         let place = own.place(&times);
         place.location.line?;
         Some(Asleep {

@@ -222,7 +222,7 @@ fn work_that_is_uneven_in_turns_is_told_from_other_delays() {
 /// Threads that wait for a mutex whose holder sleeps wait for what it does: that is to leave the mutex.
 #[test]
 fn sleeps_that_others_wait_for_are_told() {
-    let asleep = |blame: f64| {
+    let asleep = |blame: f64, inferred: bool| {
         let mut test = TestRun::new(2, 100);
         let region = test.construct(ROOT, ContextKind::Region, 0x40);
         test.run(0, State::Work, region, 20);
@@ -237,12 +237,20 @@ fn sleeps_that_others_wait_for_are_told() {
         for item in profile.items.iter_mut().filter(|item| !item.is_on_cpu()) {
             item.path = path;
             item.blame = blame;
+            item.inferred = inferred;
         }
         let rows = regions(&profile, &names, &measured);
         let first = First::of(&profile, &names, &measured, &rows, true).unwrap();
         first.losses.into_iter().next().expect("a loss")
     };
-    let (free, held) = (asleep(0.0), asleep(0.05));
+    let (free, held) = (asleep(0.0, false), asleep(0.05, false));
+    let guessed = asleep(0.05, true);
+    assert_eq!(guessed.location.line, None, "no sample shows where");
+    assert!(
+        guessed.finding.ends_with("of their work"),
+        "{}",
+        guessed.finding
+    );
     assert_eq!(held.location.line, Some(8), "where it sleeps");
     assert_eq!(
         held.finding,
