@@ -10,9 +10,9 @@ use super::real::{self, ask};
 use super::table::{Refused, Table};
 
 /// The communicators that exist: for each its number, its ranks and the own rank, and where the other ranks are.
-static COMMUNICATORS: Table<4096, 3> = Table::EMPTY;
+static COMMUNICATORS: Table<4096, 3> = Table::new();
 /// How many communicators were made of the ranks with this hash.
-static MADE: Table<4096, 1> = Table::EMPTY;
+static MADE: Table<4096, 1> = Table::new();
 
 /// What `MPI_COMM_WORLD` and `MPI_COMM_SELF` are known by.
 const WORLD: u32 = 1;

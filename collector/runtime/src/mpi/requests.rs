@@ -3,7 +3,7 @@
 use super::table::{Refused, Table};
 
 /// The requests that are not complete: when each was posted, the communicator's handle, and what it is.
-static REQUESTS: Table<{ 1 << 16 }, 5> = Table::EMPTY;
+static REQUESTS: Table<{ 1 << 16 }, 5> = Table::new();
 
 /// What a request completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,14 +31,17 @@ pub(super) enum Refused {
 }
 
 impl<const N: usize, const W: usize> Table<N, W> {
-    pub(super) const EMPTY: Table<N, W> = Table(
-        [const {
-            Entry {
-                key: AtomicU64::new(EMPTY),
-                words: [const { AtomicU64::new(0) }; W],
-            }
-        }; N],
-    );
+    /// Without entries.
+    pub(super) const fn new() -> Table<N, W> {
+        Table(
+            [const {
+                Entry {
+                    key: AtomicU64::new(EMPTY),
+                    words: [const { AtomicU64::new(0) }; W],
+                }
+            }; N],
+        )
+    }
 
     fn places(handle: u64) -> impl Iterator<Item = usize> {
         let first = (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
@@ -124,7 +127,7 @@ mod tests {
 
     #[test]
     fn entries_come_and_go_by_their_handles() {
-        static TABLE: Table<256, 2> = Table::EMPTY;
+        static TABLE: Table<256, 2> = Table::new();
         for handle in 3..100 {
             assert!(TABLE.put(handle, [handle * 2, 7]).is_ok());
         }
