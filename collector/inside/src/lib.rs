@@ -37,4 +37,4 @@ mod x86_64;
 
 pub use forked::Forked;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{Around, At, Onward, Saved, What, arguments};
+pub use x86_64::{Around, At, Onward, Saved, What};

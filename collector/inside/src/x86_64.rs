@@ -8,8 +8,7 @@
 //! | [`noted`](crate::noted) | the same | a jump to the function that it returns, with all arguments |
 //! | [`noting`](crate::noting) | up to six arguments, or what instructions make of them | the same |
 //! | [`guarded`](crate::guarded) | as `saved`, of calls that are recorded | other calls go on to the real function by a jump |
-//! | [`counted`](crate::counted) | the call, the number | the real function is called with as many arguments as it says |
-//! | [`around`](crate::around) | all arguments, which it may change, before the real function, and its result after it | the same |
+//! | [`around`](crate::around) | all arguments, which it may change, before the real function, and its result after it | the real function is called with as many arguments as it says |
 //! | [`jumping`](crate::jumping) | all arguments | a jump |
 //!
 //! A jump leaves no frame: the function sees the program's return address.
@@ -347,25 +346,6 @@ impl Onward {
     }
 }
 
-/// Words of a call, as [`counted`] leaves them: those in registers, then those on the stack.
-///
-/// # Safety
-/// `registers` and `stack` are what `$end` got, and the call has as many arguments.
-pub unsafe fn arguments(
-    registers: *const u64,
-    stack: *const u64,
-    count: usize,
-) -> impl Iterator<Item = u64> {
-    let in_registers = count.min(Onward::IN_REGISTERS as usize);
-    // SAFETY: the caller's promise.
-    (0..count).map(move |at| unsafe {
-        match at.checked_sub(in_registers) {
-            None => *registers.add(at),
-            Some(at) => *stack.add(at),
-        }
-    })
-}
-
 /// Stores the arguments in registers below `rbp`.
 #[macro_export]
 macro_rules! spill_below {
@@ -436,33 +416,6 @@ macro_rules! return_or_jump {
     };
 }
 
-/// Functions of any number of arguments: those beyond six registers are copied to the new frame. `$begin` gets
-/// the [`At`] and the [`What`], and returns an [`Onward`]. `$end` gets where the arguments in registers are
-/// stored, and where the others are.
-#[macro_export]
-macro_rules! counted {
-    ($begin:path, $end:path { $($name:ident $kind:expr;)* }) => {$(
-        $crate::naked! { $name:
-            ".cfi_startproc",
-            $crate::enter_frame!(),
-            "sub rsp, 48",
-            $crate::spill_below!(),
-            "lea rdi, [rbp + 8]",
-            "mov esi, {what}",
-            "call {begin}",
-            $crate::call_copied!(),
-            "lea rdi, [rbp - 48]",
-            "lea rsi, [rbp + 16]",
-            "call {end}",
-            $crate::return_or_jump!(),
-            ".cfi_endproc",
-            what = const $crate::What::new(ompt::Function::$name, $kind).0,
-            begin = sym $begin,
-            end = sym $end,
-        }
-    )*};
-}
-
 /// A call of [`around`] on the stack.
 #[derive(Debug)]
 #[repr(C)]
@@ -498,18 +451,36 @@ impl Around {
         }
     }
 
-    /// An address below the caller's frame and above all that the call uses of the stack.
+    /// The call.
     #[inline(always)]
-    pub fn frame(&self) -> u64 {
-        (&raw const self.code) as u64 - 8
+    pub fn at(&self) -> At {
+        At(&raw const self.code)
+    }
+
+    /// The first arguments, of a function with any number of them.
+    ///
+    /// # Safety
+    /// The call has as many.
+    pub unsafe fn arguments(&self, count: usize) -> impl Iterator<Item = u64> {
+        let (registers, stack) = (&self.registers, &raw const self.stack);
+        (0..count).map(move |at| match registers.get(at) {
+            Some(argument) => *argument,
+            // SAFETY: the caller's promise: those beyond the registers follow each other on the stack.
+            None => unsafe { *stack.cast::<u64>().add(at - registers.len()) },
+        })
     }
 }
 
-/// Functions of a table of their own, of any number of arguments: `$name` calls `$common`, which is made here, once,
-/// with its number. `$begin` gets the [`Around`] and the [`What`], and returns an [`Onward`]. `$end` gets the
+/// Functions of any number of arguments: those beyond six registers are copied to a new frame. `$name` goes on to
+/// `$common`, which is made here, once, with its number. `$begin` gets the [`Around`] and the [`What`], and returns an [`Onward`]. `$end` gets the
 /// [`Around`] and the result, and returns what is returned.
 #[macro_export]
 macro_rules! around {
+    ($common:ident: $begin:path, $end:path { $($name:ident $kind:expr;)* }) => {
+        $crate::around! { $common: $begin, $end; $(
+            $name $crate::What::new(ompt::Function::$name, $kind);
+        )* }
+    };
     ($common:ident: $begin:path, $end:path; $($name:ident $what:expr;)*) => {
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $common() {
@@ -534,7 +505,7 @@ macro_rules! around {
         }
         $($crate::naked! { $name:
             ".cfi_startproc",
-            // No function of these takes a variable number of arguments, for which it would be needed.
+            // A number of arguments in vector registers, of functions that take any number, is none: all are integers.
             "mov eax, {what}",
             "jmp {common}",
             ".cfi_endproc",

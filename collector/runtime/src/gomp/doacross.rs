@@ -1,13 +1,15 @@
 //! Doacross loops (`ordered(n)`): loops with dependences between iterations.
 
-use inside::{At, Onward, What};
+use inside::{Around, Onward, What};
 use ompt::numbers::mutex;
 
 use super::provider;
 use super::with;
 
 /// Before the runtime's function that may wait for an iteration.
-pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Onward {
+pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) -> Onward {
+    // SAFETY: the entry point's own frame.
+    let at = unsafe { &*around }.at();
     let provider = provider::of(what.function(), at.code());
     let real = provider.address(what.function());
     let dimensions = if provider.records() {
@@ -30,8 +32,9 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Onward {
 }
 
 /// After the wait.
-pub(super) unsafe extern "C-unwind" fn end() {
+pub(super) unsafe extern "C-unwind" fn end(_: *mut Around, result: usize) -> usize {
     with(|thread| thread.mutex_acquired(ORDERED, NOBODYS, 0));
+    result
 }
 
 /// Mutex id of a wait for an iteration: no thread holds it.

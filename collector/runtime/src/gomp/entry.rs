@@ -1,7 +1,7 @@
 //! The exported functions: which calls of each role are taken, in which form, and by which function. Only
 //! the entry point knows the return address, and its position on the stack identifies a context.
 
-use inside::{counted, noted, plain, saved};
+use inside::{around, noted, plain, saved};
 use ompt::kind::*;
 
 use super::{doacross, kmpc, kmpc_loops, loops, ordered, region, sync, task};
@@ -28,7 +28,7 @@ macro_rules! take_role {
     (single_copy $functions:tt) => { plain! { sync::wait $functions } };
     (single_copy_end $functions:tt) => { plain! { sync::wait $functions } };
     (reductions_end $functions:tt) => { plain! { sync::wait $functions } };
-    (doacross_wait $functions:tt) => { counted! { doacross::begin, doacross::end $functions } };
+    (doacross_wait $functions:tt) => { around! { wait_doacross: doacross::begin, doacross::end $functions } };
 
     (barrier $functions:tt) => { plain! { loops::barrier $functions } };
     (acquire $functions:tt) => { plain! { sync::acquire $functions } };

@@ -1,7 +1,7 @@
 //! The exported functions: which calls of each role are taken, in which form, and by which function. Calls of
 //! libgomp that are not recorded go on to the real function by a jump.
 
-use inside::{counted, guarded, noted, resolving};
+use inside::{around, guarded, noted, resolving};
 use ompt::kind::*;
 
 use super::{real, region, sync, target, task, work};
@@ -50,7 +50,7 @@ macro_rules! take_role {
     (single_copy $functions:tt) => { recorded! { work::single_copy $functions } };
     (single_copy_end $functions:tt) => { recorded! { work::single_copy_end $functions } };
     (doacross_post $functions:tt) => { recorded! { work::post $functions } };
-    (doacross_wait $functions:tt) => { counted! { work::waits, work::waited $functions } };
+    (doacross_wait $functions:tt) => { around! { wait_doacross: work::waits, work::waited $functions } };
 
     (barrier $functions:tt) => { recorded! { sync::barrier $functions } };
     (acquire $functions:tt) => { recorded! { sync::acquire $functions } };

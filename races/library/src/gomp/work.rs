@@ -1,6 +1,6 @@
 //! Worksharing constructs: loops, sections, singles and scopes.
 
-use inside::{At, Onward, Saved, What, arguments};
+use inside::{Around, Onward, Saved, What};
 use ompt::kind::{ANY, BARE, DOACROSS, ORDERED, REDUCTIONS, UNSIGNED, WORK};
 use ompt::numbers::work;
 use race_stream::record::Event;
@@ -285,7 +285,9 @@ pub(super) unsafe extern "C-unwind" fn post(saved: &Saved, what: What) -> usize 
 }
 
 /// Before the function waits for an iteration.
-pub(super) unsafe extern "C-unwind" fn waits(at: At, what: What) -> Onward {
+pub(super) unsafe extern "C-unwind" fn waits(around: *mut Around, what: What) -> Onward {
+    // SAFETY: the entry point's own frame.
+    let at = unsafe { &*around }.at();
     let real = address(what.function(), at.code());
     match tls::with(|thread| thread.place.work.dimensions) {
         0 => Onward::jump(real),
@@ -294,12 +296,13 @@ pub(super) unsafe extern "C-unwind" fn waits(at: At, what: What) -> Onward {
 }
 
 /// It has waited for the iteration with these numbers.
-pub(super) unsafe extern "C" fn waited(registers: *const u64, stack: *const u64) {
+pub(super) unsafe extern "C-unwind" fn waited(around: *mut Around, result: usize) -> usize {
     tls::with(|thread| {
         let dimensions = thread.place.work.dimensions as usize;
-        // SAFETY: the call's arguments, as many as the loop has dimensions.
-        let numbers = unsafe { arguments(registers, stack, dimensions) };
+        // SAFETY: the entry point's own frame; the call has as many arguments as the loop has dimensions.
+        let numbers = unsafe { (*around).arguments(dimensions) };
         let object = thread.place.object(numbers);
         thread.event(&Event::Await { object });
     });
+    result
 }
