@@ -119,15 +119,7 @@ impl Job {
     ) -> &mut MpiCall {
         let call = self.line(rank, line);
         let start = Nanos(self.begin(rank) + from * MS);
-        let state = match mpi::wait(function as u16) {
-            mpi::Wait::Nothing => State::Mpi,
-            mpi::Wait::Receive => State::MpiReceive,
-            mpi::Wait::Send => State::MpiSend,
-            mpi::Wait::Request => State::MpiRequest,
-            mpi::Wait::Barrier => State::MpiBarrier,
-            mpi::Wait::Collective => State::MpiCollective,
-            mpi::Wait::OneSided => State::MpiOneSided,
-        };
+        let state = State::in_mpi(mpi::wait(function as u16));
         self.ranks[rank as usize].sums[0].time.0 -= (to - from) * MS;
         self.spend(rank, (state, Scheduling::Running), to - from);
         let calls = &mut self.ranks[rank as usize].mpi_calls;

@@ -85,6 +85,33 @@ impl State {
         )
     }
 
+    /// The state of a thread in a function of MPI that waits so.
+    pub const fn in_mpi(waits: mpi::Wait) -> State {
+        match waits {
+            mpi::Wait::Nothing => State::Mpi,
+            mpi::Wait::Receive => State::MpiReceive,
+            mpi::Wait::Send => State::MpiSend,
+            mpi::Wait::Request => State::MpiRequest,
+            mpi::Wait::Barrier => State::MpiBarrier,
+            mpi::Wait::Collective => State::MpiCollective,
+            mpi::Wait::OneSided => State::MpiOneSided,
+        }
+    }
+
+    /// Whether it is one of those.
+    pub const fn is_mpi(self) -> bool {
+        matches!(
+            self,
+            State::Mpi
+                | State::MpiReceive
+                | State::MpiSend
+                | State::MpiRequest
+                | State::MpiBarrier
+                | State::MpiCollective
+                | State::MpiOneSided
+        )
+    }
+
     /// Whether a thread in this state is in the call into the runtime that its thread state names.
     /// In the others, that is the call by which it entered a critical section.
     pub const fn is_in_call(self) -> bool {

@@ -154,11 +154,8 @@ pub(crate) fn listed(ranks: &Ranks<'_>, ids: &[RankId]) -> String {
     if let [only] = ids {
         return ranks.name(*only);
     }
-    let name = |id: &RankId| match ranks.jobs() {
-        0 | 1 => id.number.to_string(),
-        _ => format!("{} of job {}", id.number, id.job + 1),
-    };
-    let names: Vec<String> = ids.iter().take(NAMED).map(name).collect();
+    let names = ids.iter().take(NAMED).map(|id| ranks.number(*id));
+    let names: Vec<String> = names.collect();
     match ids.len().saturating_sub(NAMED) {
         0 => format!("ranks {}", names.join(", ")),
         more => format!("ranks {} and {more} more", names.join(", ")),
@@ -167,13 +164,7 @@ pub(crate) fn listed(ranks: &Ranks<'_>, ids: &[RankId]) -> String {
 
 /// The columns, in the order of JSON.
 fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
-    let name = {
-        let ranks = ranks.clone();
-        move |id: RankId| match ranks.jobs() {
-            0 | 1 => id.number.to_string(),
-            _ => ranks.name(id),
-        }
-    };
+    let ranks = ranks.clone();
     let most = |row: &FunctionRow| row.by_rank.first().copied();
     let mut fields = vec![
         seconds("seconds", "Time", |it| it.seconds),
@@ -199,7 +190,7 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
         );
         fields.push(
             CallField::new("most_rank", "Rank", move |row| {
-                most(row).map_or(Value::Absent, |(rank, _)| Value::Text(name(rank)))
+                most(row).map_or(Value::Absent, |(rank, _)| Value::Text(ranks.number(rank)))
             })
             .heading(["in", "rank"])
             .json(InJson::Nowhere),

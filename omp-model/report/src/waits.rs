@@ -138,14 +138,7 @@ fn total_of(rows: &[WaitRow]) -> Option<Joined<WaitRow>> {
 /// The columns, in the order of JSON.
 fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
     let is_total = |row: &WaitRow| row.function.is_empty();
-    let number = {
-        let ranks = ranks.clone();
-        move |id: RankId| match ranks.jobs() {
-            0 | 1 => id.number.to_string(),
-            _ => ranks.name(id),
-        }
-    };
-    let of_peer = number.clone();
+    let [ranks, of_peer] = [ranks.clone(), ranks.clone()];
     let text = |id: &str, heading: [&str; 2], value: Box<dyn Fn(&WaitRow) -> Value + 'a>| {
         WaitField::new(id, "", value)
             .heading(heading)
@@ -193,7 +186,7 @@ fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
             ["Most by", "rank"],
             Box::new(move |row| {
                 let first = row.by_rank().first().map(|it| it.0);
-                first.map_or(Value::Absent, |id| Value::Text(number(id)))
+                first.map_or(Value::Absent, |id| Value::Text(ranks.number(id)))
             }),
         ),
         seconds_of("waiter_seconds", WaitRow::by_rank),
@@ -202,7 +195,7 @@ fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
             ["Most for", "rank"],
             Box::new(move |row| {
                 let first = row.waited_for().first().map(|it| it.0);
-                first.map_or(Value::Absent, |id| Value::Text(of_peer(id)))
+                first.map_or(Value::Absent, |id| Value::Text(of_peer.number(id)))
             }),
         ),
         seconds_of("peer_seconds", WaitRow::waited_for),

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use experiment::Packed;
 use experiment::ids::ThreadId;
 use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
-use experiment::state::State;
-use experiment::tables::{Tables, ThreadKind};
+use experiment::tables::Tables;
 use rustc_hash::FxHashMap;
 
 use super::ranks::{RankId, Ranks};
@@ -21,8 +20,8 @@ pub struct RankRow {
     pub spent: Option<Spent>,
 }
 
-/// What a recorded rank's time went to. Its threads' times are added up, but for helper threads of the MPI library, which
-/// sleep.
+/// What a recorded rank's time went to. Its threads' times are added up; the sleep of the threads that MPI started is in no
+/// sum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
     /// Its host.
@@ -98,9 +97,8 @@ pub fn balance(
     }
     for item in profile.items.iter().filter(|it| it.counter.is_none()) {
         let state = tables.thread_states.get(item.thread_state.0);
-        let is_helper = is_helper(tables, item.thread) && !in_mpi.contains_key(&item.thread);
         match of_thread(&mut all, ranks, item.thread) {
-            Some(spent) if !state.is_some_and(|it| is_mpi(it.state)) => spent.add(item, is_helper),
+            Some(spent) if !state.is_some_and(|it| it.state.is_mpi()) => spent.add(item),
             _ => (),
         }
     }
@@ -123,11 +121,9 @@ fn of_thread<'s>(
 
 impl Spent {
     /// Adds time outside of MPI.
-    fn add(&mut self, item: &Item, is_helper: bool) {
+    fn add(&mut self, item: &Item) {
         match (item.state.can_work(), item.is_on_cpu()) {
             (true, true) => self.work += item.seconds,
-            // Whatever it waits for, no work of the program does.
-            (_, false) if is_helper => (),
             (true, false) => self.off_cpu += item.seconds,
             (false, _) => self.omp_wait += item.seconds,
         }
@@ -137,30 +133,6 @@ impl Spent {
     pub fn outside(&self) -> f64 {
         (self.elapsed - self.longest).max(0.0)
     }
-}
-
-/// Whether a recorded state is that of a call of MPI.
-pub(crate) const fn is_mpi(state: State) -> bool {
-    matches!(
-        state,
-        State::Mpi
-            | State::MpiReceive
-            | State::MpiSend
-            | State::MpiRequest
-            | State::MpiBarrier
-            | State::MpiCollective
-            | State::MpiOneSided
-    )
-}
-
-/// Whether a thread is neither its process's first nor one of OpenMP's.
-fn is_helper(tables: &Tables, thread: ThreadId) -> bool {
-    let Some(thread) = tables.threads.get(thread.index()) else {
-        return false;
-    };
-    let process = tables.processes.get(thread.process.index());
-    let is_first = process.is_some_and(|it| it.pid == thread.tid);
-    !is_first && matches!(thread.kind, ThreadKind::Outside | ThreadKind::Other)
 }
 
 impl Balance {
@@ -185,7 +157,8 @@ impl Balance {
 mod tests {
     use ::mpi::Function;
     use experiment::ids::{FrameId, Nanos};
-    use experiment::state::Scheduling;
+    use experiment::state::{Scheduling, State};
+    use experiment::tables::ThreadKind;
 
     use super::*;
     use crate::mpi::ranks::tests::recording;
@@ -216,7 +189,7 @@ mod tests {
         test.be(0, (serial, Scheduling::Preempted), ROOT, 100);
         test.be(1, (serial, running), ROOT, 900);
         test.be(1, (State::Mpi, running), ROOT, 100);
-        // A worker of rank 1, and a thread of the library that sleeps.
+        // A worker of rank 1, and a thread of the program that sleeps.
         test.be(2, (State::Work, running), ROOT, 250);
         test.be(2, (State::ImplicitBarrier, running), ROOT, 750);
         test.tables.threads[3].kind = ThreadKind::Outside;
@@ -246,7 +219,7 @@ mod tests {
         let times = |it: &Spent| [it.work, it.mpi, it.waiting, it.omp_wait, it.off_cpu];
         for (found, expected) in [
             (times(&first), [0.6, 0.3, 0.3, 0.0, 0.1]),
-            (times(&last), [1.15, 0.1, 0.0, 0.75, 0.0]),
+            (times(&last), [1.15, 0.1, 0.0, 0.75, 1.0]),
         ] {
             for (found, expected) in found.into_iter().zip(expected) {
                 close(found, expected);

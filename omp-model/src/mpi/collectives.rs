@@ -81,7 +81,10 @@ pub fn collected(
     let mut entries: Vec<(Comm, u32, RankId, u64, usize)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let is_everywhere = call.comm != 0 || ::mpi::form(call.function) == Form::Finalize;
-        if is_everywhere && Pattern::of(call.function).is_some() && is_known(ranks, call) {
+        if is_everywhere
+            && Pattern::of(call.function).is_some()
+            && ranks.knows_until(call.thread, call.start)
+        {
             let rank = ranks.of_thread(call.thread);
             entries.push(((rank.job, call.comm), 0, rank, call.start, at));
         }
@@ -118,12 +121,6 @@ pub fn collected(
         }
     }
     collected
-}
-
-/// Whether all records before it are there.
-fn is_known(ranks: &Ranks<'_>, call: &Call) -> bool {
-    let lost_from = ranks.recording_of(call.thread).and_then(|it| it.lost_from);
-    lost_from.is_none_or(|lost| call.start < ranks.on_host(call.thread, lost))
 }
 
 #[cfg(test)]

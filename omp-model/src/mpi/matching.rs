@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::ids::{Nanos, ThreadId};
+use experiment::ids::ThreadId;
 use experiment::rows::{MessageEnd, MpiMessage};
 
 use super::ranks::{RankId, Ranks};
@@ -94,8 +94,9 @@ pub fn matched(
     let mut ends: Vec<(Channel, MessageEnd, End)> = Vec::new();
     for message in messages {
         let channel = channel(ranks, &message);
-        if is_known(ranks, &message) {
-            ends.push((channel, message.end, End::of(ranks, &message)));
+        let end = End::of(ranks, &message);
+        if ranks.knows_until(end.thread, end.posted) {
+            ends.push((channel, message.end, end));
         } else {
             matched.alone(&channel, message.end, 1);
         }
@@ -190,14 +191,6 @@ fn channel(ranks: &Ranks<'_>, message: &MpiMessage) -> Channel {
         comm: message.comm,
         tag: message.tag,
     }
-}
-
-/// Whether all records before it are there.
-fn is_known(ranks: &Ranks<'_>, message: &MpiMessage) -> bool {
-    let lost_from = ranks
-        .recording_of(message.thread)
-        .and_then(|it| it.lost_from);
-    lost_from.is_none_or(|lost: Nanos| message.posted < lost)
 }
 
 #[cfg(test)]

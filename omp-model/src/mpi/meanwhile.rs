@@ -8,7 +8,6 @@ use experiment::state::{Scheduling, State};
 use experiment::tables::Tables;
 use rustc_hash::FxHashMap;
 
-use super::balance::is_mpi;
 use super::calls::Call;
 use super::ranks::Ranks;
 
@@ -126,7 +125,7 @@ impl<'a> Activity<'a> {
             let state = tables.thread_states.get(interval.thread_state.0);
             let state = state.map_or(State::Unknown, |it| it.state);
             let kind = match interval.scheduling {
-                _ if is_mpi(state) || !activity.calls.contains_key(&interval.thread) => continue,
+                _ if state.is_mpi() || !activity.calls.contains_key(&interval.thread) => continue,
                 _ if state.is_wait() => 2,
                 Scheduling::Preempted | Scheduling::Stolen => 0,
                 Scheduling::Blocked => 1,

@@ -174,6 +174,12 @@ impl<'a> Ranks<'a> {
             .saturating_add(time.0)
     }
 
+    /// Whether all records of a thread's recording are there up to a moment of its host's clock.
+    pub fn knows_until(&self, thread: ThreadId, time: u64) -> bool {
+        let lost_from = self.recording_of(thread).and_then(|it| it.lost_from);
+        lost_from.is_none_or(|lost| time < self.on_host(thread, lost))
+    }
+
     /// Whether times of two ranks can be compared: ranks of one host share their clock. How far clocks of hosts are
     /// apart is not recorded.
     pub fn share_clock(&self, one: RankId, other: RankId) -> bool {
@@ -205,12 +211,17 @@ impl<'a> Ranks<'a> {
         self.sizes.len()
     }
 
+    /// `3`; of several jobs `3 of job 2`.
+    pub fn number(&self, id: RankId) -> String {
+        match self.jobs() {
+            0 | 1 => id.number.to_string(),
+            _ => format!("{} of job {}", id.number, id.job + 1),
+        }
+    }
+
     /// `rank 3`; of several jobs `rank 3 of job 2`.
     pub fn name(&self, id: RankId) -> String {
-        match self.jobs() {
-            0 | 1 => format!("rank {}", id.number),
-            _ => format!("rank {} of job {}", id.number, id.job + 1),
-        }
+        format!("rank {}", self.number(id))
     }
 
     /// Whether any of its recordings has no rank although there are several.

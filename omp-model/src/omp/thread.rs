@@ -203,19 +203,6 @@ pub(super) const fn waiting_for(kind: Mutex) -> State {
     }
 }
 
-/// The recorded state of a call of MPI.
-pub(super) const fn in_mpi(waits: mpi::Wait) -> State {
-    match waits {
-        mpi::Wait::Nothing => State::Mpi,
-        mpi::Wait::Receive => State::MpiReceive,
-        mpi::Wait::Send => State::MpiSend,
-        mpi::Wait::Request => State::MpiRequest,
-        mpi::Wait::Barrier => State::MpiBarrier,
-        mpi::Wait::Collective => State::MpiCollective,
-        mpi::Wait::OneSided => State::MpiOneSided,
-    }
-}
-
 /// The recorded state of a wait.
 pub(super) const fn waiting(kind: Sync) -> State {
     match kind {

@@ -3,6 +3,7 @@ use fastrand::Rng;
 use super::*;
 use crate::mpi::ranks::Recording;
 use crate::mpi::ranks::tests::recording;
+use experiment::ids::Nanos;
 
 const NEVER: Nanos = MpiMessage::NEVER;
 
