@@ -102,11 +102,12 @@ impl TimeAccounting {
         }
     }
 
-    /// The living thread is a helper of MPI: its sleep is not accounted for.
-    pub(super) fn is_helper(&mut self, thread: ThreadId) {
-        if let Some(account) = living(&mut self.accounts, thread) {
-            account.is_helper = true;
-        }
+    /// Whether the living thread is a helper of MPI: its sleep is not accounted for, in the slice that is open and later.
+    /// Returns whether it was.
+    #[inline]
+    pub(super) fn set_helper(&mut self, thread: ThreadId, is_helper: bool) -> bool {
+        let account = living(&mut self.accounts, thread);
+        account.is_some_and(|it| std::mem::replace(&mut it.is_helper, is_helper))
     }
 
     /// From `time` on nothing is accounted for; states and lives of threads go on.

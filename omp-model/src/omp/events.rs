@@ -16,7 +16,7 @@ use super::locks::{LockId, LockSlot};
 use super::machine::{InContext, Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{
-    Cause, ConstructStack, DEEPEST, Level, in_mpi, is_barrier, may_join, waiting, waiting_for,
+    Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting, waiting_for,
 };
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, Waits, What};
 
@@ -81,12 +81,18 @@ impl Machine {
                 .any(|(_, process)| *process == row.process)
         {
             row.kind = ThreadKind::Other;
-            now.accounting.is_helper(now.thread);
+            now.accounting.set_helper(now.thread, true);
         }
     }
 
     fn openmp(&mut self, now: &mut Step<'_>, what: What) {
         let thread = now.thread;
+        // A thread with events is one of the program's: it was made while another one initialised MPI.
+        if now.accounting.set_helper(thread, false)
+            && let Some(row) = now.tables.threads.get_mut(thread.index())
+        {
+            row.kind = ThreadKind::Outside;
+        }
         let stack = &mut self.threads[thread.index()];
         // Any event ends a wait for a mutex, acquired or not (a nestable lock, a failed test).
         let mut waited = ThreadStateId::OUTSIDE;
@@ -142,7 +148,7 @@ impl Machine {
                 call,
             } => {
                 stack.drop_waits();
-                self.push(now, Cause::Mpi, in_mpi(waits), call);
+                self.push(now, Cause::Mpi, State::in_mpi(waits), call);
                 if begins_mpi {
                     self.begins_mpi(now, true);
                 }

@@ -8,6 +8,7 @@ mod helper;
 mod instance;
 mod lock;
 mod loss;
+mod mpi;
 mod random;
 mod region;
 mod short;
