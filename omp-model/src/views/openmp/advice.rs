@@ -211,7 +211,8 @@ fn atomics(profile: &Profile, names: &Names<'_>, run: &Run, own: &OwnCode<'_>) -
         ready: 0.0,
         share: seconds / run.wall,
         finding: format!(
-            "by samples, {:.0} % of all useful work{}: threads take the cache line from each other",
+            "by samples, {:.0} % of all useful work is at atomic operations{}: threads that share a variable wait for its \
+             cache line",
             100.0 * found.seconds / found.all,
             found.place.words
         ),

@@ -317,8 +317,9 @@ fn work_at_contended_instructions_is_told() {
     );
     close(loss.seconds, 0.08);
     assert!(
-        loss.finding
-            .starts_with("by samples, 80 % of all useful work, most of it in solve"),
+        loss.finding.starts_with(
+            "by samples, 80 % of all useful work is at atomic operations, most of it in solve"
+        ),
         "{}",
         loss.finding
     );
