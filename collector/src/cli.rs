@@ -36,6 +36,8 @@ pub struct Request {
     pub follow: bool,
     /// `-j`: what is recorded of Python and of generated code.
     pub python: python::Recorded,
+    /// Whether calls of MPI are recorded.
+    pub mpi: bool,
     /// `-P`: the running process to record instead of a program.
     pub attach: Option<i32>,
     /// `--dump-events`: the file that gets the threads' events as text.
@@ -71,11 +73,10 @@ const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
 /// Options of gprofng that are not supported: the letter, and its meaning.
-const LATER: [(char, &str); 4] = [
+const LATER: [(char, &str); 3] = [
     ('s', "synchronisation tracing"),
     ('H', "heap tracing"),
     ('i', "I/O tracing"),
-    ('M', "MPI tracing"),
 ];
 
 /// What `-V` prints.
@@ -197,6 +198,7 @@ pub fn command() -> Command {
         )
         .arg(checked_for())
         .arg(generated())
+        .arg(messages())
         .args(control_options::args())
         .arg(
             Arg::new("comment")
@@ -254,6 +256,28 @@ fn generated() -> Arg {
             "Functions of Python at calls into OpenMP runtimes, and those that just-in-time compilers tell of (auto); \
              all functions of Python 3.12 and later, which costs it some time (on); none (off) [default: auto]",
         )
+}
+
+/// Which interfaces' calls are recorded, besides OpenMP's.
+fn messages() -> Arg {
+    Arg::new("messages")
+        .short('M')
+        .value_name("off|on|mpi")
+        .help(
+            "Calls of MPI, with their messages: none, or all that the program makes [default: on]",
+        )
+}
+
+/// Whether calls of MPI are recorded. Sun's names of implementations mean MPI.
+fn records_mpi(word: &str) -> Result<bool, String> {
+    const MPI: [&str; 8] = [
+        "on", "mpi", "ompt", "ct", "openmpi", "mpich2", "mvapich2", "intel",
+    ];
+    match word.to_ascii_lowercase().as_str() {
+        "off" => Ok(false),
+        word if MPI.contains(&word) => Ok(true),
+        _ => Err(format!("-M {word}: expected off, on or mpi")),
+    }
 }
 
 /// The file of the threads' events, for those who work on this.
@@ -366,6 +390,11 @@ fn checked(
         is_quiet: matches.get_flag("quiet"),
         follow,
         python,
+        mpi: records_mpi(
+            matches
+                .get_one::<String>("messages")
+                .map_or("on", String::as_str),
+        )?,
         attach,
         dump_events: path("dump"),
         control: ControlOptions::of(matches)?,
@@ -507,6 +536,15 @@ mod tests {
         }
         let said = run("collect -F =foo a").expect_err("a filter");
         assert!(said.contains("not supported yet"), "{said}");
+    }
+
+    #[test]
+    fn calls_of_mpi_are_recorded_unless_they_are_not_wanted() {
+        assert!(record("collect a").mpi && record("collect -M on a").mpi);
+        assert!(record("collect -M MPICH2 a").mpi, "as Sun named it");
+        assert!(!record("collect -M off a").mpi);
+        let said = run("collect -M shmem a").expect_err("not yet");
+        assert_eq!(said, "-M shmem: expected off, on or mpi");
     }
 
     #[test]

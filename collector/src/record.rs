@@ -370,7 +370,7 @@ fn library_and_arena(request: &Request) -> (Result<PathBuf, Cause>, Option<Consu
     if let Some(obstacle) = library::obstacle(&request.command[0]) {
         return (Err(Cause::CannotLoad(obstacle)), None);
     }
-    match library::find().and_then(|library| Ok((library, arena(request.python)?))) {
+    match library::find().and_then(|library| Ok((library, arena(request)?))) {
         Ok((library, arena)) => (Ok(library), Some(arena)),
         Err(reason) => (Err(Cause::NoLibrary(reason)), None),
     }
@@ -382,9 +382,10 @@ fn without_events(cause: &Cause) -> String {
 }
 
 /// The shared memory for OpenMP events, for as many threads as the limit of file sizes permits.
-fn arena(python: python::Recorded) -> Result<Consumer, String> {
+fn arena(request: &Request) -> Result<Consumer, String> {
     let options = ArenaOptions {
-        python: python != python::Recorded::Nothing,
+        python: request.python != python::Recorded::Nothing,
+        mpi: request.mpi,
         ..ArenaOptions::default()
     };
     let options = match sys::file_size_limit() {

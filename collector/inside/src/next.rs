@@ -77,14 +77,25 @@ impl Next {
 
     #[cold]
     fn find(&self) -> Option<usize> {
-        let address = match Scope::next().find(self.name, self.version) {
-            0 if self.is_anywhere => symbols::address_of(self.name).unwrap_or(0) as usize,
-            address => address,
+        let found = if self.is_anywhere {
+            anywhere(self.name)
+        } else {
+            behind(self.name, self.version)
         };
-        let found = (address != 0).then_some(address);
         self.address.store(found.unwrap_or(NONE), Relaxed);
         found
     }
+}
+
+fn behind(name: &CStr, version: Option<&CStr>) -> Option<usize> {
+    let address = Scope::next().find(name, version);
+    (address != 0).then_some(address)
+}
+
+/// The function of this name that is next or, if only some objects see it, in any object that is loaded.
+pub fn anywhere(name: &CStr) -> Option<usize> {
+    let elsewhere = || symbols::address_of(name).map(|address| address as usize);
+    behind(name, None).or_else(elsewhere)
 }
 
 /// Calls the next library's function of this name and type with the arguments, or yields `$else` if no

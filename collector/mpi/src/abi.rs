@@ -24,7 +24,7 @@ pub struct Abi {
     pub handles: [u64; 5],
 }
 
-/// The names of the variables of Open MPI whose addresses are [`Abi::handles`].
+/// The variables of Open MPI whose addresses are its handles, in the order of [`Abi::handles`].
 pub const OPEN_MPI_VARIABLES: [&std::ffi::CStr; 5] = [
     c"ompi_mpi_comm_world",
     c"ompi_mpi_comm_self",

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::Form;
+
 /// Calls the macro `$take` with the functions: for each row the [`Form`], the [`Wait`] and, if the operation is only
 /// begun, `later`; then each function's name and that by which tools call it.
 #[macro_export]
@@ -280,179 +282,6 @@ pub enum Wait {
     OneSided,
 }
 
-/// The arguments of a function, in the order of C. `_c` functions have them, too, with wider counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// buffer, count, type, destination, tag, communicator.
-    Send,
-    /// The same, request.
-    Isend,
-    /// The same: the request is started later.
-    SendInit,
-    /// buffer, count, type, source, tag, communicator, status.
-    Receive,
-    /// buffer, count, type, source, tag, communicator, request.
-    Ireceive,
-    /// The same: the request is started later.
-    ReceiveInit,
-    /// buffer, count, type, destination, tag; buffer, count, type, source, tag; communicator, status.
-    SendReceive,
-    /// buffer, count, type, destination, tag, source, tag, communicator, status.
-    SendReceiveReplace,
-    /// source, tag, communicator, status.
-    Probe,
-    /// source, tag, communicator, flag, status.
-    Iprobe,
-    /// source, tag, communicator, message, status.
-    Mprobe,
-    /// source, tag, communicator, flag, message, status.
-    Improbe,
-    /// buffer, count, type, message, status.
-    Mreceive,
-    /// buffer, count, type, message, request.
-    Imreceive,
-    /// request.
-    Start,
-    /// number, requests.
-    StartAll,
-    /// request, status.
-    Wait,
-    /// request, flag, status.
-    Test,
-    /// number, requests, statuses.
-    WaitAll,
-    /// number, requests, flag, statuses.
-    TestAll,
-    /// number, requests, index, status.
-    WaitAny,
-    /// number, requests, index, flag, status.
-    TestAny,
-    /// number, requests, number done, indices, statuses.
-    WaitSome,
-    /// The same.
-    TestSome,
-    /// request.
-    RequestFree,
-    /// communicator.
-    Barrier,
-    /// buffer, count, type, root, communicator.
-    Broadcast,
-    /// buffer, buffer, count, type, operation, root, communicator.
-    Reduce,
-    /// buffer, buffer, count, type, operation, communicator.
-    Allreduce,
-    /// The same.
-    Scan,
-    /// buffer, count, type; buffer, count, type; root, communicator.
-    Gather,
-    /// buffer, count, type; buffer, counts, places, type; root, communicator.
-    Gatherv,
-    /// As [`Form::Gather`].
-    Scatter,
-    /// buffer, counts, places, type; buffer, count, type; root, communicator.
-    Scatterv,
-    /// buffer, count, type; buffer, count, type; communicator.
-    Allgather,
-    /// buffer, count, type; buffer, counts, places, type; communicator.
-    Allgatherv,
-    /// buffer, count, type; buffer, count, type; communicator.
-    Alltoall,
-    /// buffer, counts, places, type; buffer, counts, places, type; communicator.
-    Alltoallv,
-    /// buffer, counts, places, types; buffer, counts, places, types; communicator.
-    Alltoallw,
-    /// buffer, buffer, counts, type, operation, communicator.
-    ReduceScatter,
-    /// buffer, buffer, count, type, operation, communicator.
-    ReduceScatterBlock,
-    /// As [`Form::Allgather`].
-    NeighborAllgather,
-    /// As [`Form::Allgatherv`].
-    NeighborAllgatherv,
-    /// As [`Form::Alltoall`].
-    NeighborAlltoall,
-    /// As [`Form::Alltoallv`].
-    NeighborAlltoallv,
-    /// As [`Form::Alltoallw`].
-    NeighborAlltoallw,
-    /// communicator, new one.
-    Communicator2,
-    /// communicator, an argument, new one.
-    Communicator3,
-    /// communicator, two arguments, new one.
-    Communicator4,
-    /// communicator, three arguments, new one.
-    Communicator5,
-    /// communicator, four arguments, new one.
-    Communicator6,
-    /// communicator, seven arguments, new one.
-    Communicator9,
-    /// communicator, eight arguments, new one.
-    Communicator10,
-    /// communicator, new one, request.
-    CommunicatorLater,
-    /// communicator.
-    CommunicatorFree,
-    /// buffer, count, type, target, place, count, type and more.
-    Put,
-    /// The same.
-    Get,
-    /// buffer, count, type; buffer, count, type; target and more.
-    GetAccumulate,
-    /// A number of one element, with its type at the third or fourth place.
-    Fetch,
-    /// What the program says about a window.
-    Window,
-    /// A window is made or freed.
-    WindowMake,
-    /// file, buffer, count, type and more.
-    FileWrite,
-    /// file, place, buffer, count, type and more.
-    FileWriteAt,
-    /// As [`Form::FileWrite`].
-    FileRead,
-    /// As [`Form::FileWriteAt`].
-    FileReadAt,
-    /// Nothing that is looked at.
-    Plain,
-    /// The program begins to use MPI.
-    Init,
-    /// It ends that.
-    Finalize,
-}
-
-impl Form {
-    /// The number of arguments; of functions of one form with different numbers, the largest. A collective operation
-    /// that is begun has one more.
-    pub const fn arguments(self) -> u32 {
-        match self {
-            Form::Start | Form::RequestFree | Form::Barrier | Form::CommunicatorFree => 1,
-            Form::Wait | Form::Communicator2 | Form::Init => 2,
-            Form::StartAll | Form::Test | Form::WaitAll => 3,
-            Form::Communicator3 | Form::CommunicatorLater => 3,
-            Form::Probe | Form::TestAll | Form::WaitAny | Form::Communicator4 => 4,
-            Form::Iprobe | Form::Mprobe | Form::TestAny | Form::WaitSome | Form::TestSome => 5,
-            Form::Mreceive | Form::Imreceive | Form::Broadcast | Form::Communicator5 => 5,
-            Form::FileWrite | Form::FileRead => 6,
-            Form::Send | Form::Improbe | Form::Allreduce | Form::Scan => 6,
-            Form::ReduceScatter | Form::ReduceScatterBlock => 6,
-            Form::Communicator6 | Form::Window | Form::WindowMake => 6,
-            Form::Isend | Form::SendInit | Form::Receive | Form::Ireceive => 7,
-            Form::ReceiveInit | Form::Reduce | Form::Allgather | Form::Alltoall => 7,
-            Form::NeighborAllgather | Form::NeighborAlltoall => 7,
-            Form::FileWriteAt | Form::FileReadAt | Form::Fetch => 7,
-            Form::Gather | Form::Scatter | Form::Allgatherv | Form::NeighborAllgatherv => 8,
-            Form::Gatherv | Form::Scatterv | Form::Alltoallv | Form::Alltoallw => 9,
-            Form::NeighborAlltoallv | Form::NeighborAlltoallw => 9,
-            Form::SendReceiveReplace | Form::Communicator9 | Form::Get => 9,
-            Form::Put | Form::Plain | Form::Communicator10 => 10,
-            Form::SendReceive => 12,
-            Form::GetAccumulate => 13,
-            Form::Finalize => 0,
-        }
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Row {
     name: &'static CStr,
@@ -568,6 +397,33 @@ pub fn is_later(function: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_looked_at_is_among_the_arguments() {
+        for row in &ROWS {
+            let form = row.form;
+            let (counts, arrays) = form.counts();
+            let places = [
+                form.communicator(),
+                form.root(),
+                form.status(),
+                form.new_communicator(),
+                form.found(),
+            ];
+            let places = places.into_iter().flatten();
+            let requests = form.requests().into_iter().flatten();
+            let all = places
+                .chain(requests)
+                .chain(counts.iter().chain(arrays).copied());
+            for place in all {
+                assert!(place < form.arguments() as usize, "{:?}: {place}", row.name);
+            }
+        }
+        let of = |it: Function| form(it as u16);
+        assert_eq!(of(Function::MPI_Gatherv).communicator(), Some(8));
+        assert_eq!(of(Function::MPI_Cart_create).new_communicator(), Some(5));
+        assert_eq!(of(Function::MPI_Testsome).found(), Some(2));
+    }
 
     #[test]
     fn each_function_stands_once_and_knows_itself() {

@@ -5,9 +5,9 @@
 //! wait for. Queries, conversions and types are not among them: they take no time that a user would look for.
 
 mod abi;
+mod form;
 mod functions;
 
 pub use abi::{Abi, OPEN_MPI_VARIABLES};
-pub use functions::{
-    COUNT, Form, Function, Wait, form, is_large, is_later, name, narrow, symbols, wait,
-};
+pub use form::Form;
+pub use functions::{COUNT, Function, Wait, form, is_large, is_later, name, narrow, symbols, wait};

@@ -35,6 +35,8 @@ pub struct ArenaOptions {
     pub short_ns: u32,
     /// Whether contexts have the frames of Python.
     pub python: bool,
+    /// Whether calls of MPI are recorded.
+    pub mpi: bool,
 }
 
 impl Default for ArenaOptions {
@@ -46,6 +48,7 @@ impl Default for ArenaOptions {
             clock: ClockSource::best(),
             short_ns: 5_000,
             python: true,
+            mpi: true,
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::loops::LoopTable;
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records. Producer and consumer must have the same.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// Number of entries in the runtimes table.
@@ -96,6 +96,8 @@ pub(crate) struct Header {
     pub(crate) short_ns: AtomicU32,
     /// Whether contexts have the frames of Python: 0 or 1.
     pub(crate) reads_python: AtomicU32,
+    /// Whether calls of MPI are recorded: 0 or 1.
+    pub(crate) records_mpi: AtomicU32,
     /// Units of the clock in a millisecond.
     pub(crate) units_per_ms: AtomicU64,
     _control_line: NewLine,

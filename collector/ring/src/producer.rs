@@ -256,6 +256,11 @@ impl<'a> Producer<'a> {
         true
     }
 
+    /// Counts records that cannot be made as lost, as those for which there is no room.
+    pub fn lose(&mut self, count: u64) {
+        self.lose_waits(count);
+    }
+
     /// Counts records that are not structural as lost. The next structural record is preceded by the
     /// count.
     fn lose_waits(&mut self, records: u64) {

@@ -628,6 +628,12 @@ impl Thread {
         self.producer.push_group(time, records);
     }
 
+    /// So many records about MPI cannot be made.
+    #[cold]
+    pub(crate) fn mpi_lose(&mut self, count: u64) {
+        self.producer.lose(count);
+    }
+
     /// A communicator is known from now on.
     pub(crate) fn mpi_communicator(&mut self, time: u64, known: PeerPayload, size: BytesPayload) {
         let prefix = Some((Kind::MpiPeer, known.pack()));

@@ -345,6 +345,11 @@ impl Conversion<'_> {
             time: self.time,
         };
         let (mpi, current) = (&mut self.shared.mpi, &mut self.references.mpi);
+        let lost = mpi.take_lost();
+        if lost > 0 {
+            let when = (self.time, self.time);
+            self.shared.lost.add(LossKind::OmpWaits, when, lost);
+        }
         match kind {
             Kind::MpiPeer => current.peer(payload),
             Kind::MpiBytes => current.bytes(payload),

@@ -34,6 +34,8 @@ pub(super) struct Mpi {
     posted: FxHashMap<(i32, u64), Posted>,
     /// What communicators are known by, by process and number.
     communicators: FxHashMap<(i32, u32), u32>,
+    /// What was posted beyond [`MOST_POSTED`] since it was asked for.
+    lost: u64,
 }
 
 /// A message or receive that is posted.
@@ -42,8 +44,7 @@ enum Posted {
     Receive(ThreadId, Nanos),
 }
 
-/// The most messages that are posted and not complete. Of those beyond it, their receivers tell nothing, and their
-/// senders not when they were sent.
+/// The most messages that are posted and not complete. What is beyond it is lost.
 const MOST_POSTED: usize = 1 << 20;
 
 /// The thread that a record is of, its process, and when it was pushed.
@@ -109,8 +110,8 @@ impl Mpi {
     fn post(&mut self, key: (i32, u64), posted: Posted) {
         if self.posted.len() < MOST_POSTED {
             self.posted.insert(key, posted);
-        } else if let Posted::Send(message) = posted {
-            self.messages.push(message);
+        } else {
+            self.lost += 1;
         }
     }
 
@@ -204,6 +205,11 @@ impl Mpi {
             sent: 0,
             received: 0,
         });
+    }
+
+    /// How many messages there was no room for since the last call.
+    pub(super) fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 
     /// Returns what has ended since the last call; at the end, also messages that are not complete.

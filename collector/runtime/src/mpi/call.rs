@@ -6,6 +6,7 @@ use inside::context::Call;
 use inside::memory::{self, Zeroed};
 use inside::{Around, Onward, What};
 use mpi::{Abi, Form};
+use omp_ring::Arena;
 use omp_ring::record::{BytesPayload, Kind, PeerPayload};
 
 use super::communicators::{self, Communicator, Made};
@@ -30,7 +31,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// The most requests of one call whose messages are known. The pages cost memory once they are touched.
+    /// The most requests of one call whose messages are known. Pages of the arrays cost memory once they are touched.
     const MOST: usize = 1 << 16;
     /// Bytes of any interface's status, at most.
     const STATUS: usize = 40;
@@ -48,8 +49,8 @@ impl State {
         }
     }
 
-    /// The thread enters a call with this frame. Returns whether it is outermost. A call that an exception or `longjmp`
-    /// has left, whose frame is gone, is over.
+    /// The thread enters a call with this frame. Returns whether it is outermost. A call whose frame is gone, because an
+    /// exception or `longjmp` has left it, is over.
     fn enters(&mut self, frame: u64) -> bool {
         let is_outermost = self.frame == 0 || frame >= self.frame;
         if is_outermost {
@@ -94,7 +95,7 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Whether calls of this form are recorded now.
 fn is_recording(form: Form) -> bool {
-    if IS_OVER.load(Relaxed) || process::arena().is_none() {
+    if IS_OVER.load(Relaxed) || !process::arena().is_some_and(Arena::records_mpi) {
         return false;
     }
     real::interface().is_some() || form == Form::Init || is_initialised()
@@ -109,14 +110,6 @@ fn is_initialised() -> bool {
         real::learn();
     }
     is_known && flag != 0
-}
-
-/// Whether a call of this form asks whether something has happened.
-const fn is_poll(form: Form) -> bool {
-    matches!(
-        form,
-        Form::Test | Form::TestAll | Form::TestAny | Form::TestSome | Form::Iprobe | Form::Improbe
-    )
 }
 
 pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) -> Onward {
@@ -141,7 +134,7 @@ pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) ->
     }
     let call = Call {
         code: around.code,
-        frame: around.frame(),
+        frame: around.at().frame(),
         body: 0,
         in_task: false,
         task_end: 0,
@@ -154,7 +147,7 @@ pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) ->
             thread.mpi.is_watched = true;
             crate::gomp::watch_end();
         }
-        Some(thread.mpi_begin(function, &call, is_poll(form)))
+        Some(thread.mpi_begin(function, &call, form.found().is_some()))
     });
     let Some((began, payload)) = begun else {
         return Onward::jump(real);
@@ -173,31 +166,6 @@ pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) ->
     Onward::call(real, form.arguments() + u32::from(mpi::is_later(function)))
 }
 
-/// Which arguments are the number of requests, the requests and the statuses.
-const fn places_of_requests(form: Form) -> Option<[usize; 3]> {
-    Some(match form {
-        Form::WaitAll => [0, 1, 2],
-        Form::TestAll | Form::WaitAny => [0, 1, 3],
-        Form::TestAny | Form::WaitSome | Form::TestSome => [0, 1, 4],
-        _ => return None,
-    })
-}
-
-/// Which argument is the status.
-const fn place_of_status(form: Form) -> Option<usize> {
-    Some(match form {
-        Form::Receive => 6,
-        Form::SendReceive => 11,
-        Form::SendReceiveReplace => 8,
-        Form::Mreceive => 4,
-        Form::Wait => 1,
-        Form::Test => 2,
-        Form::WaitAny => 3,
-        Form::TestAny => 4,
-        _ => return None,
-    })
-}
-
 /// Keeps the handles that the call will change, and asks for the statuses of what it receives.
 ///
 /// # Safety
@@ -214,13 +182,13 @@ unsafe fn before(around: &mut Around, abi: &Abi, form: Form) {
         }
         _ => {}
     }
-    if let Some(place) = place_of_status(form)
+    if let Some(place) = form.status()
         && around.argument(place) == abi.ignored
     {
         let own = (&raw mut around.scratch[word::STATUS]) as u64;
         around.set_argument(place, own);
     }
-    let Some([number, array, statuses]) = places_of_requests(form) else {
+    let Some([number, array, statuses]) = form.requests() else {
         return;
     };
     let count = (around.argument(number) as i32).max(0) as usize;
@@ -231,8 +199,8 @@ unsafe fn before(around: &mut Around, abi: &Abi, form: Form) {
     let Some(arrays) = arrays.filter(|_| count > 0) else {
         return;
     };
-    // SAFETY: the thread's own arrays, which no other call uses meanwhile, with room for so many; the program's array
-    // has as many.
+    // SAFETY: the arrays are the thread's own, no other call uses them meanwhile, and they have room for so many; the
+    // program's array has as many.
     unsafe {
         for at in 0..count {
             (&raw mut (*arrays).handles)
@@ -242,7 +210,7 @@ unsafe fn before(around: &mut Around, abi: &Abi, form: Form) {
         }
     }
     around.scratch[word::BEFORE] = count as u64;
-    let is_several = place_of_status(form).is_none();
+    let is_several = form.status().is_none();
     let is_whole = count == around.argument(number) as i32 as usize;
     if is_several && is_whole && around.argument(statuses) == abi.ignored {
         // SAFETY: as above.
@@ -322,23 +290,25 @@ impl Ended<'_> {
         real::bytes_of(self.count(count), self.around.argument(datatype))
     }
 
+    /// So many messages are not known: what was posted and completed is no longer whole from here on.
+    pub(super) fn lose(&self, count: usize) {
+        if count > 0 {
+            tls::with(|thread| thread.mpi_lose(count as u64));
+        }
+    }
+
     /// Pushes records that belong together.
     pub(super) fn push(&self, records: &[(Kind, u64)]) {
         tls::with(|thread| thread.mpi_push(self.time, records));
     }
 }
 
-/// Whether a call that asks has found something.
+/// Whether a call that asks has found something, by its flag or number.
 ///
 /// # Safety
-/// The arguments are those of a call of this form that has returned.
-unsafe fn has_found(around: &Around, abi: &Abi, form: Form) -> bool {
-    let place = match form {
-        Form::Test => 1,
-        Form::TestAll | Form::TestSome => 2,
-        _ => 3,
-    };
-    // SAFETY: the program's pointer to an int, which the call has written.
+/// `place` is an argument that points to an int, which the call has written.
+unsafe fn has_found(around: &Around, abi: &Abi, place: usize) -> bool {
+    // SAFETY: the caller's promise.
     let flag = unsafe { (around.argument(place) as *const i32).read_unaligned() };
     flag != 0 && flag != abi.undefined
 }
@@ -365,11 +335,13 @@ pub(super) unsafe extern "C-unwind" fn end(around: *mut Around, result: usize) -
             time,
             before: around.scratch[word::BEFORE],
         };
+        let asks = form.found();
         // SAFETY: the call has returned.
-        if is_poll(form) && (has_failed || !unsafe { has_found(around, abi, form) }) {
+        let in_vain = asks.is_some_and(|at| has_failed || !unsafe { has_found(around, abi, at) });
+        if in_vain {
             tls::with(|thread| thread.mpi_polled(payload, began, time));
         } else {
-            if is_poll(form) {
+            if asks.is_some() {
                 tls::with(|thread| thread.mpi_found(payload, began, around.code));
             }
             // SAFETY: the call has returned.
@@ -416,30 +388,23 @@ unsafe fn after(ended: &Ended<'_>, has_failed: bool) {
 /// # Safety
 /// As for [`after`].
 unsafe fn made_or_freed(ended: &Ended<'_>) {
-    let place = match ended.form {
+    match ended.form {
         Form::Init => {
             let [world, own, ..] = ended.abi.handles;
             for handle in [world, own] {
                 ended.communicator_of(handle);
             }
-            return;
         }
-        Form::CommunicatorFree => return communicators::forget(ended.handle_before()),
-        Form::RequestFree => return requests::forget(ended.handle_before()),
-        Form::Communicator2 | Form::CommunicatorLater => 1,
-        Form::Communicator3 => 2,
-        Form::Communicator4 => 3,
-        Form::Communicator5 => 4,
-        Form::Communicator6 => 5,
-        Form::Communicator9 => 8,
-        Form::Communicator10 => 9,
-        _ => return,
+        Form::CommunicatorFree => communicators::forget(ended.handle_before()),
+        Form::RequestFree => requests::forget(ended.handle_before()),
+        _ => {}
+    }
+    // One that is made later can be asked nothing yet: it is added when it is used.
+    let Some(place) = ended.form.new_communicator() else {
+        return;
     };
     // SAFETY: the program's pointer to a handle, which the call has written.
     let handle = unsafe { handle_at(ended.abi, ended.around.argument(place), 0) };
-    // One that is made later can be asked nothing yet: it is added when it is used.
-    if ended.form != Form::CommunicatorLater {
-        let (_, made) = communicators::add(handle);
-        ended.tell(made);
-    }
+    let (_, made) = communicators::add(handle);
+    ended.tell(made);
 }

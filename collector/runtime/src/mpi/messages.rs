@@ -22,6 +22,9 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
                 let request = send(ended);
                 let put = requests::put(handle_at(ended.abi, around.argument(6), 0), request);
                 sent(ended, &request, put == Err(Refused::Known));
+                if put == Err(Refused::Full) {
+                    ended.lose(1);
+                }
             }
             Form::SendInit | Form::ReceiveInit => {
                 let request = Request {
@@ -33,10 +36,7 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
                         receive(ended)
                     }
                 };
-                // A request of this handle was freed where we did not see it.
-                let new = handle_at(ended.abi, around.argument(6), 0);
-                requests::forget(new);
-                let _ = requests::put(new, request);
+                keep(ended, handle_at(ended.abi, around.argument(6), 0), request);
             }
             Form::Receive => received(ended, &now(ended, 5), around.argument(6)),
             Form::Ireceive => {
@@ -75,8 +75,7 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
             }
             Form::Imreceive => {
                 if let Some(request) = requests::complete(ended.handle_before()) {
-                    let new = handle_at(ended.abi, around.argument(4), 0);
-                    let _ = requests::put(new, request);
+                    keep(ended, handle_at(ended.abi, around.argument(4), 0), request);
                 }
             }
             Form::Start => start(ended, ended.handle_before(), 0),
@@ -92,6 +91,7 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
                 for at in 0..ended.requests() {
                     complete(ended, ended.request_before(at), status(ended, statuses, at));
                 }
+                ended.lose((around.argument(0) as i32).max(0) as usize - ended.requests());
             }
             Form::WaitAny | Form::TestAny => {
                 let index = (around.argument(2) as *const i32).read_unaligned();
@@ -188,8 +188,14 @@ fn sent(ended: &Ended<'_>, request: &Request, is_done: bool) {
 
 /// A receive was posted, or a message was found that will be received.
 fn post(ended: &Ended<'_>, new: u64, request: Request) {
-    if requests::put(new, request).is_ok() {
-        ended.push(&[(Kind::MpiPosted, request.posted)]);
+    keep(ended, new, request);
+    ended.push(&[(Kind::MpiPosted, request.posted)]);
+}
+
+/// Keeps a request for the call that will complete it.
+fn keep(ended: &Ended<'_>, new: u64, request: Request) {
+    if !requests::put_alone(new, request) {
+        ended.lose(1);
     }
 }
 
@@ -217,10 +223,24 @@ unsafe fn complete(ended: &Ended<'_>, request: u64, status: u64) {
     };
     if request.is_send {
         ended.push(&[(Kind::MpiSendDone, request.posted)]);
-    } else if status != ended.abi.ignored {
+    } else if status == ended.abi.ignored {
+        // There were too many for statuses of ours.
+        ended.lose(1);
+    } else if !is_cancelled(status) {
         // SAFETY: the caller's promise.
         unsafe { received(ended, &request, status) };
     }
+}
+
+/// Whether the program has cancelled a receive before a message came, by its status.
+fn is_cancelled(status: u64) -> bool {
+    let mut flag = 0i32;
+    ask!(
+        c"PMPI_Test_cancelled",
+        fn(u64, *mut i32) -> i32,
+        (status, &raw mut flag)
+    );
+    flag != 0
 }
 
 /// A message was received.

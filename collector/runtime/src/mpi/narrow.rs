@@ -10,47 +10,24 @@ use super::communicators::{self, Communicator};
 use super::real::handle;
 use super::volume;
 
-/// Which arguments are counts, and which are arrays of counts or places. Others are the same in both functions.
-const fn places(form: Form) -> (&'static [usize], &'static [usize]) {
-    match form {
-        Form::Send | Form::Isend | Form::SendInit | Form::Receive | Form::Ireceive => (&[1], &[]),
-        Form::ReceiveInit | Form::SendReceiveReplace | Form::Broadcast => (&[1], &[]),
-        Form::Mreceive | Form::Imreceive => (&[1], &[]),
-        Form::SendReceive => (&[1, 6], &[]),
-        Form::Reduce | Form::Allreduce | Form::Scan | Form::ReduceScatterBlock => (&[2], &[]),
-        Form::Gather | Form::Scatter | Form::Allgather | Form::Alltoall => (&[1, 4], &[]),
-        Form::NeighborAllgather | Form::NeighborAlltoall => (&[1, 4], &[]),
-        Form::Gatherv | Form::Allgatherv | Form::NeighborAllgatherv => (&[1], &[4, 5]),
-        Form::Scatterv => (&[5], &[1, 2]),
-        Form::Alltoallv | Form::Alltoallw | Form::NeighborAlltoallv => (&[], &[1, 2, 5, 6]),
-        Form::NeighborAlltoallw => (&[], &[1, 5]),
-        Form::ReduceScatter => (&[], &[2]),
-        Form::Put | Form::Get => (&[1, 5], &[]),
-        Form::GetAccumulate => (&[1, 4, 8], &[]),
-        Form::FileWrite | Form::FileRead => (&[2], &[]),
-        Form::FileWriteAt | Form::FileReadAt => (&[3], &[]),
-        _ => (&[], &[]),
-    }
-}
-
 /// Makes the arguments those of the function with counts of 32 bits. `None` if one does not fit.
 ///
 /// # Safety
 /// The arguments are those of a call of this form.
 pub(super) unsafe fn arguments(around: &mut Around, abi: &Abi, form: Form) -> Option<()> {
-    let (counts, arrays) = places(form);
+    let (counts, arrays) = form.counts();
     for &at in counts {
         i32::try_from(around.argument(at) as i64).ok()?;
     }
     if arrays.is_empty() {
         return Some(());
     }
-    let place = volume::place_of_communicator(form)?;
+    let place = form.communicator()?;
     let of = handle(abi, around.argument(place));
     let (communicator, _) = communicators::of(of);
     let communicator = communicator?;
     // The arrays of a gather or scatter are the root's alone.
-    let root = volume::place_of_root(form).map(|at| around.argument(at) as i32);
+    let root = form.root().map(|at| around.argument(at) as i32);
     let is_others = root.is_some_and(|root| !is_root(abi, communicator, root));
     if is_others {
         return Some(());

@@ -38,7 +38,7 @@ fn find(function: u16, kind: u32, place: &AtomicUsize) -> Option<usize> {
     } else {
         [name, tool]
     };
-    let found = order.iter().find_map(|name| Next::anywhere(name).address());
+    let found = order.into_iter().find_map(next::anywhere);
     place.store(found.unwrap_or(NONE), Relaxed);
     found
 }
@@ -92,7 +92,7 @@ fn is_standard() -> bool {
 /// The address of a variable; 0 if there is none. The program may have a copy of it, which counts then.
 fn variable(name: &'static std::ffi::CStr) -> u64 {
     match inside::loader::Scope::all().find(name, None) {
-        0 => Next::anywhere(name).address().unwrap_or(0) as u64,
+        0 => next::anywhere(name).unwrap_or(0) as u64,
         address => address as u64,
     }
 }

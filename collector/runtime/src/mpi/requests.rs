@@ -52,10 +52,16 @@ impl Request {
     }
 }
 
-/// Keeps a request. Returns whether it is kept: MPI may have given several requests that are complete the same handle,
-/// and there may be no room.
+/// Keeps a send. MPI may have given several that are complete the same handle, and there may be no room.
 pub(super) fn put(handle: u64, request: Request) -> Result<(), Refused> {
     REQUESTS.put(handle, request.words()).map(|_| ())
+}
+
+/// Keeps a request that has its handle alone: one of the same handle was completed where we did not see it. Returns
+/// whether there was room.
+pub(super) fn put_alone(handle: u64, request: Request) -> bool {
+    REQUESTS.take(handle);
+    REQUESTS.put(handle, request.words()).is_ok()
 }
 
 /// A persistent request is started.

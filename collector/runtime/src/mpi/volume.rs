@@ -19,55 +19,6 @@ pub(super) struct Volume {
     pub(super) root: Option<u32>,
 }
 
-/// Which argument is the communicator, of forms that have one.
-pub(super) const fn place_of_communicator(form: Form) -> Option<usize> {
-    Some(match form {
-        Form::Barrier
-        | Form::Communicator2
-        | Form::Communicator3
-        | Form::Communicator4
-        | Form::Communicator5
-        | Form::Communicator6
-        | Form::Communicator9
-        | Form::Communicator10
-        | Form::CommunicatorLater => 0,
-        Form::Probe | Form::Iprobe | Form::Mprobe | Form::Improbe => 2,
-        Form::Broadcast => 4,
-        Form::Send
-        | Form::Isend
-        | Form::SendInit
-        | Form::Receive
-        | Form::Ireceive
-        | Form::ReceiveInit
-        | Form::Allreduce
-        | Form::Scan
-        | Form::ReduceScatter
-        | Form::ReduceScatterBlock => 5,
-        Form::Reduce | Form::Allgather | Form::Alltoall => 6,
-        Form::NeighborAllgather | Form::NeighborAlltoall => 6,
-        Form::Gather
-        | Form::Scatter
-        | Form::Allgatherv
-        | Form::NeighborAllgatherv
-        | Form::SendReceiveReplace => 7,
-        Form::Gatherv | Form::Scatterv | Form::Alltoallv | Form::Alltoallw => 8,
-        Form::NeighborAlltoallv | Form::NeighborAlltoallw => 8,
-        Form::SendReceive => 10,
-        _ => return None,
-    })
-}
-
-/// Which argument is the root.
-pub(super) const fn place_of_root(form: Form) -> Option<usize> {
-    Some(match form {
-        Form::Broadcast => 3,
-        Form::Reduce => 5,
-        Form::Gather | Form::Scatter => 6,
-        Form::Gatherv | Form::Scatterv => 7,
-        _ => return None,
-    })
-}
-
 /// The part of a rank in an operation with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -84,9 +35,12 @@ enum Part {
 /// # Safety
 /// The arguments are those of a call of this form that has returned without an error.
 pub(super) unsafe fn of(ended: &Ended<'_>) -> Volume {
-    let communicator = place_of_communicator(ended.form).and_then(|at| ended.communicator(at));
+    let communicator = ended
+        .form
+        .communicator()
+        .and_then(|at| ended.communicator(at));
     let number = communicator.map_or(0, |it| it.number);
-    let root = place_of_root(ended.form).map(|at| ended.around.argument(at) as i32);
+    let root = ended.form.root().map(|at| ended.around.argument(at) as i32);
     let world = root.and_then(|root| communicator?.world(root));
     let part = part(ended, communicator, root);
     // SAFETY: the caller's promise.
