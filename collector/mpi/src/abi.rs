@@ -11,25 +11,24 @@ pub struct Abi {
     pub source: usize,
     /// The address that stands for no status, and for no statuses.
     pub ignored: u64,
-    /// `MPI_ANY_SOURCE`, `MPI_PROC_NULL`, `MPI_ROOT`.
-    pub ranks: [i32; 3],
+    /// `MPI_PROC_NULL`, `MPI_ROOT`.
+    pub ranks: [i32; 2],
     /// `MPI_IN_PLACE`.
     pub in_place: u64,
     /// `MPI_UNDEFINED`.
     pub undefined: i32,
     /// `MPI_GRAPH`, `MPI_CART`, `MPI_DIST_GRAPH`.
     pub topologies: [i32; 3],
-    /// `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_COMM_NULL`, `MPI_REQUEST_NULL`, `MPI_BYTE`; where each is the
+    /// `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_COMM_NULL`, `MPI_BYTE`; where each is the
     /// address of a variable, 0.
-    pub handles: [u64; 5],
+    pub handles: [u64; 4],
 }
 
 /// The variables of Open MPI whose addresses are its handles, in the order of [`Abi::handles`].
-pub const OPEN_MPI_VARIABLES: [&std::ffi::CStr; 5] = [
+pub const OPEN_MPI_VARIABLES: [&std::ffi::CStr; 4] = [
     c"ompi_mpi_comm_world",
     c"ompi_mpi_comm_self",
     c"ompi_mpi_comm_null",
-    c"ompi_request_null",
     c"ompi_mpi_byte",
 ];
 
@@ -40,11 +39,11 @@ impl Abi {
         status: 24,
         source: 0,
         ignored: 0,
-        ranks: [-1, -2, -4],
+        ranks: [-2, -4],
         in_place: 1,
         undefined: -32766,
         topologies: [2, 1, 3],
-        handles: [0; 5],
+        handles: [0; 4],
     };
 
     /// MPICH 3 and 4, Intel MPI and others of the common interface of 2013.
@@ -53,17 +52,11 @@ impl Abi {
         status: 20,
         source: 8,
         ignored: 1,
-        ranks: [-2, -1, -3],
+        ranks: [-1, -3],
         in_place: u64::MAX,
         undefined: -32766,
         topologies: [1, 2, 3],
-        handles: [
-            0x4400_0000,
-            0x4400_0001,
-            0x0400_0000,
-            0x2c00_0000,
-            0x4c00_010d,
-        ],
+        handles: [0x4400_0000, 0x4400_0001, 0x0400_0000, 0x4c00_010d],
     };
 
     /// The standard's own, of MPI 5.0.
@@ -72,10 +65,10 @@ impl Abi {
         status: 32,
         source: 0,
         ignored: 0,
-        ranks: [-1, -3, -4],
+        ranks: [-3, -4],
         in_place: 1,
         undefined: -32766,
         topologies: [212, 211, 213],
-        handles: [0x101, 0x102, 0x100, 0x180, 0x247],
+        handles: [0x101, 0x102, 0x100, 0x247],
     };
 }

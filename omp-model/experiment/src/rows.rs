@@ -294,13 +294,6 @@ pub struct MpiCall {
     pub received: u64,
 }
 
-impl MpiCall {
-    /// The end of one call; several calls ended at some time after their start.
-    pub const fn end(&self) -> Nanos {
-        Nanos(self.start.0 + self.length.0)
-    }
-}
-
 numbered! {
     /// Which end of a message it is.
     pub enum MessageEnd {

@@ -53,7 +53,7 @@ pub(super) unsafe fn arguments(around: &mut Around, abi: &Abi, form: Form) -> Op
 }
 
 fn is_root(abi: &Abi, communicator: Communicator, root: i32) -> bool {
-    let [_, _, own_group] = abi.ranks;
+    let [_, own_group] = abi.ranks;
     root == own_group || root == communicator.own as i32
 }
 

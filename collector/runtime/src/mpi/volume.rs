@@ -54,7 +54,7 @@ pub(super) unsafe fn of(ended: &Ended<'_>) -> Volume {
 }
 
 fn part(ended: &Ended<'_>, communicator: Option<Communicator>, root: Option<i32>) -> Part {
-    let [_, none, is_root] = ended.abi.ranks;
+    let [none, is_root] = ended.abi.ranks;
     match root {
         Some(root) if root == none => Part::None,
         Some(root) if root == is_root => Part::RemoteRoot,
@@ -330,7 +330,7 @@ fn neighbours(abi: &Abi, handle: u64, communicator: Communicator) -> [u64; 2] {
             fn(u64, *mut i32) -> i32,
             (handle, &raw mut more)
         );
-        let [_, none, _] = abi.ranks;
+        let [none, _] = abi.ranks;
         for dimension in 0..more {
             let mut ends = [none; 2];
             let [before, behind] = &mut ends;
