@@ -183,11 +183,15 @@ impl<'a> OwnCode<'a> {
         });
         let line = heaviest_line(lines);
         let file = line.and_then(|at| self.file(at.file));
+        // As for all losses, the function that holds the directive.
+        let outlined = self.names.function_of(callee);
+        let outlined = outlined.and_then(|function| function.outlined.as_ref());
+        let function = outlined.and_then(|it| it.parent.clone());
         OwnPlace {
             location: ConstructLocation {
                 file: file.cloned(),
                 line: line.map(|at| at.line),
-                function: Some(name),
+                function: Some(function.unwrap_or(name)),
             },
             words,
         }

@@ -17,7 +17,7 @@ int main(void) {
     omp_nest_lock_t nest;
     omp_init_lock(&lock);
     omp_init_nest_lock(&nest);
-    int shared = 0, tested = 0;
+    int shared = 0, locked = 0, tested = 0;
     long sum = 0;
 #pragma omp parallel num_threads(2)
     {
@@ -29,7 +29,7 @@ int main(void) {
             sink++;
         }
         omp_set_lock(&lock);
-        shared++;
+        locked++;
         omp_unset_lock(&lock);
         omp_set_nest_lock(&nest);
         omp_set_nest_lock(&nest);
@@ -71,7 +71,8 @@ int main(void) {
             sum = sum * 10 + i;
         }
     }
-    expect("shared", shared, 18);
+    expect("shared", shared, 16);
+    expect("locked", locked, 2);
     expect("tested", tested, 4);
     expect("sum", sum, 123);
     // The combined forms, each with its own entry point.
