@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use experiment::Experiment;
 use experiment::ids::{ContextId, FrameId};
+use experiment::job;
 use experiment::symbols::FunctionId;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
@@ -60,15 +61,16 @@ impl Experiments {
         all.any(|it| it.experiment.findings.is_some())
     }
 
-    /// Opens an experiment, or several and adds them up. A damaged experiment is read up to the
+    /// Opens an experiment, or several and adds them up, such as a job's ranks. A damaged experiment is read up to the
     /// damage.
     ///
     /// # Errors
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Experiments, String> {
-        let opened = (1..)
-            .zip(paths)
-            .map(|(number, path)| perf_data::analysis(path, number).map_err(|why| why.to_string()));
+        let all = paths.iter().flat_map(|path| job::experiments(path));
+        let opened = (1..).zip(all).map(|(number, path)| {
+            perf_data::analysis(&path, number).map_err(|why| why.to_string())
+        });
         let mut parts: Vec<Analysis> = opened.collect::<Result<_, _>>()?;
         if parts.len() == 1 {
             return Ok(parts.remove(0).into());

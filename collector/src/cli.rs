@@ -57,9 +57,10 @@ pub struct Destination {
     pub name: Option<PathBuf>,
     /// `-O`: replaces an experiment of this name.
     pub replace: bool,
-    /// The rank that is recorded, if a launcher started this process: its experiment has a name of its
-    /// own.
+    /// The rank that is recorded, if a launcher started this process.
     pub rank: Option<Rank>,
+    /// Whether its experiment is in a folder of its job. Otherwise it has a name of its own.
+    pub is_in_job: bool,
 }
 
 /// `-p hi`, in microseconds. None of the named periods divides a second: samples of a program that
@@ -130,8 +131,9 @@ const USAGE: &str = "collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
              mpirun [OPTIONS] collect [OPTIONS] PROGRAM [ARGUMENTS]...\n       \
              collect [OPTIONS] -P PID";
 
-const AFTER_HELP: &str = "MPI: under mpirun or srun each rank has an experiment of its own, whose name has the \
-             rank: -o exp.er makes exp.r0.er, exp.r1.er and so on, and the default is test.N.r0.er. \
+const AFTER_HELP: &str = "MPI: under mpirun or srun the experiment is a folder of all ranks, each an experiment of its \
+             own: -o job.er makes job.er/r0.er, job.er/r1.er and so on. Where the launcher does not tell the ranks of \
+             several hosts that they are one job, they are job.r0.er, job.r1.er and so on. \
              `collect mpirun -n 4 ./app` is the same as `mpirun -n 4 collect ./app`.\n\n\
              OpenMP: libcollector.so, which is loaded into the program, lies beside collect or in \
              ../lib/parallax from there; PARALLAX_LIBRARY=FILE names another.";
@@ -368,6 +370,7 @@ fn checked(
             name: path("output").or_else(|| path("replace")),
             replace,
             rank: None,
+            is_in_job: false,
         },
         period_us: period_us(period)?,
         counters: {

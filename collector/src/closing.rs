@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use experiment::Experiment;
+use experiment::{Experiment, job};
 use omp_model::analysis::Analysis;
 use report::closing;
 
@@ -44,7 +44,8 @@ pub(crate) fn say_result(request: &Request, directory: &Path, signals: &mut Sign
         .iter()
         .map(|line| untrusted::printable(line).into_owned());
     printed.for_each(|line| print_line(line.into_bytes()));
-    let name = quoted(&directory.to_string_lossy());
+    let name = directory.to_string_lossy();
+    let name = quoted(job::of_rank(&name).unwrap_or(&name));
     print_line(format!("Next: er_print {name}, or analyzer {name}").into_bytes());
 }
 

@@ -279,7 +279,9 @@ pub fn program(word: &OsStr) -> Option<PathBuf> {
     if word.as_encoded_bytes().contains(&b'/') {
         return Some(PathBuf::from(word)).filter(runs);
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::var_os("PATH");
+    // Those that exec(3) takes without it.
+    let folders = folders.unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&folders)
         .map(|folder| folder.join(word))
         .find(runs)

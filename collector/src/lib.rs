@@ -7,7 +7,7 @@
 //! | [`experiment`] | the experiment's directory |
 //! | [`library`] | finds `libcollector.so` |
 //! | [`attach`] | a process that runs already: its threads, mappings and environment |
-//! | [`rank`], [`launcher`] | MPI ranks and their experiments; command lines of `mpirun` and `srun` |
+//! | [`rank`], [`job`], [`launcher`] | MPI ranks, and the folder of their job; command lines of `mpirun` and `srun` |
 //! | [`launch`] | starts the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`own_samples`], `proc` | what takes their place where they are forbidden: samples by the program's threads, and `/proc` |
@@ -45,6 +45,7 @@ pub mod dump;
 pub mod experiment;
 pub mod fork_points;
 pub mod header;
+mod job;
 pub mod launch;
 pub mod launcher;
 pub mod library;

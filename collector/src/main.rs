@@ -32,6 +32,7 @@ fn main() {
     };
     let placed = rank::own();
     request.target.rank = placed.as_ref().map(|placed| placed.rank.clone());
+    request.target.is_in_job = placed.as_ref().is_some_and(|placed| placed.has_job);
     let local_ranks = placed.map_or(1, |placed| placed.local);
     if let Some(pid) = request.attach {
         finish(record::attach(&request, pid));

@@ -65,6 +65,8 @@ pub struct Placed {
     pub rank: Rank,
     /// The number of ranks on this node, 1 if it is not known.
     pub local: usize,
+    /// Whether all ranks of the launch know its job by the same name, wherever they run.
+    pub has_job: bool,
 }
 
 /// The rank of this process; `None` if no launcher started it.
@@ -72,6 +74,8 @@ pub fn own() -> Option<Placed> {
     let mut placed = of(|name| std::env::var(name).ok())?;
     if placed.rank.job.is_empty() {
         placed.rank.job = launcher_process();
+        let size = placed.rank.size.map(|size| size as usize);
+        placed.has_job = size.is_some_and(|size| size <= placed.local);
     }
     Some(placed)
 }
@@ -96,6 +100,7 @@ fn of(value: impl Fn(&str) -> Option<String>) -> Option<Placed> {
         None => step.join("."),
     };
     Some(Placed {
+        has_job: !job.is_empty(),
         rank: Rank {
             number: number(launcher.rank)?,
             size: number(launcher.size),
@@ -152,16 +157,6 @@ pub fn name(name: &Path, rank: &Rank) -> PathBuf {
     PathBuf::from(text)
 }
 
-/// The experiment `name` of a rank that the launch does not have, left by an earlier and larger one.
-pub fn left_over(folder: &Path, experiment: &Path, rank: &Rank) -> Option<PathBuf> {
-    let beyond = Rank {
-        number: rank.size?,
-        ..rank.clone()
-    };
-    let path = folder.join(name(experiment, &beyond));
-    path.exists().then_some(path)
-}
-
 /// The numbers N and K of an experiment with the name `test.N.er` or `test.N.rK.er`.
 fn numbers(name: &OsString) -> Option<(u64, Option<u32>)> {
     let inner = name.to_str()?.strip_prefix("test.")?.strip_suffix(".er")?;
@@ -171,9 +166,16 @@ fn numbers(name: &OsString) -> Option<(u64, Option<u32>)> {
     }
 }
 
-/// `test.N.er`, or of a rank `test.N.rK.er`. N is one above the highest number in use. All ranks of a
-/// launch take the same: that of a rank which came before.
-pub fn next_free(folder: &Path, rank: Option<&Rank>) -> PathBuf {
+/// The experiments `test.N.er` of a folder, by N.
+pub(crate) fn numbered(folder: &Path) -> Vec<(u64, PathBuf)> {
+    let numbered = all_numbered(folder).into_iter();
+    let whole = numbered.filter(|(_, rank)| rank.is_none());
+    let path = |(number, _)| (number, folder.join(format!("test.{number}.er")));
+    whole.map(path).collect()
+}
+
+/// The numbers N and K of all experiments of a folder with such names, in order.
+fn all_numbered(folder: &Path) -> Vec<(u64, Option<u32>)> {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -184,6 +186,13 @@ pub fn next_free(folder: &Path, rank: Option<&Rank>) -> PathBuf {
         .filter_map(|entry| numbers(&entry.file_name()))
         .collect();
     taken.sort_unstable();
+    taken
+}
+
+/// `test.N.er`, or of a rank `test.N.rK.er`. N is one above the highest number in use. All ranks of a
+/// launch take the same: that of a rank which came before.
+pub fn next_free(folder: &Path, rank: Option<&Rank>) -> PathBuf {
+    let taken = all_numbered(folder);
     let next = taken.last().map_or(1, |(last, _)| last.saturating_add(1));
     let Some(rank) = rank else {
         return format!("test.{next}.er").into();
@@ -264,20 +273,6 @@ mod tests {
         };
         assert_eq!(name(Path::new("exp.er"), &rank(0)), Path::new("exp.r0.er"));
         assert_eq!(name(Path::new("a.b/e"), &rank(12)), Path::new("a.b/e.r12"));
-    }
-
-    #[test]
-    fn an_experiment_of_an_earlier_and_larger_launch_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let rank = Rank {
-            size: Some(2),
-            ..Rank::default()
-        };
-        let found = || left_over(folder.path(), Path::new("e.er"), &rank);
-        fs::create_dir(folder.path().join("e.r1.er")).unwrap();
-        assert_eq!(found(), None);
-        fs::create_dir(folder.path().join("e.r2.er")).unwrap();
-        assert_eq!(found(), Some(folder.path().join("e.r2.er")));
     }
 
     #[test]

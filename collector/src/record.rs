@@ -1,6 +1,6 @@
 //! A recording, from the launch of the program to the last row.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use omp_ring::control::SIGNALS_VARIABLE;
 use omp_ring::samples::SampleReader;
 
 use crate::attach::Target;
-use crate::cli::{Destination, Request};
+use crate::cli::Request;
 use crate::clock::{self, Line, Pair};
 use crate::dump::Dump;
 use crate::launch::{self, ExecError, Held};
@@ -27,7 +27,7 @@ use crate::session::{self, Session};
 use crate::signals::{Inherited, Signals};
 use crate::source::Source;
 use crate::sys::{self, Ended};
-use crate::{closing, experiment, header, library, python, rank};
+use crate::{closing, experiment, header, launcher, library, python};
 use processes::{LoadObjects, Processes};
 
 /// Why there is no recording.
@@ -69,6 +69,11 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     // Reports an unusable name before anything starts. The directory is created when all else is
     // ready.
     experiment::choose(&request.target).map_err(other)?;
+    // The ranks of a job do not wait for each other: where one replaces the whole of an older job, its program must
+    // be there.
+    if request.target.replace && request.target.rank_in_job().is_some() {
+        is_there(&request.command[0])?;
+    }
     let dump = request.dump_events.as_deref().map(Dump::create);
     let dump = dump.transpose().map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
@@ -119,7 +124,6 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     }
     made.keep();
     print_creating(writer.directory(), pid);
-    warn_of_larger_launch(request);
 
     let objects = LoadObjects::new(library.map(Path::to_owned), sys::vdso().as_deref());
     let processes = Processes::new(objects, !request.follow);
@@ -134,6 +138,19 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let status = ended.unwrap_or_else(|| session::wait(pid, &mut signals));
     closing::say_result(request, session.directory(), &mut signals);
     Ok(status.status())
+}
+
+/// Checks that a word of the command line names a program.
+fn is_there(word: &OsStr) -> Result<(), RecordError> {
+    if launcher::program(word).is_some() {
+        return Ok(());
+    }
+    let is_file = Path::new(word).is_file();
+    let errno = if is_file { libc::EACCES } else { libc::ENOENT };
+    Err(RecordError::Program {
+        program: word.to_string_lossy().into_owned(),
+        cause: ExecError(std::io::Error::from_raw_os_error(errno)),
+    })
 }
 
 /// A program that waits to be run, and what will record it.
@@ -308,28 +325,6 @@ fn open_on_threads(
     let note = "the process made threads all the time: a thread that began while its events were being \
                 opened may be recorded in part, or not at all";
     Ok((rings, Some(note.to_owned())))
-}
-
-/// Says once if experiments of an earlier launch with more ranks stand beside those that are replaced.
-fn warn_of_larger_launch(request: &Request) {
-    let Destination {
-        directory,
-        name: Some(name),
-        rank: Some(rank),
-        ..
-    } = &request.target
-    else {
-        return;
-    };
-    let folder = directory.clone().unwrap_or_default();
-    if rank.number == 0
-        && let Some(path) = rank::left_over(&folder, name, rank)
-    {
-        say(format!(
-            "{} is of an earlier launch with more ranks: remove what does not belong to this one",
-            path.display()
-        ));
-    }
 }
 
 /// Prints the experiment's name as gprofng does.

@@ -484,12 +484,12 @@ fn tasks_of_srun_are_ranks_and_the_shell_of_sbatch_is_none() {
         ("SLURM_PROCID", "3"),
         ("SLURM_STEP_NUM_TASKS", "4"),
     ];
-    for variables in [&job[..], &step] {
-        let mut running = in_environment("slurm", &["-o", "exp.er"], variables);
+    for (variables, name) in [(&job[..], "shell.er"), (&step, "step.er")] {
+        let mut running = in_environment("slurm", &["-o", name], variables);
         assert!(running.wait().expect("it ends").success());
     }
-    assert_eq!(open("slurm/exp.er").header.rank, None);
-    let rank = open("slurm/exp.r3.er").header.rank.expect("a rank");
+    assert_eq!(open("slurm/shell.er").header.rank, None);
+    let rank = open("slurm/step.er/r3.er").header.rank.expect("a rank");
     assert_eq!((rank.number, rank.size), (3, Some(4)));
 }
 

@@ -130,10 +130,7 @@ pub(crate) fn run(
             "which experiment? name its directory last: {USAGE}; er_print -help lists the commands"
         )));
     }
-    let mut experiments = Vec::new();
-    for ((path, side), number) in invocation.experiments.iter().zip(1..) {
-        experiments.push(experiments::open(path, number, *side)?);
-    }
+    let experiments = experiments::open(&invocation.experiments)?;
     let mut session = Session::new(experiments, output);
     rc::read(&mut session, home);
     match run_steps(&invocation, &mut session) {

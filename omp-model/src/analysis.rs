@@ -32,7 +32,7 @@ use crate::views::overview::uses_openmp;
 /// An experiment, or several united, and its profiles.
 #[derive(Debug)]
 pub struct Analysis {
-    /// Its name; the names of several, separated by commas.
+    /// Its name; of several their job's, or all, separated by commas.
     pub name: String,
     /// The names of its experiments, as a terminal may show them.
     pub names: Vec<String>,
@@ -119,7 +119,7 @@ impl Analysis {
             part.warnings.iter().map(named)
         });
         Analysis {
-            name: names.join(", "),
+            name: experiment::job::name(&names),
             names,
             directories: parts.iter().flat_map(|it| it.directories.clone()).collect(),
             recordings: parts.iter().flat_map(|it| it.recordings.clone()).collect(),

@@ -1,5 +1,5 @@
-//! MPI programs: each rank has an experiment of its own, named after it, with its own work; the launcher
-//! prints and ends as it does without collect.
+//! MPI programs: each rank has an experiment in its job's folder, with its own work; the launcher prints and ends as
+//! it does without collect.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -66,14 +66,18 @@ impl Place {
     }
 
     fn experiments(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.folder).unwrap().flatten();
+        self.experiments_in("")
+    }
+
+    fn experiments_in(&self, job: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.join(job)).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".er")).collect();
         names.sort();
         names
     }
 
-    /// The experiments NAME.rK.er are those of the ranks that printed `stdout`: their processes, and
+    /// The experiments NAME/rK.er are those of the ranks that printed `stdout`: their processes, and
     /// their work as they measured it.
     #[track_caller]
     fn check(&self, name: &str, stdout: &str, ranks: usize) {
@@ -83,7 +87,7 @@ impl Place {
             let mut words = line.split(' ');
             let mut next = || words.next().unwrap().parse::<f64>().unwrap();
             let (rank, pid, spent) = (next(), next(), next());
-            let experiment = self.folder.join(format!("{name}.r{rank}.er"));
+            let experiment = self.folder.join(format!("{name}/r{rank}.er"));
             let views = reports(&experiment, "user", &["-header", "-functions"]);
             let header = &views[0]["header"];
             assert_eq!(header["rank"]["number"], rank as u64);
@@ -110,30 +114,42 @@ impl Place {
 }
 
 #[test]
-fn each_rank_has_an_experiment_named_after_it_with_its_own_work() {
+fn a_job_is_a_folder_of_its_ranks_with_their_own_work() {
     for place in places("each") {
         let inside = place.shell("$M -n 2 $C -o exp.er ./ranks");
         assert_eq!(inside.status, 0);
-        assert_eq!(place.experiments(), ["exp.r0.er", "exp.r1.er"]);
-        place.check("exp", &inside.stdout, 2);
+        assert_eq!(place.experiments(), ["exp.er"]);
+        assert_eq!(place.experiments_in("exp.er"), ["r0.er", "r1.er"]);
+        place.check("exp.er", &inside.stdout, 2);
+        // Without -O it stays.
+        let again = place.shell("$M -n 2 $C -o exp.er ./ranks");
+        assert_ne!(again.status, 0);
+        assert!(
+            again.stderr.contains("exp.er exists already"),
+            "{}",
+            again.stderr
+        );
+        // Nor does a program that does not start replace it.
+        let none = place.shell("$M -n 2 $C -O exp.er ./missing");
+        assert_ne!(none.status, 0);
+        assert_eq!(place.experiments(), ["exp.er"]);
+        place.check("exp.er", &inside.stdout, 2);
         let before = place.shell("$C -O exp.er $M -n 3 ./ranks");
         assert_eq!(before.status, 0);
-        assert!(
-            !before.stderr.contains("earlier launch"),
-            "{}",
-            before.stderr
-        );
-        assert_eq!(place.experiments(), ["exp.r0.er", "exp.r1.er", "exp.r2.er"]);
-        place.check("exp", &before.stdout, 3);
-        // What a larger launch left beside them is said.
+        place.check("exp.er", &before.stdout, 3);
+        // A smaller job replaces the whole of a larger one.
         let smaller = place.shell("$M -n 2 $C -O exp.er ./ranks");
-        let said = "exp.r2.er is of an earlier launch with more ranks";
-        assert_eq!(
-            smaller.stderr.matches(said).count(),
-            1,
-            "{}",
-            smaller.stderr
-        );
+        assert_eq!(smaller.status, 0);
+        assert_eq!(place.experiments(), ["exp.er"]);
+        assert_eq!(place.experiments_in("exp.er"), ["r0.er", "r1.er"]);
+        place.check("exp.er", &smaller.stdout, 2);
+        let job = place.folder.join("exp.er");
+        let together = &reports(&job, "user", &["-ranks"])[0];
+        let ranks: Vec<_> = rows(together)
+            .iter()
+            .map(|row| row["rank"].as_u64())
+            .collect();
+        assert_eq!(ranks, [Some(0), Some(1)]);
     }
 }
 
@@ -169,7 +185,7 @@ fn calls_bytes_and_times_of_each_function_are_those_that_the_rank_knows() {
         let outcome = place.shell("$M -n 4 $C -o m.er ./messages");
         assert_eq!(outcome.status, 0);
         for rank in 0..RANKS {
-            let experiment = place.folder.join(format!("m.r{rank}.er"));
+            let experiment = place.folder.join(format!("m.er/r{rank}.er"));
             let view = &reports(&experiment, "user", &["-mpi"])[0];
             let own = own_calls(&place, rank);
             assert!(own.len() > 40, "{own:?}");
@@ -206,7 +222,7 @@ fn calls_of_mpi_are_not_recorded_if_they_are_not_wanted() {
     let place = places_of("off", "messages").remove(0);
     let outcome = place.shell("$M -n 2 $C -M off -o m.er ./messages");
     assert_eq!(outcome.status, 0);
-    let experiment = place.folder.join("m.r0.er");
+    let experiment = place.folder.join("m.er/r0.er");
     assert!(rows(&reports(&experiment, "user", &["-mpi"])[0]).is_empty());
     let text = tools().print(&experiment, &["-mpi"]);
     assert!(text.contains("No MPI calls were recorded"), "{text}");
@@ -227,11 +243,10 @@ fn without_a_name_all_ranks_take_the_same_number() {
         ] {
             assert_eq!(place.shell(line).status, 0);
         }
-        let expected = [(1, 2), (2, 3), (3, 2), (4, 2)];
-        let names = expected
-            .map(|(number, ranks)| (0..ranks).map(move |rank| format!("test.{number}.r{rank}.er")));
-        let names: Vec<String> = names.into_iter().flatten().collect();
+        let names = [1, 2, 3, 4].map(|number| format!("test.{number}.er"));
         assert_eq!(place.experiments(), names);
+        let ranks = names.map(|name| place.experiments_in(&name).len());
+        assert_eq!(ranks, [2, 3, 2, 2]);
     }
 }
 
@@ -246,8 +261,8 @@ fn the_status_is_the_launcher_s() {
             let (before, inside) = (before.status, inside.status);
             assert_eq!((before, inside), (alone.status, alone.status));
             // An abort kills the recordings as it does the ranks: what they had can be read.
-            for experiment in place.experiments() {
-                let experiment = place.folder.join(experiment);
+            for experiment in place.experiments_in("e.er") {
+                let experiment = place.folder.join("e.er").join(experiment);
                 assert!(!rows(&reports(&experiment, "user", &["-functions"])[0]).is_empty());
             }
         }

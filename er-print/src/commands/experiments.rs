@@ -1,7 +1,8 @@
 //! Opens, adds and drops experiments, and chooses how they are compared.
 
-use std::path::Path;
+use std::path::PathBuf;
 
+use experiment::job;
 use report::functions::{self, Kind};
 use report::overview;
 use report::races::FindingKind;
@@ -13,57 +14,70 @@ use crate::output::say;
 use crate::session::Session;
 use crate::stop::Stop;
 
-/// Opens an experiment instead of all others.
+/// Opens an experiment, or a job, instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let experiment = open(Path::new(&arguments[0]), 1, 0)?;
-    session.set_experiments(vec![experiment]);
-    Ok(())
-}
-
-/// Adds an experiment, a side of its own.
-pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let number = session.experiments().len() as u32 + 1;
-    let side = session.experiments().iter().map(|it| it.side + 1).max();
-    let experiment = open(Path::new(&arguments[0]), number, side.unwrap_or(0))?;
-    let mut experiments = session.take_experiments();
-    experiments.push(experiment);
+    let experiments = open(&[(PathBuf::from(&arguments[0]), 0)])?;
     session.set_experiments(experiments);
     Ok(())
 }
 
-/// Drops an experiment; the others are numbered anew.
+/// Adds an experiment, or a job, a side of its own.
+pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let side = session.experiments().iter().map(|it| it.side + 1).max();
+    let added = open(&[(PathBuf::from(&arguments[0]), side.unwrap_or(0))])?;
+    let mut experiments = session.take_experiments();
+    experiments.extend(added);
+    renumber(&mut experiments);
+    session.set_experiments(experiments);
+    Ok(())
+}
+
+fn renumber(experiments: &mut [OpenExperiment]) {
+    for (experiment, number) in experiments.iter_mut().zip(1..) {
+        experiment.renumber(number);
+    }
+}
+
+/// Drops an experiment, or a job; the others are numbered anew.
 pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let name = untrusted::printable(&arguments[0]);
     let name = name.trim_end_matches('/');
-    let is = |experiment: &OpenExperiment| experiment.name.trim_end_matches('/') == name;
-    if !session.experiments().iter().any(is) {
+    let is = |experiment: &OpenExperiment| {
+        let own = experiment.name.trim_end_matches('/');
+        own == name || job::of_rank(own) == Some(name)
+    };
+    let all = session.experiments();
+    if !all.iter().any(is) {
         return Err(Stop::Usage(format!(
             "{name} is not open: experiment_list shows what is"
         )));
     }
-    if session.experiments().len() == 1 {
+    if all.iter().all(is) {
         return Err(Stop::Usage(format!(
-            "{name} is the only experiment: open_exp opens another instead"
+            "{name} is all that is open: open_exp opens another instead"
         )));
     }
     let mut experiments = session.take_experiments();
-    if let Some(at) = experiments.iter().position(is) {
-        experiments.remove(at);
-    }
-    for (experiment, number) in experiments.iter_mut().zip(1..) {
-        experiment.renumber(number);
-    }
+    experiments.retain(|experiment| !is(experiment));
+    renumber(&mut experiments);
     session.set_experiments(experiments);
     Ok(())
 }
 
-/// Opens an experiment and prints its warnings.
-pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperiment, Stop> {
-    let experiment = OpenExperiment::open(path, number, side)?;
-    for warning in &experiment.warnings {
-        say(format!("warning: {warning}"));
-    }
-    Ok(experiment)
+/// Opens experiments and all ranks of jobs, each of a side, and prints their warnings.
+pub(crate) fn open(named: &[(PathBuf, usize)]) -> Result<Vec<OpenExperiment>, Stop> {
+    let all = named.iter().flat_map(|(path, side)| {
+        let each = job::experiments(path).into_iter();
+        each.map(|path| (path, *side))
+    });
+    let opened = all.zip(1..).map(|((path, side), number)| {
+        let experiment = OpenExperiment::open(&path, number, side)?;
+        for warning in &experiment.warnings {
+            say(format!("warning: {warning}"));
+        }
+        Ok(experiment)
+    });
+    opened.collect()
 }
 
 /// Chooses how experiments are compared; without an argument, shows how far functions differ, or which

@@ -43,10 +43,7 @@ pub(crate) fn resymbolize(session: &mut Session<'_>, _: &[String]) -> Result<(),
         tell(&name, &tables, &renewed, &mut lines);
         rows.push(row(&name, &tables, &renewed));
     }
-    let opened = all.iter().zip(1..);
-    let opened = opened.map(|((path, side), number)| experiments::open(path, number, *side));
-    let opened = opened.collect::<Result<_, _>>()?;
-    session.set_experiments(opened);
+    session.set_experiments(experiments::open(&all)?);
     session.show(&Document {
         view: "resymbolize".to_owned(),
         facts: Map::from_iter([("rows".to_owned(), Json::Array(rows))]),

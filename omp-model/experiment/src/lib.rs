@@ -22,6 +22,7 @@ pub mod folder;
 mod frame;
 pub mod header;
 pub mod ids;
+pub mod job;
 pub mod linkage;
 pub mod losses;
 mod numbered;
