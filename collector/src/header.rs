@@ -47,6 +47,7 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         rank: request.target.rank.clone(),
         comments: request.comments.clone(),
         host,
+        clock: sys::clock_identity(),
         system,
         cpu_model: cpu_model(),
         cpus: cpu_list.len() as u32,

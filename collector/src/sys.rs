@@ -167,6 +167,18 @@ pub fn own_cpus() -> Vec<u32> {
     allowed_cpus(0).unwrap_or_else(|| vec![0])
 }
 
+/// What this process shares with all others that read the same CLOCK_MONOTONIC_RAW: the boot of the machine
+/// (random(4)) and the time namespace (time_namespaces(7)). Empty if the first is not known.
+pub fn clock_identity() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/time");
+    let namespace = namespace.map_or(String::new(), |it| it.to_string_lossy().into_owned());
+    match boot.trim() {
+        "" => String::new(),
+        boot => format!("{boot} {namespace}").trim_end().to_owned(),
+    }
+}
+
 /// `uname`: host, and "system release machine".
 pub fn host_and_system() -> (String, String) {
     // SAFETY: utsname is plain data, valid when zeroed; uname fills it with terminated strings.

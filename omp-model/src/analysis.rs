@@ -3,6 +3,7 @@
 //! The starting point of both readers. Each derived form is computed on first use and cached.
 //! Several threads may request them concurrently.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -21,6 +22,7 @@ use crate::attribution::{self, Attribution, Slices};
 use crate::filter::{self, AnySample, Filter, Filtered};
 use crate::inlining;
 use crate::metrics::{Available, CounterName};
+use crate::mpi::clocks::Clocks;
 use crate::mpi::ranks::{Ranks, Recording};
 use crate::profile::{Inline, Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
@@ -54,6 +56,7 @@ pub struct Analysis {
     available: OnceLock<Available>,
     caveats: OnceLock<Vec<Caveat>>,
     marks: OnceLock<TimeMarks>,
+    clocks: OnceLock<Clocks>,
 }
 
 impl Analysis {
@@ -145,6 +148,7 @@ impl Analysis {
             available: OnceLock::new(),
             caveats: OnceLock::new(),
             marks: OnceLock::new(),
+            clocks: OnceLock::new(),
         }
     }
 
@@ -263,9 +267,15 @@ impl Analysis {
         }
     }
 
-    /// The ranks of its experiments.
+    /// The ranks of its experiments. Their clocks are compared on first use.
     pub fn ranks(&self) -> Ranks<'_> {
-        Ranks::of(&self.recordings, &self.origins)
+        let clocks = self.clocks.get_or_init(|| {
+            Clocks::compared(
+                &self.experiment,
+                &Ranks::of(&self.recordings, &self.origins),
+            )
+        });
+        Ranks::with_clocks(&self.recordings, &self.origins, Cow::Borrowed(clocks))
     }
 
     /// The names of its functions and other rows.

@@ -30,6 +30,9 @@ pub struct Header {
     pub comments: Vec<String>,
     /// Name of the host.
     pub host: String,
+    /// Equal for recordings whose clocks are one: the boot of their machine and their time namespace. Empty where that
+    /// is not known.
+    pub clock: String,
     /// Operating system, kernel release and machine.
     pub system: String,
     /// Model of the processor.

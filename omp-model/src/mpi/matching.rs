@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use experiment::ids::ThreadId;
 use experiment::rows::{MessageEnd, MpiMessage};
 
+use super::clocks::SLACK;
 use super::ranks::{RankId, Ranks};
 
 /// The messages that do not overtake each other.
@@ -114,7 +115,7 @@ pub fn matched(
             received: receive.2,
         });
         let (mut sound, mut open) = (0, 0);
-        for pair in pairs.take_while(|pair| is_apart || !pair.is_impossible()) {
+        for pair in pairs.take_while(|pair| is_apart || !pair.is_impossible(ranks)) {
             sound += 1;
             if pair.received.completed.is_none() {
                 open += 1;
@@ -137,9 +138,6 @@ pub fn matched(
     }
     matched
 }
-
-/// How many nanoseconds the times of two recordings of one host may be apart: each ties its clocks together by itself.
-const CLOCK_ERROR: u64 = 20_000;
 
 impl Matched {
     fn alone(&mut self, channel: &Channel, end: MessageEnd, count: u64) {
@@ -169,9 +167,13 @@ impl End {
 
 impl Pair {
     /// Whether it was received before it was sent.
-    fn is_impossible(&self) -> bool {
+    fn is_impossible(&self, ranks: &Ranks<'_>) -> bool {
+        let Channel { from, to, .. } = self.channel;
         let done = self.received.completed;
-        done.is_some_and(|done| done + CLOCK_ERROR < self.sent.posted)
+        done.is_some_and(|done| {
+            let error = SLACK + ranks.clock_error(from, to, done);
+            done.saturating_add(error) < self.sent.posted
+        })
     }
 }
 

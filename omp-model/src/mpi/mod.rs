@@ -7,6 +7,7 @@
 
 pub mod balance;
 pub mod calls;
+pub mod clocks;
 pub mod collectives;
 pub mod functions;
 pub mod matching;

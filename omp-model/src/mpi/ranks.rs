@@ -1,11 +1,14 @@
 //! The ranks of a job, and their clocks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use experiment::Experiment;
 use experiment::header::{Header, Rank};
 use experiment::ids::{Nanos, ThreadId};
 use experiment::losses::LossKind;
+
+use super::clocks::Clocks;
 
 /// How an experiment was recorded: what is needed to set it beside those of other ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +17,8 @@ pub struct Recording {
     pub rank: Option<Rank>,
     /// The host.
     pub host: String,
+    /// Equal for recordings whose clocks are one: [`Header::clock`].
+    pub clock: String,
     /// CLOCK_MONOTONIC_RAW at its start, in nanoseconds: time zero of its rows.
     pub started_raw_ns: u64,
     /// Its wall time.
@@ -45,6 +50,7 @@ impl Recording {
         Recording {
             rank: header.rank.clone(),
             host: header.host.clone(),
+            clock: header.clock.clone(),
             started_raw_ns: header.started_raw_ns,
             duration: experiment.duration(),
             lost_from: lost_from.map(Nanos),
@@ -82,6 +88,7 @@ pub struct Ranks<'a> {
     /// The rank of each recording.
     ids: Vec<RankId>,
     by_id: BTreeMap<RankId, usize>,
+    pub(super) clocks: Cow<'a, Clocks>,
     /// The number of ranks of each job, if known.
     sizes: Vec<Option<u32>>,
 }
@@ -91,7 +98,18 @@ impl<'a> Ranks<'a> {
     /// have any number.
     ///
     /// A second recording of the same rank is one of another run. Each recording without a rank is a job by itself.
+    /// Clocks of several hosts are not compared.
     pub fn of(recordings: &'a [Recording], origins: &'a [u32]) -> Ranks<'a> {
+        let clocks = Cow::Owned(Clocks::apart(recordings));
+        Ranks::with_clocks(recordings, origins, clocks)
+    }
+
+    /// The same with clocks that are compared.
+    pub fn with_clocks(
+        recordings: &'a [Recording],
+        origins: &'a [u32],
+        clocks: Cow<'a, Clocks>,
+    ) -> Ranks<'a> {
         let mut jobs = BTreeMap::<(&str, u32), u32>::new();
         let mut seen = BTreeMap::<(&str, u32), u32>::new();
         let mut ranks = Ranks {
@@ -99,6 +117,7 @@ impl<'a> Ranks<'a> {
             origins,
             ids: Vec::with_capacity(recordings.len()),
             by_id: BTreeMap::new(),
+            clocks,
             sizes: Vec::new(),
         };
         for (at, recording) in recordings.iter().enumerate() {
@@ -163,15 +182,47 @@ impl<'a> Ranks<'a> {
 
     /// The recording of a rank; `None` if it has none.
     pub fn recording(&self, id: RankId) -> Option<&'a Recording> {
-        self.recordings.get(*self.by_id.get(&id)?)
+        self.recordings.get(self.recording_number(id)?)
     }
 
-    /// The time of a thread's row on the clock of its host, in nanoseconds.
+    /// The number of a rank's recording, from 0; `None` if it has none.
+    pub fn recording_number(&self, id: RankId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The time of a thread's row, in nanoseconds on the clock that its rank has in common with those that it can be
+    /// [compared](Ranks::share_clock) with.
     pub fn on_host(&self, thread: ThreadId, time: Nanos) -> u64 {
-        let recording = self.recording_of(thread);
-        recording
-            .map_or(0, |it| it.started_raw_ns)
-            .saturating_add(time.0)
+        self.moment(self.index(thread), time)
+    }
+
+    fn moment(&self, recording: usize, time: Nanos) -> u64 {
+        let started = self.recordings.get(recording);
+        let own = started.map_or(0, |it| it.started_raw_ns);
+        let own = own.saturating_add(time.0);
+        let common = self.clocks.on_first(recording, own);
+        common.map_or(own, |it| it.time)
+    }
+
+    /// When a rank's recording began and ended, on the same clock.
+    pub fn span(&self, id: RankId) -> Option<(u64, u64)> {
+        let at = self.recording_number(id)?;
+        let end = self.recordings.get(at)?.duration;
+        Some((self.moment(at, Nanos(0)), self.moment(at, end)))
+    }
+
+    /// By how much times of two ranks may be further apart or nearer than it seems, at a moment of their common clock, in
+    /// nanoseconds: 0 for ranks of one clock.
+    pub fn clock_error(&self, one: RankId, other: RankId, moment: u64) -> u64 {
+        let both = [one, other].map(|id| self.recording_number(id));
+        let [Some(one), Some(other)] = both else {
+            return 0;
+        };
+        if self.clocks.is_shared(one, other) {
+            return 0;
+        }
+        let errors = [one, other].map(|at| self.clocks.error_near(at, moment));
+        errors.iter().sum()
     }
 
     /// Whether all records of a thread's recording are there up to a moment of its host's clock.
@@ -180,11 +231,10 @@ impl<'a> Ranks<'a> {
         lost_from.is_none_or(|lost| time < self.on_host(thread, lost))
     }
 
-    /// Whether times of two ranks can be compared: ranks of one host share their clock. How far clocks of hosts are
-    /// apart is not recorded.
+    /// Whether times of two ranks can be compared: they have one clock, or it is known how far theirs are apart.
     pub fn share_clock(&self, one: RankId, other: RankId) -> bool {
-        let hosts = [one, other].map(|id| self.recording(id).map(|it| &*it.host));
-        hosts[0].is_some() && hosts[0] == hosts[1]
+        let both = [one, other].map(|id| self.recording_number(id));
+        matches!(both, [Some(one), Some(other)] if self.clocks.are_comparable(one, other))
     }
 
     /// Every rank that is known of, and its recording.
@@ -249,6 +299,7 @@ pub(crate) mod tests {
                 job: job.to_owned(),
             }),
             host: "fir".to_owned(),
+            clock: String::new(),
             started_raw_ns: started,
             duration: Nanos(1_000_000_000),
             lost_from: None,
