@@ -30,9 +30,10 @@ pub(crate) fn critical(query: &Query<'_>) -> Document {
         ["% of the", "run"],
     );
     let (mut table, small) = table(&query, &ranks, parts.collect(), share, Vec::new());
-    table.empty = match has_calls {
-        true => "The path is not known".to_owned(),
-        false => without_calls(&query),
+    table.empty = if has_calls {
+        "The path is not known".to_owned()
+    } else {
+        without_calls(&query)
     };
     let mut blocks = vec![Block::Table(table)];
     let mut said = notices(&query);

@@ -96,3 +96,6 @@ pub(super) fn last_before(waits: &[Wait], thread: ThreadId, moment: u64) -> Opti
     let last = waits[..after].last();
     last.filter(|it| it.thread == thread)
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ pub(super) fn steps(waits: &[Wait], end: (ThreadId, u64), start: u64) -> Vec<Ste
     steps.reverse();
     steps
 }
+
+#[cfg(test)]
+mod tests;

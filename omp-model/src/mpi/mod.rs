@@ -19,3 +19,6 @@ pub mod meanwhile;
 pub mod parts;
 pub mod ranks;
 pub mod waits;
+
+#[cfg(test)]
+mod test_job;
