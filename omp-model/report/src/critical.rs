@@ -57,8 +57,11 @@ pub(crate) fn critical(query: &Query<'_>) -> Document {
 
 /// Why no path is shown.
 fn why_not(ranks: &Ranks<'_>) -> String {
+    let recorded = ranks.all().filter(|it| it.1.is_some());
     if ranks.jobs() > 1 {
         "several jobs have no path in common: open the ranks of one"
+    } else if recorded.count() < 2 {
+        "a path through the ranks needs the recordings of two ranks or more"
     } else {
         "the ranks are on several hosts: how far their clocks are apart is not recorded, and the path is not shown"
     }

@@ -20,7 +20,7 @@ pub struct Causes {
     pub parts: Vec<Part>,
     /// By rank and what it did: who waited for that.
     pub charged: BTreeMap<(RankId, Does), Charged>,
-    /// The critical path; `None` where ranks have clocks that cannot be compared, or are several jobs.
+    /// The critical path; `None` where ranks have clocks that cannot be compared, or are several jobs, or one rank alone.
     pub path: Option<Path>,
 }
 

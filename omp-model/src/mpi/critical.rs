@@ -38,7 +38,7 @@ pub(super) struct Step {
     pub(super) to: u64,
 }
 
-/// The path through the ranks of one job whose clocks can be compared; else `None`.
+/// The path through several ranks of one job whose clocks can be compared; else `None`.
 pub(super) fn path(job: &Job<'_>, search: &Search<'_>) -> Option<Path> {
     let ranks = job.ranks;
     let (start, end) = span(ranks)?;
@@ -79,15 +79,16 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>) -> Option<Path> {
     })
 }
 
-/// When the first recording of a job began, and the last one ended; `None` of several jobs, or if their clocks cannot be
-/// compared.
+/// When the first recording of a job began, and the last one ended; `None` of several jobs, of one recording, or if their
+/// clocks cannot be compared.
 fn span(ranks: &Ranks<'_>) -> Option<(u64, u64)> {
     let recorded: Vec<RankId> = ranks
         .all()
         .filter_map(|(id, recording)| recording.map(|_| id))
         .collect();
     let first = *recorded.first()?;
-    if ranks.jobs() > 1 || !recorded.iter().all(|it| ranks.share_clock(first, *it)) {
+    let is_comparable = ranks.jobs() == 1 && recorded.len() > 1;
+    if !is_comparable || !recorded.iter().all(|it| ranks.share_clock(first, *it)) {
         return None;
     }
     let recordings = || recorded.iter().filter_map(|it| ranks.recording(*it));
