@@ -44,6 +44,8 @@ complete -c er_print -o indxobj_define -x -d 'define a type of index object by a
 complete -c er_print -o ranks -d 'list the ranks of an MPI program: work, time in MPI, and how even they are'
 complete -c er_print -o mpi -d 'list the functions of MPI by their time, with calls and bytes'
 complete -c er_print -o waits -d 'list the waits of MPI by cause and call: which rank waited for which'
+complete -c er_print -o causes -d 'list what ranks waited for in MPI in the end: the rank, and what it did in which function'
+complete -c er_print -o critical -d 'list what the critical path through the ranks consists of'
 complete -c er_print -o experiment_list -d 'list the experiments'
 complete -c er_print -o exp_list -d 'list the experiments'
 complete -c er_print -o sample_list -d 'list the sample points'

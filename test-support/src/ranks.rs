@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use experiment::header::Rank;
 use experiment::ids::{ContextId, FrameId, Nanos, ThreadId};
-use experiment::rows::{MessageEnd, MpiCall, MpiMessage, Sum};
+use experiment::rows::{
+    Interval, MessageEnd, MpiCall, MpiMessage, Sample, SampleKind, Sum, Within,
+};
 use experiment::state::{Scheduling, State};
 use experiment::tables::{RuntimeKind, ThreadKind, ThreadState};
 use mpi::Function;
@@ -105,6 +107,55 @@ impl Job {
             scheduling,
             time: Nanos(milliseconds * MS),
             count: 1,
+        });
+    }
+
+    /// Adds a sample for each 10 ms of a rank's time, in a function that has this line alone.
+    pub fn samples(&mut self, rank: u32, (function, line): (&str, u32), [from, to]: [u64; 2]) {
+        let begin = self.begin(rank);
+        let make = &mut self.ranks[rank as usize];
+        let known = make.symbols.functions.iter().find(|it| it.name == function);
+        let frame = if known.is_some() {
+            self.line(rank, line)
+        } else {
+            let address = 0x2000 + 0x40 * make.symbols.functions.len() as u64;
+            let module = make.symbols.functions[0].module;
+            make.function(module, address, function, Some(line))
+        };
+        let make = &mut self.ranks[rank as usize];
+        let stack = make.stack(&[frame]);
+        let thread_state = make.thread_state(State::Serial, ContextId::ROOT);
+        let each = (from..to).step_by(10).map(|at| Sample {
+            time: Nanos(begin + at * MS),
+            thread: ThreadId(0),
+            cpu: 0,
+            kind: SampleKind::User,
+            stack,
+            thread_state,
+            within: Within::default(),
+        });
+        make.samples.extend(each);
+    }
+
+    /// Lists time of a rank's thread in a state, and takes it from its serial time.
+    pub fn interval(
+        &mut self,
+        rank: u32,
+        (state, scheduling): (State, Scheduling),
+        [from, to]: [u64; 2],
+    ) {
+        let start = Nanos(self.begin(rank) + from * MS);
+        self.ranks[rank as usize].sums[0].time.0 -= (to - from) * MS;
+        self.spend(rank, (state, scheduling), to - from);
+        let make = &mut self.ranks[rank as usize];
+        let thread_state = make.thread_state(state, ContextId::ROOT);
+        make.intervals.push(Interval {
+            thread: ThreadId(0),
+            start,
+            length: Nanos((to - from) * MS),
+            thread_state,
+            scheduling,
+            within: Within::default(),
         });
     }
 

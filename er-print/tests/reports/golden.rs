@@ -349,6 +349,21 @@ goldens! {
     ];
     waits_for_ranks_that_are_missing: "waits_missing.txt", ["-waits", "part.r0.er", "part.r1.er"];
     waits_of_several_hosts: "waits_hosts.txt", ["-waits", "far.r0.er", "far.r1.er", "far.r2.er"];
+    causes_of_waits: "causes.txt", [
+        "-causes", "-critical", "-ranks", "late.r0.er", "late.r1.er", "late.r2.er", "late.r3.er",
+    ];
+    causes_of_waits_as_json: "causes.json", [
+        "-printmode", "json", "-causes", "-critical", "late.r0.er", "late.r1.er", "late.r2.er",
+        "late.r3.er",
+    ];
+    causes_with_ranks_that_are_missing: "causes_missing.txt",
+        ["-causes", "-critical", "part.r0.er", "part.r1.er"];
+    causes_of_several_hosts_or_jobs: "causes_hosts.txt", [
+        "-causes", "-critical", "far.r0.er", "far.r1.er", "far.r2.er",
+    ];
+    no_causes: "causes_none.txt", [
+        "-causes", "-critical", "-filters", "THRID==1", "-causes", "-critical", "job.r2.er",
+    ];
     help: "help.txt", ["-help"];
 }
 

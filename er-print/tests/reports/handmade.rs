@@ -734,10 +734,37 @@ pub(crate) fn job() -> Job {
     job
 }
 
-/// The job, as `job.r0.er` and so on; as `far.r0.er` and so on where rank 2 is on another host; as `part.r0.er` and so on where rank 1 was killed before it received and sent, and
+/// A job of four ranks, in which rank 3 is late. Rank 0 waits for a message from rank 1, that for one from rank 2, that for
+/// one from rank 3, which computes until 500 ms, 40 ms of which it has no CPU. Then all wait for rank 2 at a barrier.
+fn late() -> Job {
+    use mpi::Function::{MPI_Barrier, MPI_Recv, MPI_Send};
+    let mut job = Job::new(4, 1_000);
+    for (from, received, sent) in [(3, 100, 500), (2, 50, 530), (1, 20, 560)] {
+        job.call(from, MPI_Send, 21, [sent, sent + 5]).sent = 1_000;
+        let call = job.call(from - 1, MPI_Recv, 20, [received, sent + 10]);
+        call.received = 1_000;
+        job.message(&Message {
+            from,
+            to: from - 1,
+            sent: Some([sent, sent + 5]),
+            received: Some([received, sent + 10]),
+        });
+    }
+    for (rank, came) in [(0, 600), (1, 610), (2, 650), (3, 640)] {
+        job.call(rank, MPI_Barrier, 40, [came, 660]);
+    }
+    job.interval(3, (State::Serial, Scheduling::Preempted), [400, 440]);
+    job.samples(3, ("flux", 88), [0, 400]);
+    job.samples(3, ("flux", 88), [440, 500]);
+    job.samples(2, ("exchange", 10), [540, 650]);
+    job
+}
+
+/// The job, as `job.r0.er` and so on; the late one, as `late.r0.er` and so on; as `far.r0.er` and so on where rank 2 is on another host; as `part.r0.er` and so on where rank 1 was killed before it received and sent, and
 /// rank 2 has no recording.
 pub(crate) fn jobs(folder: &Path) {
     job().write(folder, "job");
+    late().write(folder, "late");
     let mut far = job();
     far.ranks[2].header.host = "elm".to_owned();
     far.write(folder, "far");

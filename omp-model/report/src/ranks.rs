@@ -1,16 +1,16 @@
 //! `ranks`: the ranks of an MPI program beside each other.
 
-use omp_model::mpi::balance::{Balance, RankRow, Spent, balance};
-use omp_model::mpi::matching::matched;
+use omp_model::mpi::balance::{Balance, Bounds, RankRow, Spent};
 use omp_model::mpi::ranks::{RankId, Ranks};
 use serde_json::{Map, Value as Json, json};
 
+use crate::causes::study;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Unit, Value};
 use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{notices, without_calls};
 use crate::query::Query;
-use crate::unmatched;
+use crate::{rank_advice, unmatched};
 
 /// A column of ranks.
 type RankField<'a> = Field<'a, RankRow>;
@@ -19,38 +19,29 @@ type RankField<'a> = Field<'a, RankRow>;
 pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let query = query.added_up();
     let analysis = query.all.analysis;
-    let experiment = &analysis.experiment;
     let ranks = analysis.ranks();
-    let has_calls = !experiment.mpi_calls.is_empty() && query.settings.filter.is_none();
-    let rows = if has_calls {
-        balance(
-            query.all.profile(),
-            &experiment.tables,
-            &experiment.mpi_calls,
-            &experiment.mpi_messages,
-            &ranks,
-        )
-    } else {
-        Vec::new()
-    };
+    let (rows, causes) = study(&query, &ranks).unwrap_or_default();
     let evenness = Balance::of(&rows);
+    let bounds = evenness.zip(causes.path.as_ref());
+    let bounds = bounds.and_then(|(balance, path)| balance.bounds(path));
     let quantities = quantities(&rows);
     let joined = list::joined(&query, |_| rows.clone(), |row| ranks.name(row.rank));
     let mut table = list::table(&query, &joined, fields(&ranks));
     table.empty = without_calls(&query);
-    let mut blocks = vec![Block::Table(table)];
-    if evenness.is_some() {
+    let advice = rank_advice::first(&ranks, &rows, &causes);
+    let advice = advice.map(|line| Block::Lines(vec![line]));
+    let mut blocks: Vec<Block> = advice.into_iter().chain([Block::Table(table)]).collect();
+    if let Some(evenness) = evenness {
         blocks.push(Block::Table(extremes(&ranks, &quantities)));
-        blocks.extend(evenness.map(|it| Block::Lines(lines(&it))));
+        blocks.push(Block::Lines(lines(&evenness, bounds)));
     }
     let mut notices = notices(&query);
-    if has_calls {
-        let matched = matched(experiment.mpi_messages.iter(), &ranks, |_| ());
-        notices.extend(unmatched::notices(&ranks, &matched));
+    if !rows.is_empty() {
+        notices.extend(unmatched::notices(&ranks, &causes.waits.matched));
     }
     let mut document = Document {
         blocks,
-        more: more(evenness, &quantities),
+        more: more(evenness.as_ref(), bounds, &quantities),
         ..query.document_without_time("ranks")
     };
     document.notices.extend(notices);
@@ -231,21 +222,37 @@ fn extremes(ranks: &Ranks<'_>, quantities: &[Extremes]) -> Table {
     }
 }
 
-fn lines(balance: &Balance) -> Vec<Line> {
-    vec![
-        Line::plain(format!(
+fn lines(balance: &Balance, bounds: Option<Bounds>) -> Vec<Line> {
+    let mut lines = vec![
+        format!(
+            "Parallel efficiency of MPI {:.3}: load balance by communication efficiency",
+            balance.parallel()
+        ),
+        format!(
             "Load balance {:.3}: work in the mean of the ranks, as a part of the most that one has",
             balance.load
-        )),
-        Line::plain(format!(
+        ),
+        format!(
             "Communication efficiency {:.3}: the most time outside of MPI that a rank has, as a part of the run",
             balance.communication
-        )),
-    ]
+        ),
+    ];
+    lines.extend(bounds.map(|it| {
+        format!(
+            "Of that, transfer efficiency is at least {:.3}, by the time in MPI on the critical path, and serialisation \
+             efficiency at most {:.3}",
+            it.transfer, it.serialisation
+        )
+    }));
+    lines.into_iter().map(Line::plain).collect()
 }
 
 /// The same for JSON.
-fn more(balance: Option<Balance>, quantities: &[Extremes]) -> Map<String, Json> {
+fn more(
+    balance: Option<&Balance>,
+    bounds: Option<Bounds>,
+    quantities: &[Extremes],
+) -> Map<String, Json> {
     let of = |it: &Extremes| {
         let values = json!({
             "least": it.least,
@@ -265,6 +272,15 @@ fn more(balance: Option<Balance>, quantities: &[Extremes]) -> Map<String, Json> 
         (
             "communication_efficiency",
             json!(balance.map(|it| it.communication)),
+        ),
+        ("parallel_efficiency", json!(balance.map(Balance::parallel))),
+        (
+            "transfer_efficiency_at_least",
+            json!(bounds.map(|it| it.transfer)),
+        ),
+        (
+            "serialisation_efficiency_at_most",
+            json!(bounds.map(|it| it.serialisation)),
         ),
     ])
 }

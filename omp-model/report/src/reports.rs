@@ -3,6 +3,8 @@
 use experiment::findings::{Deadlock, Race, Uninitialised};
 
 use crate::calltree::calltree;
+use crate::causes::causes;
+use crate::critical::critical;
 use crate::disasm::disasm;
 use crate::experiments::{experiment_list, sample_list};
 use crate::find::Named;
@@ -179,6 +181,8 @@ pub static REPORTS: &[Report] = &[
     report(Ranks, "ranks", "list the ranks of an MPI program: work, time in MPI, and how even they are", Whole(ranks)).uncompared(),
     report(Ranks, "mpi", "list the functions of MPI by their time, with calls and bytes", Whole(mpi)),
     report(Ranks, "waits", "list the waits of MPI by cause and call: which rank waited for which", Whole(waits)).uncompared(),
+    report(Ranks, "causes", "list what ranks waited for in MPI in the end: the rank, and what it did in which function", Whole(causes)).uncompared(),
+    report(Ranks, "critical", "list what the critical path through the ranks consists of", Whole(critical)).uncompared(),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

@@ -1,6 +1,6 @@
 //! `waits`: which rank waited for which in MPI, why, and what that one did meanwhile.
 
-use omp_model::mpi::meanwhile::Meanwhile;
+use omp_model::mpi::meanwhile::{Does, Meanwhile};
 use omp_model::mpi::ranks::{RankId, Ranks};
 use omp_model::mpi::waits::{Kind, WaitRow, Waited, Waits, rows, waits as view};
 use omp_model::views::TOTAL;
@@ -13,6 +13,7 @@ use crate::document::{
 use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{at, notices, without_calls};
+use crate::parts::id;
 use crate::query::Query;
 use crate::unmatched;
 
@@ -245,23 +246,28 @@ fn pair((rank, peer, it): &(RankId, RankId, Waited)) -> Json {
     })
 }
 
-/// What a rank did, in words and nanoseconds.
-fn parts(it: &Meanwhile) -> [(&'static str, &'static str, u64); 7] {
-    [
-        ("computes", "computed", it.computes),
-        ("ready", "was ready without a CPU", it.ready),
-        ("asleep", "slept outside of MPI", it.asleep),
-        ("ompwait", "waited in OpenMP", it.omp),
-        ("mpi_wait", "waited in MPI itself", it.waits),
-        ("mpi", "was in other functions of MPI", it.mpi),
-        ("not_recorded", "was not recorded", it.unknown),
-    ]
+/// What a rank did, in nanoseconds.
+fn parts(it: &Meanwhile) -> Vec<(Does, u64)> {
+    Does::ALL.map(|does| (does, it.time(does))).into()
+}
+
+/// What a rank did, in words.
+const fn did(does: Does) -> &'static str {
+    match does {
+        Does::Computes => "computed",
+        Does::Ready => "was ready without a CPU",
+        Does::Asleep => "slept outside of MPI",
+        Does::Omp => "waited in OpenMP",
+        Does::Waits => "waited in MPI itself",
+        Does::Mpi => "was in other functions of MPI",
+        Does::Unknown => "was not recorded",
+    }
 }
 
 fn meanwhile(it: &Meanwhile) -> Json {
     let parts = parts(it).into_iter();
     let fields: Map<String, Json> = parts
-        .map(|(id, _, length)| (id.to_owned(), json!(length as f64 / 1e9)))
+        .map(|(does, length)| (id(does).to_owned(), json!(length as f64 / 1e9)))
         .collect();
     Json::Object(fields)
 }
@@ -318,13 +324,13 @@ fn sentence(
 
 /// `meanwhile rank 0 computed for 0.250 s and waited in MPI itself for 0.050 s`.
 fn told_meanwhile(ranks: &Ranks<'_>, (_, peer, it): &(RankId, RankId, Waited)) -> String {
-    let mut parts: Vec<_> = parts(&it.meanwhile).into_iter().collect();
-    let all: u64 = parts.iter().map(|part| part.2).sum();
-    parts.retain(|part| part.2 as f64 >= PART * all as f64);
-    parts.sort_by_key(|part| std::cmp::Reverse(part.2));
+    let mut parts = parts(&it.meanwhile);
+    let all: u64 = parts.iter().map(|part| part.1).sum();
+    parts.retain(|part| part.1 as f64 >= PART * all as f64);
+    parts.sort_by_key(|part| std::cmp::Reverse(part.1));
     let told: Vec<String> = parts
         .iter()
-        .map(|(_, words, length)| format!("{words} for {:.3} s", *length as f64 / 1e9))
+        .map(|(does, length)| format!("{} for {:.3} s", did(*does), *length as f64 / 1e9))
         .collect();
     let told = match told.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
@@ -334,7 +340,7 @@ fn told_meanwhile(ranks: &Ranks<'_>, (_, peer, it): &(RankId, RankId, Waited)) -
 }
 
 /// What is not among the waits, and why.
-fn limits(waits: &Waits) -> Vec<String> {
+pub(crate) fn limits(waits: &Waits) -> Vec<String> {
     let mut said = Vec::new();
     if waits.matched.apart > 0 {
         said.push(format!(

@@ -8,6 +8,8 @@ use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
 use experiment::tables::Tables;
 use rustc_hash::FxHashMap;
 
+use super::critical::Path;
+use super::meanwhile::Does;
 use super::ranks::{RankId, Ranks};
 use crate::profile::{Item, Profile};
 
@@ -50,7 +52,7 @@ pub struct Spent {
     pub cut: Option<String>,
 }
 
-/// How evenly ranks work, from 0 to 1.
+/// POP's efficiencies of MPI (<https://pop-coe.eu/node/69>), from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Balance {
     /// Work in the mean of the ranks, as a part of the most that one has.
@@ -119,6 +121,16 @@ fn of_thread<'s>(
     all.get_mut(&ranks.of_thread(thread))?.as_mut()
 }
 
+/// What the critical path tells of the two factors of [`Balance::communication`]. On a network that takes no time the run
+/// would be no shorter than the path is without its time in MPI, so that both are bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The least transfer efficiency: how long the run would be on such a network, as a part of the run.
+    pub transfer: f64,
+    /// The most serialisation efficiency: the most time outside of MPI that a rank has, as a part of that.
+    pub serialisation: f64,
+}
+
 impl Spent {
     /// Adds time outside of MPI.
     fn add(&mut self, item: &Item) {
@@ -149,6 +161,23 @@ impl Balance {
         (spent.len() > 1 && most_work > 0.0 && elapsed > 0.0).then(|| Balance {
             load: work / spent.len() as f64 / most_work,
             communication: outside / elapsed,
+        })
+    }
+
+    /// Both together.
+    pub fn parallel(&self) -> f64 {
+        self.load * self.communication
+    }
+
+    /// How its communication efficiency divides.
+    pub fn bounds(&self, path: &Path) -> Option<Bounds> {
+        let parts = path.parts.iter();
+        let in_mpi = parts.filter(|it| matches!(it.does, Does::Waits | Does::Mpi));
+        let in_mpi: f64 = in_mpi.map(|it| it.seconds).sum();
+        let least = 1.0 - in_mpi / path.seconds;
+        (path.seconds > 0.0 && least > 0.0).then(|| Bounds {
+            transfer: least.max(self.communication),
+            serialisation: (self.communication / least).min(1.0),
         })
     }
 }

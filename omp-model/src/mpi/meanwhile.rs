@@ -30,6 +30,53 @@ pub struct Meanwhile {
     pub unknown: u64,
 }
 
+/// One of the things that a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Does {
+    /// [`Meanwhile::computes`].
+    Computes,
+    /// [`Meanwhile::ready`].
+    Ready,
+    /// [`Meanwhile::asleep`].
+    Asleep,
+    /// [`Meanwhile::omp`].
+    Omp,
+    /// [`Meanwhile::waits`].
+    Waits,
+    /// [`Meanwhile::mpi`].
+    Mpi,
+    /// [`Meanwhile::unknown`].
+    Unknown,
+}
+
+impl Does {
+    /// Each of them.
+    pub const ALL: [Does; 7] = [
+        Does::Computes,
+        Does::Ready,
+        Does::Asleep,
+        Does::Omp,
+        Does::Waits,
+        Does::Mpi,
+        Does::Unknown,
+    ];
+}
+
+impl Meanwhile {
+    /// How long it did so, in nanoseconds.
+    pub const fn time(&self, does: Does) -> u64 {
+        match does {
+            Does::Computes => self.computes,
+            Does::Ready => self.ready,
+            Does::Asleep => self.asleep,
+            Does::Omp => self.omp,
+            Does::Waits => self.waits,
+            Does::Mpi => self.mpi,
+            Does::Unknown => self.unknown,
+        }
+    }
+}
+
 impl AddAssign for Meanwhile {
     fn add_assign(&mut self, other: Meanwhile) {
         self.computes += other.computes;
@@ -100,6 +147,8 @@ pub(super) struct Activity<'a> {
     calls: FxHashMap<ThreadId, Spans<2>>,
     /// Ready, asleep, in waits of OpenMP.
     others: FxHashMap<ThreadId, Spans<3>>,
+    /// Ready in functions of MPI that wait, and in others.
+    ready_in_calls: FxHashMap<ThreadId, Spans<2>>,
 }
 
 impl<'a> Activity<'a> {
@@ -114,6 +163,7 @@ impl<'a> Activity<'a> {
             ranks,
             calls: FxHashMap::default(),
             others: FxHashMap::default(),
+            ready_in_calls: FxHashMap::default(),
         };
         for call in calls {
             let waits = ::mpi::wait(call.function) != ::mpi::Wait::Nothing;
@@ -121,25 +171,48 @@ impl<'a> Activity<'a> {
             spans.push(call.start, call.end, usize::from(!waits));
         }
         let mut listed: Vec<(ThreadId, u64, u64, usize)> = Vec::new();
+        /// The first kind of [`Activity::ready_in_calls`].
+        const IN_CALLS: usize = 3;
         for interval in intervals {
             let state = tables.thread_states.get(interval.thread_state.0);
             let state = state.map_or(State::Unknown, |it| it.state);
+            let is_ready = matches!(
+                interval.scheduling,
+                Scheduling::Preempted | Scheduling::Stolen
+            );
             let kind = match interval.scheduling {
-                _ if state.is_mpi() || !activity.calls.contains_key(&interval.thread) => continue,
+                _ if !activity.calls.contains_key(&interval.thread) => continue,
+                _ if state.is_mpi() && is_ready => IN_CALLS + usize::from(!state.is_wait()),
+                _ if state.is_mpi() => continue,
                 _ if state.is_wait() => 2,
-                Scheduling::Preempted | Scheduling::Stolen => 0,
+                _ if is_ready => 0,
                 Scheduling::Blocked => 1,
-                Scheduling::Running => continue,
+                _ => continue,
             };
             let start = ranks.on_host(interval.thread, interval.start);
             listed.push((interval.thread, start, start + interval.length.0, kind));
         }
         listed.sort_unstable();
         for (thread, start, end, kind) in listed {
-            let spans = activity.others.entry(thread).or_default();
-            spans.push(start, end, kind);
+            match kind.checked_sub(IN_CALLS) {
+                Some(kind) => {
+                    let spans = activity.ready_in_calls.entry(thread).or_default();
+                    spans.push(start, end, kind);
+                }
+                None => {
+                    let spans = activity.others.entry(thread).or_default();
+                    spans.push(start, end, kind);
+                }
+            }
         }
         activity
+    }
+
+    /// How long a thread was ready to run without a CPU from one moment of its host's clock to another, for a
+    /// millisecond or more at a time: in functions of MPI that wait for other ranks, and in others.
+    pub(super) fn ready_in_calls(&self, thread: ThreadId, from: u64, to: u64) -> [u64; 2] {
+        let spans = self.ready_in_calls.get(&thread);
+        spans.map_or([0; 2], |spans| spans.during(from, to))
     }
 
     /// What a thread did from one moment of its host's clock to another.
@@ -179,6 +252,28 @@ impl<'a> Activity<'a> {
             mpi,
             unknown: all - known,
         }
+    }
+
+    /// The same without some parts of it, in which it waited for others that are known; what it did in functions of
+    /// MPI without a CPU counts as that.
+    pub(super) fn itself(
+        &self,
+        thread: ThreadId,
+        (from, to): (u64, u64),
+        without: impl Iterator<Item = (u64, u64)>,
+    ) -> Meanwhile {
+        let mut did = self.during(thread, from, to);
+        let [mut in_waits, in_others] = self.ready_in_calls(thread, from, to);
+        for (from, to) in without {
+            did.waits = did.waits.saturating_sub(to - from);
+            let [ready, _] = self.ready_in_calls(thread, from, to);
+            in_waits = in_waits.saturating_sub(ready);
+        }
+        let (in_waits, in_others) = (in_waits.min(did.waits), in_others.min(did.mpi));
+        did.waits -= in_waits;
+        did.mpi -= in_others;
+        did.ready += in_waits + in_others;
+        did
     }
 }
 

@@ -2,15 +2,25 @@
 //!
 //! Each rank is an experiment of its own; several that are open together are one job. What they are asked:
 //! which function of MPI took how long ([`functions`]), how ranks compare ([`balance`]), which send belongs to which
-//! receive ([`matching`]), which calls are one collective operation ([`collectives`]), and who waited for whom
-//! ([`waits`]).
+//! receive ([`matching`]), which calls are one collective operation ([`collectives`]), how far clocks of hosts are apart
+//! ([`clocks`]), who waited for whom
+//! ([`waits`]), what that one did in which function ([`causes`]), and what the run could not have been shorter without
+//! ([`critical`]).
 
 pub mod balance;
 pub mod calls;
+pub mod causes;
+mod chains;
 pub mod clocks;
 pub mod collectives;
+mod coverage;
+pub mod critical;
 pub mod functions;
 pub mod matching;
 pub mod meanwhile;
+pub mod parts;
 pub mod ranks;
 pub mod waits;
+
+#[cfg(test)]
+mod test_job;

@@ -74,8 +74,30 @@ pub struct Waits {
 /// What a call waits for last: when it happened, why, and who did it.
 type Last = (u64, Kind, ThreadId);
 
+impl Wait {
+    /// When what it waited for happened, on the same clock.
+    pub const fn until(&self) -> u64 {
+        self.start + self.length
+    }
+}
+
+/// The waits of all ranks, and what they were found in.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    /// The waits, sorted by thread and start.
+    pub(super) waits: Waits,
+    /// The calls, sorted likewise.
+    pub(super) calls: Vec<Call>,
+    /// What the threads did.
+    pub(super) activity: Activity<'a>,
+}
+
 /// The waits of all ranks.
 pub fn waits(experiment: &Experiment, ranks: &Ranks<'_>) -> Waits {
+    search(experiment, ranks).waits
+}
+
+pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Search<'a> {
     let calls = calls(&experiment.mpi_calls, ranks);
     let mut found = Found {
         ranks,
@@ -112,11 +134,16 @@ pub fn waits(experiment: &Experiment, ranks: &Ranks<'_>) -> Waits {
             meanwhile: activity.during(peer, call.start, until),
         })
     });
-    Waits {
+    let waits = Waits {
         all: waits.collect(),
         matched,
         collected,
         apart,
+    };
+    Search {
+        waits,
+        calls,
+        activity,
     }
 }
 

@@ -1,60 +1,14 @@
-use ::mpi::Function::{self, *};
+use ::mpi::Function::*;
 use experiment::rows::MessageEnd::{Received, Sent};
-use experiment::rows::{Interval, MessageEnd, MpiCall, MpiMessage, Within};
 use experiment::state::{Scheduling, State};
-use experiment::tables::ThreadState;
 
 use super::*;
-use crate::mpi::ranks::Recording;
-use crate::mpi::ranks::tests::recording;
-
-/// A job on one host, of ranks with a thread each, whose recordings all began at the same time.
-struct Job {
-    recordings: Vec<Recording>,
-    experiment: Experiment,
-}
+use crate::mpi::test_job::Job;
 
 impl Job {
-    fn new(size: u32) -> Job {
-        let made = test_support::TempExperiment::new("job");
-        test_support::Builder::new(&["./a"], "a.c").write(&made.path);
-        Job {
-            recordings: (0..size).map(|it| recording("a", it, size, 0)).collect(),
-            experiment: Experiment::open(&made.path).expect("it was written"),
-        }
-    }
-
-    fn call(&mut self, rank: u32, function: Function, [from, to]: [u64; 2], root: u32) {
-        self.experiment.mpi_calls.push(MpiCall {
-            thread: ThreadId(rank),
-            start: Nanos(from),
-            length: Nanos(to - from),
-            count: 1,
-            function: function as u16,
-            call: FrameId::NONE,
-            comm: 7,
-            peer: root,
-            sent: 0,
-            received: 0,
-        });
-    }
-
-    fn end(&mut self, end: MessageEnd, rank: u32, peer: u32, tag: u32, [from, to]: [u64; 2]) {
-        self.experiment.mpi_messages.push(MpiMessage {
-            thread: ThreadId(rank),
-            end,
-            posted: Nanos(from),
-            length: Nanos(to - from),
-            peer,
-            tag,
-            comm: 7,
-            bytes: 8,
-        });
-    }
-
     /// Who waited in which function for whom, how long, and what that one did.
     fn waits(&self) -> Vec<(u32, Kind, u32, u64)> {
-        let origins: Vec<u32> = (1..=self.recordings.len() as u32).collect();
+        let origins = self.origins();
         let ranks = Ranks::of(&self.recordings, &origins);
         let waits = waits(&self.experiment, &ranks);
         let of = |it: &Wait| (it.thread.0, it.kind, it.peer.0, it.length);
@@ -62,7 +16,7 @@ impl Job {
     }
 
     fn meanwhile(&self) -> Vec<Meanwhile> {
-        let origins: Vec<u32> = (1..=self.recordings.len() as u32).collect();
+        let origins = self.origins();
         let ranks = Ranks::of(&self.recordings, &origins);
         let waits = waits(&self.experiment, &ranks);
         waits.all.iter().map(|it| it.meanwhile).collect()
@@ -185,24 +139,10 @@ fn what_the_other_rank_did_meanwhile_adds_up_to_the_wait() {
     // It waited itself, polled, lost its CPU and slept.
     job.call(1, MPI_Recv, [500, 3_000], 0);
     job.call(1, MPI_Iprobe, [3_500, 3_600], 0);
-    let thread_state = job.experiment.tables.thread_state(ThreadState {
-        state: State::Serial,
-        context: experiment::ids::ContextId::ROOT,
-        call: FrameId::NONE,
-    });
-    let interval = |start: u64, length: u64, scheduling| Interval {
-        thread: ThreadId(1),
-        start: Nanos(start),
-        length: Nanos(length),
-        thread_state,
-        scheduling,
-        within: Within::default(),
-    };
-    job.experiment.intervals = vec![
-        interval(4_000, 700, Scheduling::Preempted),
-        interval(6_000, 400, Scheduling::Blocked),
-        interval(7_000, 900, Scheduling::Running),
-    ];
+    let serial = |scheduling| (State::Serial, scheduling);
+    job.interval(1, serial(Scheduling::Preempted), [4_000, 4_700]);
+    job.interval(1, serial(Scheduling::Blocked), [6_000, 6_400]);
+    job.interval(1, serial(Scheduling::Running), [7_000, 7_900]);
     let meanwhile = job.meanwhile();
     let expected = Meanwhile {
         waits: 2_000,

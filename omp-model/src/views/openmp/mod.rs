@@ -15,7 +15,7 @@ pub mod locations;
 pub mod locks;
 pub mod loops;
 mod mutex_calls;
-mod own_code;
+pub(crate) mod own_code;
 pub mod recorder;
 pub mod regions;
 pub mod spins;

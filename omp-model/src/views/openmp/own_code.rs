@@ -1,5 +1,7 @@
 //! The program's own code on stacks: what advice names, because its author can change it.
 
+use std::collections::BTreeMap;
+
 use experiment::ids::ModuleId;
 use experiment::symbols::{FileId, SourceLine};
 use experiment::tables::{Module, RuntimeKind};
@@ -50,7 +52,7 @@ const HEADERS: [&str; 3] = ["/usr/", "/rustc/", "/build/glibc"];
 const STARTS: [&str; 4] = ["_start", "_init", "_fini", "__do_global_dtors_aux"];
 
 /// The program's own code.
-pub(super) struct OwnCode<'a> {
+pub(crate) struct OwnCode<'a> {
     profile: &'a Profile,
     names: &'a Names<'a>,
     /// For each path, the innermost part of it that ends in own code; the empty path if there is none.
@@ -76,7 +78,7 @@ enum Holder {
 
 impl<'a> OwnCode<'a> {
     /// Of all paths of a profile.
-    pub(super) fn of(profile: &'a Profile, names: &'a Names<'a>) -> OwnCode<'a> {
+    pub(crate) fn of(profile: &'a Profile, names: &'a Names<'a>) -> OwnCode<'a> {
         let modules = own_modules(names);
         let has_lines = |path: &Path| names.source_of(path.frame).is_some();
         let all = || profile.paths.rows().iter().zip((0..).map(PathId));
@@ -150,24 +152,19 @@ impl<'a> OwnCode<'a> {
         } else {
             "the largest part"
         };
+        let here = || {
+            let in_it = |&&(at, _): &&(PathId, f64)| self.holder(at) == holder;
+            times.iter().filter(in_it)
+        };
+        let location = self.location(holder, here());
         let callee = match holder {
             Holder::Own(callee) => callee,
             Holder::Outside(ModuleId::NONE) => return OwnPlace::default(),
             Holder::Outside(module) => {
                 let object = self.names.object_name(module);
-                let name = format!("<{object}>");
-                return OwnPlace {
-                    words: format!(", {most} in {object}, outside the program's own code"),
-                    location: ConstructLocation {
-                        function: Some(name),
-                        ..ConstructLocation::default()
-                    },
-                };
+                let words = format!(", {most} in {object}, outside the program's own code");
+                return OwnPlace { words, location };
             }
-        };
-        let here = || {
-            let in_it = |&&(at, _): &&(PathId, f64)| self.holder(at) == holder;
-            times.iter().filter(in_it)
         };
         let name = self.names.name(callee);
         let mut words = format!(", {most} in {}", short(&name));
@@ -177,7 +174,26 @@ impl<'a> OwnCode<'a> {
         if let Some((caller, line)) = self.caller(here(), callee) {
             words.push_str(&format!(", called from {}, line {line}", short(&caller)));
         }
-        let lines = here().filter_map(|&(at, seconds)| {
+        OwnPlace { location, words }
+    }
+
+    /// The function, and the line of it with most of these times.
+    fn location<'t>(
+        &self,
+        holder: Holder,
+        times: impl Iterator<Item = &'t (PathId, f64)>,
+    ) -> ConstructLocation {
+        let callee = match holder {
+            Holder::Own(callee) => callee,
+            Holder::Outside(ModuleId::NONE) => return ConstructLocation::default(),
+            Holder::Outside(module) => {
+                return ConstructLocation {
+                    function: Some(format!("<{}>", self.names.object_name(module))),
+                    ..ConstructLocation::default()
+                };
+            }
+        };
+        let lines = times.filter_map(|&(at, seconds)| {
             let own = self.path(self.innermost(at))?;
             Some((self.names.source_of(own.frame)?, seconds))
         });
@@ -187,14 +203,28 @@ impl<'a> OwnCode<'a> {
         let outlined = self.names.function_of(callee);
         let outlined = outlined.and_then(|function| function.outlined.as_ref());
         let function = outlined.and_then(|it| it.parent.clone());
-        OwnPlace {
-            location: ConstructLocation {
-                file: file.cloned(),
-                line: line.map(|at| at.line),
-                function: Some(function.unwrap_or(name)),
-            },
-            words,
+        ConstructLocation {
+            file: file.cloned(),
+            line: line.map(|at| at.line),
+            function: Some(function.unwrap_or_else(|| self.names.name(callee))),
         }
+    }
+
+    /// The functions that hold these times, each with the numbers of its times; `None` for code that nothing names.
+    pub(crate) fn by_function(
+        &self,
+        times: &[(PathId, f64)],
+    ) -> Vec<(Option<ConstructLocation>, Vec<usize>)> {
+        let mut by_holder = BTreeMap::<Holder, Vec<usize>>::new();
+        for (at, it) in times.iter().enumerate() {
+            by_holder.entry(self.holder(it.0)).or_default().push(at);
+        }
+        let of = |(holder, among): (Holder, Vec<usize>)| {
+            let location = self.location(holder, among.iter().map(|&at| &times[at]));
+            let is_named = location.function.is_some();
+            (is_named.then_some(location), among)
+        };
+        by_holder.into_iter().map(of).collect()
     }
 
     fn file(&self, id: FileId) -> Option<&String> {
