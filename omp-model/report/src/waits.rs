@@ -74,6 +74,7 @@ pub(crate) fn waits(query: &Query<'_>) -> Document {
     if has_calls {
         said.extend(unmatched::notices(&ranks, &waits.matched));
         said.extend(limits(&waits));
+        said.extend(error(sum.as_slice()));
     }
     Document {
         title: "Waits of MPI by their time".to_owned(),
@@ -127,6 +128,7 @@ fn total_of(rows: &[WaitRow]) -> Option<Joined<WaitRow>> {
         rows: vec![Some(WaitRow {
             count: rows.iter().map(|row| row.count).sum(),
             seconds: rows.iter().map(|row| row.seconds).sum(),
+            error: rows.iter().map(|row| row.error).sum(),
             function: String::new(),
             site: Default::default(),
             longest,
@@ -172,6 +174,7 @@ fn fields<'a>(ranks: &Ranks<'a>, elapsed: f64) -> Vec<WaitField<'a>> {
         WaitField::number("seconds", "Time", |row| Value::Number(row.seconds))
             .seconds()
             .heading(["Time", "sec."]),
+        WaitField::new("error", "", |row| Value::Json(json!(row.error))),
         WaitField::number("share", "% of the ranks' time", move |row| {
             Value::known((elapsed > 0.0).then(|| 100.0 * row.seconds / elapsed))
         })
@@ -339,13 +342,25 @@ fn told_meanwhile(ranks: &Ranks<'_>, (_, peer, it): &(RankId, RankId, Waited)) -
     format!("meanwhile {} {told}", ranks.name(*peer))
 }
 
+/// How far the times may be off, if ranks have different clocks.
+fn error(sum: &[Joined<WaitRow>]) -> Option<String> {
+    let sum = sum.first()?.rows.first()?.as_ref()?;
+    (sum.error > 0.0).then(|| {
+        format!(
+            "hosts have different clocks, which are compared by the messages between ranks: each wait for a rank of \
+             another host may be longer or shorter, by {:.6} s for all waits together",
+            sum.error
+        )
+    })
+}
+
 /// What is not among the waits, and why.
 pub(crate) fn limits(waits: &Waits) -> Vec<String> {
     let mut said = Vec::new();
     if waits.matched.apart > 0 {
         said.push(format!(
-            "{} messages went from one host to another: how far their clocks are apart is not recorded, and the waits \
-             for these messages are not shown",
+            "{} messages went between hosts of which nothing tells how far their clocks are apart, as messages both ways \
+             would: the waits for them are not shown",
             waits.matched.apart
         ));
     }

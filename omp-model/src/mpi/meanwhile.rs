@@ -218,14 +218,12 @@ impl<'a> Activity<'a> {
     /// What a thread did from one moment of its host's clock to another.
     pub(super) fn during(&self, thread: ThreadId, from: u64, to: u64) -> Meanwhile {
         let all = to.saturating_sub(from);
-        let Some(recording) = self.ranks.recording_of(thread) else {
+        let Some((begin, end)) = self.ranks.span(self.ranks.of_thread(thread)) else {
             return Meanwhile {
                 unknown: all,
                 ..Meanwhile::default()
             };
         };
-        let begin = recording.started_raw_ns;
-        let end = begin.saturating_add(recording.duration.0);
         let (from, to) = (from.max(begin), to.min(end));
         if from >= to {
             return Meanwhile {

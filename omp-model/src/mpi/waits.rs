@@ -50,7 +50,7 @@ pub struct Wait {
     pub site: FrameId,
     /// The thread that it waited for.
     pub peer: ThreadId,
-    /// When the call began, on the clock of its host in nanoseconds.
+    /// When the call began, on the ranks' common clock in nanoseconds.
     pub start: u64,
     /// From there to what it waited for, in nanoseconds.
     pub length: u64,
@@ -272,6 +272,8 @@ pub struct WaitRow {
     pub count: u64,
     /// Their time.
     pub seconds: f64,
+    /// By how much it may be more or less, because ranks have different clocks.
+    pub error: f64,
     /// The longest.
     pub longest: Longest,
     /// Who waited, for whom, how long, and what that rank did meanwhile; longest first.
@@ -332,18 +334,18 @@ fn by(parts: impl Iterator<Item = (RankId, f64)>) -> Vec<(RankId, f64)> {
 pub fn rows(waits: &[Wait], names: &Names<'_>, ranks: &Ranks<'_>) -> Vec<WaitRow> {
     let mut sites = FxHashMap::<FrameId, ConstructLocation>::default();
     type Sums = BTreeMap<(RankId, RankId), (u64, Meanwhile)>;
-    let mut all = BTreeMap::<(Kind, u16, ConstructLocation), (u64, Longest, Sums)>::new();
+    let mut all = BTreeMap::<(Kind, u16, ConstructLocation), (u64, u64, Longest, Sums)>::new();
     for wait in waits {
         let site = sites.entry(wait.site);
         let site = site.or_insert_with(|| ConstructLocation::of_innermost(names, wait.site));
         let row = all.entry((wait.kind, wait.function, site.clone()));
-        let (count, longest, sums) = row.or_default();
+        let (count, error, longest, sums) = row.or_default();
         let [rank, peer] = [wait.thread, wait.peer].map(|it| ranks.of_thread(it));
         let seconds = Nanos(wait.length).seconds();
         *count += 1;
+        *error += ranks.clock_error(rank, peer, wait.start);
         if seconds > longest.seconds {
-            let began = ranks.recording_of(wait.thread);
-            let began = began.map_or(0, |it| it.started_raw_ns);
+            let began = ranks.span(rank).map_or(0, |it| it.0);
             *longest = Longest {
                 seconds,
                 rank,
@@ -355,7 +357,8 @@ pub fn rows(waits: &[Wait], names: &Names<'_>, ranks: &Ranks<'_>) -> Vec<WaitRow
         sum.0 += wait.length;
         sum.1 += wait.meanwhile;
     }
-    let row = |((kind, function, site), (count, longest, sums)): (_, (u64, Longest, Sums))| {
+    let row = |((kind, function, site), sums): (_, (u64, u64, Longest, Sums))| {
+        let (count, error, longest, sums) = sums;
         let all: u64 = sums.values().map(|it| it.0).sum();
         let pair = |((rank, peer), (length, meanwhile)): (_, (u64, Meanwhile))| {
             let seconds = Nanos(length).seconds();
@@ -369,6 +372,7 @@ pub fn rows(waits: &[Wait], names: &Names<'_>, ranks: &Ranks<'_>) -> Vec<WaitRow
             site,
             count,
             seconds: Nanos(all).seconds(),
+            error: Nanos(error).seconds(),
             longest,
             pairs,
         }
