@@ -281,3 +281,147 @@ fn a_dry_run_says_what_would_run_and_an_unclear_line_how_to_write_it() {
     assert!(unclear.stderr.contains(said), "{}", unclear.stderr);
     assert_eq!(place.experiments(), [""; 0]);
 }
+
+/// What each rank of `causes` knows: seconds in calls that wait, in `slow_here`, and from the first to the last barrier.
+fn own_times(stdout: &str) -> Vec<[f64; 3]> {
+    let mut ranks: Vec<[f64; 4]> = stdout
+        .lines()
+        .map(|line| {
+            let mut words = line.split(' ').map(|it| it.parse().unwrap());
+            std::array::from_fn(|_| words.next().unwrap())
+        })
+        .collect();
+    ranks.sort_by(|one, other| one[0].total_cmp(&other[0]));
+    ranks.iter().map(|it| [it[1], it[2], it[3]]).collect()
+}
+
+impl Place {
+    /// The reports of all ranks of NAME.rK.er as JSON, and the sentences of `causes`.
+    fn of_all_ranks(&self, name: &str, ranks: usize) -> ([serde_json::Value; 2], String) {
+        let last = self.folder.join(format!("{name}.r{}.er", ranks - 1));
+        let others = (0..ranks - 1).map(|rank| self.folder.join(format!("{name}.r{rank}.er")));
+        let others: Vec<String> = others.map(|it| it.to_str().unwrap().to_owned()).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let words = |commands: &[&'static str]| [commands, &others[..]].concat();
+        let json = tools().print(
+            &last,
+            &words(&["-printmode", "json", "-causes", "-critical"]),
+        );
+        let mut reports = json.lines().map(|line| serde_json::from_str(line).unwrap());
+        let text = tools().print(&last, &words(&["-causes"]));
+        eprintln!("{}: {text}", self.mpi.name);
+        let reports = std::array::from_fn(|_| reports.next().unwrap());
+        (reports, text)
+    }
+}
+
+/// Seconds that each rank's waits are charged to another one, whatever that one did.
+fn charged_to(causes: &serde_json::Value, rank: u64) -> Vec<f64> {
+    let mut seconds = vec![0.0; 4];
+    let charged = causes["charged"].as_array().unwrap().iter();
+    for row in charged.filter(|row| row["rank"] == rank) {
+        for waited in row["waited"].as_array().unwrap() {
+            let waiter = waited["rank"].as_u64().unwrap() as usize;
+            seconds[waiter] += waited["seconds"].as_f64().unwrap();
+        }
+    }
+    seconds
+}
+
+/// The parts of a path, and its ranks, add up to it; it is as long as the run.
+#[track_caller]
+fn check_path(critical: &serde_json::Value, own: &[[f64; 3]]) {
+    let seconds = critical["seconds"].as_f64().unwrap();
+    let close = |sum: f64| assert!((sum - seconds).abs() < 0.01 * seconds, "{sum}, {seconds}");
+    let by_rank = critical["by_rank"].as_array().unwrap().iter();
+    close(by_rank.map(|it| it["seconds"].as_f64().unwrap()).sum());
+    close(critical["total"]["values"]["seconds"].as_f64().unwrap());
+    let parts = rows(critical).iter();
+    close(
+        parts
+            .map(|it| it["values"]["seconds"].as_f64().unwrap())
+            .sum(),
+    );
+    assert!(own.iter().all(|it| it[2] < seconds), "{own:?}, {seconds}");
+}
+
+#[test]
+fn a_cause_three_ranks_away_is_named_first() {
+    for place in places_of("chain", "causes") {
+        let outcome = place.shell("$M -n 4 $C -o c.er ./causes chain");
+        assert_eq!(outcome.status, 0);
+        let own = own_times(&outcome.stdout);
+        let ([causes, critical], text) = place.of_all_ranks("c", 4);
+        let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
+        assert!(first.contains("rank 3 on host"), "{first}");
+        assert!(first.contains("times the mean, in slow_here"), "{first}");
+        assert_eq!(rows(&causes)[0]["rank"], 3);
+        assert_eq!(causes["charged"][0]["farthest"], 3);
+        let computes = rows(&causes).iter().find(|it| it["does"] == "computes");
+        assert_eq!(computes.unwrap()["function"], "slow_here");
+        let charged = charged_to(&causes, 3);
+        for rank in 0..3 {
+            let (known, found) = (own[rank][0], charged[rank]);
+            assert!(found < 1.01 * known + 0.01, "{rank}: {found} of {known}");
+            assert!(found > 0.8 * known, "{rank}: {found} of {known}");
+        }
+        check_path(&critical, &own);
+        // Nothing else is on it while that rank is late.
+        let of_rank = critical["by_rank"].as_array().unwrap().iter();
+        let of_rank = of_rank.filter(|it| it["rank"] == 3);
+        let of_rank: f64 = of_rank.map(|it| it["seconds"].as_f64().unwrap()).sum();
+        assert!(of_rank > 0.95 * own[3][1], "{of_rank} of {}", own[3][1]);
+    }
+}
+
+#[test]
+fn a_rank_that_works_more_than_the_others_is_named_first() {
+    for place in places_of("slow", "causes") {
+        let outcome = place.shell("$M -n 4 $C -o c.er ./causes slow");
+        assert_eq!(outcome.status, 0);
+        let own = own_times(&outcome.stdout);
+        let ([causes, critical], text) = place.of_all_ranks("c", 4);
+        let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
+        assert!(first.contains("rank 2 on host"), "{first}");
+        assert!(first.contains("times the mean, in slow_here"), "{first}");
+        assert_eq!(rows(&causes)[0]["rank"], 2);
+        let charged = charged_to(&causes, 2);
+        for rank in [0, 1, 3] {
+            let (known, found) = (own[rank][0], charged[rank]);
+            assert!(found < 1.01 * known + 0.01, "{rank}: {found} of {known}");
+            assert!(found > 0.8 * known, "{rank}: {found} of {known}");
+        }
+        check_path(&critical, &own);
+    }
+}
+
+#[test]
+fn a_rank_without_a_cpu_is_named_first() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    for place in places_of("preempted", "causes") {
+        // Three others want the CPU of rank 1, each in a session of its own: the kernel shares CPUs out by session.
+        let outcome = place.shell(
+            "export OMPI_MCA_hwloc_base_binding_policy=none; \
+             cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//'); \
+             for other in 1 2 3; do \
+               setsid taskset -c $cpu sh -c 'while :; do :; done' & others=\"$others $!\"; done; \
+             $M -n 2 $C -o c.er ./causes pinned $cpu; status=$?; kill $others; exit $status",
+        );
+        assert_eq!(outcome.status, 0);
+        let own = own_times(&outcome.stdout);
+        let ([causes, critical], text) = place.of_all_ranks("c", 2);
+        let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
+        assert!(first.contains("is ready to run without a CPU"), "{first}");
+        let row = &rows(&causes)[0];
+        assert_eq!((&row["rank"], &row["does"]), (&1.into(), &"ready".into()));
+        let charged = charged_to(&causes, 1)[0];
+        let known = own[0][0];
+        assert!(
+            (charged - known).abs() < 0.2 * known,
+            "{charged} of {known}"
+        );
+        check_path(&critical, &own);
+    }
+}

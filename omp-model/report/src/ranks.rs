@@ -10,7 +10,7 @@ use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{notices, without_calls};
 use crate::query::Query;
-use crate::{rank_advice, unmatched};
+use crate::{advice, rank_advice, unmatched};
 
 /// A column of ranks.
 type RankField<'a> = Field<'a, RankRow>;
@@ -24,6 +24,8 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let evenness = Balance::of(&rows);
     let bounds = evenness.zip(causes.path.as_ref());
     let bounds = bounds.and_then(|(balance, path)| balance.bounds(path));
+    let hybrid = evenness.and_then(|_| query.all.first());
+    let hybrid = hybrid.filter(|it| it.run.threads > it.run.processes);
     let quantities = quantities(&rows);
     let joined = list::joined(&query, |_| rows.clone(), |row| ranks.name(row.rank));
     let mut table = list::table(&query, &joined, fields(&ranks));
@@ -34,6 +36,11 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     if let Some(evenness) = evenness {
         blocks.push(Block::Table(extremes(&ranks, &quantities)));
         blocks.push(Block::Lines(lines(&evenness, bounds)));
+        blocks.extend(
+            hybrid
+                .as_ref()
+                .map(|it| Block::Table(advice::efficiency(it))),
+        );
     }
     let mut notices = notices(&query);
     if !rows.is_empty() {

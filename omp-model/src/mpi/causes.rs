@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use experiment::ids::Nanos;
 
-use super::chains::follow;
+use super::chains::{follow, links};
 use super::critical::{Path, path};
 use super::meanwhile::Does;
 use super::parts::{Job, Part, Times};
 use super::ranks::RankId;
+use super::teams::teams;
 use super::waits::{Waits, search};
 
 /// The causes of all waits.
@@ -57,30 +58,32 @@ pub fn causes(job: &Job<'_>) -> Causes {
     let waits = &search.waits.all;
     let mut times = Times::default();
     let mut charged = BTreeMap::<(RankId, Does), Charged>::new();
-    follow(waits, &search.activity, |link| {
-        let [waiter, .., last] = *link.chain else {
+    let links = links(waits, teams(job.experiment, job.ranks));
+    follow(&links, &search.activity, |charge| {
+        let [waiter, .., last] = *charge.chain else {
             return;
         };
-        let rank = job.ranks.of_thread(last);
-        times.add(rank, (last, link.from, link.to), &link.did);
+        let of = |thread| job.ranks.of_thread(thread);
+        let rank = of(last);
+        times.add(rank, (last, charge.from, charge.to), &charge.did);
         for does in Does::ALL {
-            let time = link.did.time(does);
+            let time = charge.did.time(does);
             if time == 0 {
                 continue;
             }
             let charged = charged.entry((rank, does)).or_default();
-            let waiter = job.ranks.of_thread(waiter);
+            let waiter = of(waiter);
             *charged.waited.entry(waiter).or_default() += Nanos(time).seconds();
-            charged.farthest = charged.farthest.max(link.chain.len() - 1);
+            let chain = charge.chain.chunk_by(|one, other| of(*one) == of(*other));
+            charged.farthest = charged.farthest.max(chain.clone().count() - 1);
             if time > charged.longest {
                 charged.longest = time;
-                let chain = link.chain.iter();
-                charged.chain = chain.map(|it| job.ranks.of_thread(*it)).collect();
+                charged.chain = chain.map(|it| of(it[0])).collect();
             }
         }
     });
-    let parts = times.parts(job, &search.calls, waits);
-    let path = path(job, &search);
+    let parts = times.parts(job, &search.calls, &links);
+    let path = path(job, &search, &links);
     Causes {
         parts,
         charged,

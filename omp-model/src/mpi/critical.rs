@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use experiment::ids::{Nanos, ThreadId};
 
-use super::chains::last_before;
+use super::chains::{Link, last_before};
 use super::parts::{Job, Part, Times};
 use super::ranks::{RankId, Ranks};
-use super::waits::{Search, Wait};
+use super::waits::Search;
 
 /// The critical path of a run. Times are seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub(super) struct Step {
 }
 
 /// The path through several ranks of one job whose clocks can be compared; else `None`.
-pub(super) fn path(job: &Job<'_>, search: &Search<'_>) -> Option<Path> {
+pub(super) fn path(job: &Job<'_>, search: &Search<'_>, links: &[Link]) -> Option<Path> {
     let ranks = job.ranks;
     let (start, end) = span(ranks)?;
     let ends = search.calls.iter().map(|call| (call.end, call.thread));
@@ -49,7 +49,7 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>) -> Option<Path> {
     };
     let recorded = ranks.all().filter_map(|(id, it)| Some((id, it?)));
     let (last, _) = recorded.max_by_key(|(_, it)| it.started_raw_ns + it.duration.0)?;
-    let steps = steps(&search.waits.all, (of_rank(last)?, end), start);
+    let steps = steps(links, (of_rank(last)?, end), start);
     let mut times = Times::default();
     let mut by_rank = BTreeMap::<RankId, (u64, u64)>::new();
     for step in &steps {
@@ -75,7 +75,7 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>) -> Option<Path> {
         later: Nanos(began.saturating_sub(start)).seconds(),
         last,
         by_rank,
-        parts: times.parts(job, &search.calls, &search.waits.all),
+        parts: times.parts(job, &search.calls, links),
     })
 }
 
@@ -99,7 +99,7 @@ fn span(ranks: &Ranks<'_>) -> Option<(u64, u64)> {
 
 /// The steps of the path in the order of time, which follow each other without a gap: from the end of a thread back to
 /// the start of the run.
-pub(super) fn steps(waits: &[Wait], end: (ThreadId, u64), start: u64) -> Vec<Step> {
+pub(super) fn steps(links: &[Link], end: (ThreadId, u64), start: u64) -> Vec<Step> {
     let (mut thread, mut to) = end;
     let mut steps: Vec<Step> = Vec::new();
     let mut push = |thread, from, to| {
@@ -111,8 +111,8 @@ pub(super) fn steps(waits: &[Wait], end: (ThreadId, u64), start: u64) -> Vec<Ste
     let mut seen: Vec<ThreadId> = Vec::new();
     // Where this thread's time begins that has no step yet.
     let mut moment = to;
-    while let Some(wait) = last_before(waits, thread, moment) {
-        let until = wait.until().min(moment);
+    while let Some(wait) = last_before(links, thread, moment) {
+        let until = wait.until.min(moment);
         if until < to {
             seen.clear();
         }

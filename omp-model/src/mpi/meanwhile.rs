@@ -139,7 +139,7 @@ impl<const KINDS: usize> Spans<KINDS> {
     }
 }
 
-/// What is known of all threads that call MPI.
+/// What is known of all threads.
 #[derive(Debug)]
 pub(super) struct Activity<'a> {
     ranks: &'a Ranks<'a>,
@@ -181,7 +181,6 @@ impl<'a> Activity<'a> {
                 Scheduling::Preempted | Scheduling::Stolen
             );
             let kind = match interval.scheduling {
-                _ if !activity.calls.contains_key(&interval.thread) => continue,
                 _ if state.is_mpi() && is_ready => IN_CALLS + usize::from(!state.is_wait()),
                 _ if state.is_mpi() => continue,
                 _ if state.is_wait() => 2,
@@ -252,17 +251,21 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// The same without some parts of it, in which it waited for others that are known; what it did in functions of
-    /// MPI without a CPU counts as that.
+    /// The same without some parts of it, in which it waited in MPI or in OpenMP for others that are known; what it did
+    /// in functions of MPI without a CPU counts as that.
     pub(super) fn itself(
         &self,
         thread: ThreadId,
         (from, to): (u64, u64),
-        without: impl Iterator<Item = (u64, u64)>,
+        without: impl Iterator<Item = (Does, u64, u64)>,
     ) -> Meanwhile {
         let mut did = self.during(thread, from, to);
         let [mut in_waits, in_others] = self.ready_in_calls(thread, from, to);
-        for (from, to) in without {
+        for (does, from, to) in without {
+            if does == Does::Omp {
+                did.omp = did.omp.saturating_sub(to - from);
+                continue;
+            }
             did.waits = did.waits.saturating_sub(to - from);
             let [ready, _] = self.ready_in_calls(thread, from, to);
             in_waits = in_waits.saturating_sub(ready);

@@ -20,6 +20,7 @@ pub mod matching;
 pub mod meanwhile;
 pub mod parts;
 pub mod ranks;
+mod teams;
 pub mod waits;
 
 #[cfg(test)]

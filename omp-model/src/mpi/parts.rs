@@ -12,11 +12,11 @@ use experiment::state::{Scheduling, State};
 use rustc_hash::FxHashMap;
 
 use super::calls::Call;
+use super::chains::{Link, known_until};
 use super::coverage::Coverage;
 use super::functions::name;
 use super::meanwhile::{Does, Meanwhile};
 use super::ranks::{RankId, Ranks};
-use super::waits::Wait;
 use crate::profile::{PathId, Profile};
 use crate::views::names::Names;
 use crate::views::openmp::innermost_regions;
@@ -81,13 +81,13 @@ impl Times {
         self.intervals.push(interval);
     }
 
-    /// Divides them by place. `calls` and `waits` are sorted by thread and start.
-    pub(super) fn parts(self, job: &Job<'_>, calls: &[Call], waits: &[Wait]) -> Vec<Part> {
+    /// Divides them by place.
+    pub(super) fn parts(self, job: &Job<'_>, calls: &[Call], links: &[Link]) -> Vec<Part> {
         let covered = Coverage::of(&self.intervals);
         drop(self.intervals);
         let mut weights = Weights::default();
-        weights.add_calls(job, &covered, calls, waits);
-        weights.add_regions(job, &covered);
+        weights.add_calls(job, &covered, calls, links);
+        weights.add_regions(job, &covered, links);
         weights.add_samples(job, &covered);
         let mut parts = Vec::new();
         for ((rank, does), time) in self.totals {
@@ -138,14 +138,10 @@ impl Weights {
     }
 
     /// Calls of MPI, by the covered time that is in no wait of them whose cause is known.
-    fn add_calls(&mut self, job: &Job<'_>, covered: &Coverage, calls: &[Call], waits: &[Wait]) {
+    fn add_calls(&mut self, job: &Job<'_>, covered: &Coverage, calls: &[Call], links: &[Link]) {
         let mut sums = FxHashMap::<(RankId, Does, u16, FrameId), f64>::default();
-        let mut waits = waits.iter().peekable();
         for call in calls {
-            let key = (call.thread, call.start);
-            while waits.next_if(|it| (it.thread, it.start) < key).is_some() {}
-            let wait = waits.peek().filter(|it| (it.thread, it.start) == key);
-            let from = wait.map_or(call.start, |it| it.until());
+            let from = known_until(links, call.thread, call.start);
             let time = covered.over(call.thread, from, call.end);
             if time > 0.0 {
                 let does = match ::mpi::wait(call.function) {
@@ -170,8 +166,8 @@ impl Weights {
         }
     }
 
-    /// Regions, by the covered time of the listed waits in them.
-    fn add_regions(&mut self, job: &Job<'_>, covered: &Coverage) {
+    /// Regions, by the covered time of the listed waits in them, likewise.
+    fn add_regions(&mut self, job: &Job<'_>, covered: &Coverage, links: &[Link]) {
         let tables = &job.experiment.tables;
         let regions = innermost_regions(tables);
         let mut sums = BTreeMap::<(RankId, ContextId), f64>::new();
@@ -182,7 +178,8 @@ impl Weights {
             };
             let start = job.ranks.on_host(interval.thread, interval.start);
             let end = start.saturating_add(interval.length.0);
-            let time = covered.over(interval.thread, start, end);
+            let from = known_until(links, interval.thread, start);
+            let time = covered.over(interval.thread, from, end);
             if time > 0.0 {
                 let region = regions.get(state.context.index()).copied();
                 let key = (

@@ -1,15 +1,14 @@
 use std::collections::BTreeMap;
 
 use ::mpi::Function::*;
-use experiment::ids::{FrameId, ThreadId};
+use experiment::ids::ThreadId;
 use experiment::rows::MessageEnd::{Received, Sent};
 use experiment::state::{Scheduling, State};
 
 use super::*;
-use crate::mpi::meanwhile::Does;
 use crate::mpi::ranks::Ranks;
 use crate::mpi::test_job::Job;
-use crate::mpi::waits::{Kind, search};
+use crate::mpi::waits::search;
 
 /// Who waited in the end for whom, what that one did, how long, and the most ranks on the chain.
 type Charged = BTreeMap<(u32, u32, Does), (u64, usize)>;
@@ -20,7 +19,8 @@ fn charged(job: &Job) -> Charged {
     let search = search(&job.experiment, &ranks);
     let mut charged = Charged::new();
     let mut all = 0;
-    follow(&search.waits.all, &search.activity, |link| {
+    let links = links(&search.waits.all, Vec::new());
+    follow(&links, &search.activity, |link| {
         let (first, last) = (link.chain[0], link.chain[link.chain.len() - 1]);
         for does in Does::ALL {
             let time = link.did.time(does);
@@ -116,15 +116,12 @@ fn a_ring_of_waits_is_followed_once() {
     let origins = job.origins();
     let ranks = Ranks::of(&job.recordings, &origins);
     let activity = search(&job.experiment, &ranks).activity;
-    let wait = |rank| Wait {
-        kind: Kind::LateSender,
+    let wait = |rank| Link {
         thread: ThreadId(rank),
-        function: MPI_Sendrecv as u16,
-        site: FrameId::NONE,
         peer: ThreadId((rank + 1) % 3),
         start: 0,
-        length: 100,
-        meanwhile: Meanwhile::default(),
+        until: 100,
+        does: Does::Waits,
     };
     let waits = [0, 1, 2].map(wait);
     let mut found: Vec<(Vec<u32>, u64)> = Vec::new();

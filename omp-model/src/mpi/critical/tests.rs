@@ -1,17 +1,17 @@
 use ::mpi::Function::*;
-use experiment::ids::FrameId;
 use experiment::rows::MessageEnd::{Received, Sent};
 
 use super::*;
-use crate::mpi::meanwhile::Meanwhile;
+use crate::mpi::chains::links;
+use crate::mpi::meanwhile::Does;
 use crate::mpi::test_job::Job;
-use crate::mpi::waits::{Kind, search};
+use crate::mpi::waits::search;
 
 fn of(job: &Job, end: (u32, u64)) -> Vec<(u32, u64, u64)> {
     let origins = job.origins();
     let ranks = Ranks::of(&job.recordings, &origins);
-    let waits = search(&job.experiment, &ranks).waits.all;
-    let steps = steps(&waits, (ThreadId(end.0), end.1), 0);
+    let links = links(&search(&job.experiment, &ranks).waits.all, Vec::new());
+    let steps = steps(&links, (ThreadId(end.0), end.1), 0);
     assert!(steps.windows(2).all(|it| it[0].to == it[1].from));
     steps
         .iter()
@@ -45,15 +45,12 @@ fn the_path_of_a_rank_without_waits_is_its_own_time() {
 
 #[test]
 fn a_ring_of_waits_is_left_through_the_time_before_it() {
-    let wait = |rank: u32, peer: u32, [start, until]: [u64; 2]| Wait {
-        kind: Kind::LateSender,
+    let wait = |rank: u32, peer: u32, [start, until]: [u64; 2]| Link {
         thread: ThreadId(rank),
-        function: MPI_Sendrecv as u16,
-        site: FrameId::NONE,
         peer: ThreadId(peer),
         start,
-        length: until - start,
-        meanwhile: Meanwhile::default(),
+        until,
+        does: Does::Waits,
     };
     // Each waits for the next one until the same moment, as differences of clocks can make it seem; before, rank 2 for
     // rank 0.
