@@ -263,6 +263,7 @@ impl Analysis {
             names,
             intervals: &self.experiment.intervals,
             experiments: &self.origins,
+            recordings: &self.recordings,
             marks: self.marks(),
         }
     }

@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::stop::Stop;
 
 /// The built-in types, with a description of their rows. Each is shown by the command of its name.
-const TYPES: [(&str, &str); 11] = [
+const TYPES: [(&str, &str); 13] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
     (
@@ -21,6 +21,8 @@ const TYPES: [(&str, &str); 11] = [
     ("Seconds", "a row for each second of the recording"),
     ("Processes", "a row for each process"),
     ("Experiment_IDs", "a row for each experiment"),
+    ("Rank_IDs", "a row for each rank of MPI"),
+    ("Hosts", "a row for each host"),
     ("OMP_preg", "a row for each parallel region"),
     ("OMP_task", "a row for each task construct"),
     ("OMP_loop", "a row for each worksharing loop"),

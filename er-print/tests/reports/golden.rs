@@ -330,6 +330,9 @@ goldens! {
     ranks_as_json: "ranks.json", [
         "-printmode", "json", "-ranks", "-limit", "2", "-mpi", "job.r0.er", "job.r1.er", "job.r2.er",
     ];
+    time_by_rank_and_host: "rank_ids.txt", [
+        "-Rank_IDs", "-Hosts", "-filters", "RANK >= 1", "-Rank_IDs", "far.r0.er", "far.r1.er", "far.r2.er",
+    ];
     ranks_that_are_missing: "ranks_missing.txt", ["-ranks", "-mpi", "part.r0.er", "part.r1.er"];
     one_rank: "ranks_one.txt", [
         "-ranks", "-mpi", "-filters", "THRID==1", "-ranks", "-mpi", "job.r2.er",

@@ -154,6 +154,8 @@ const COMMANDS: &[&str] = &[
     "Phases",
     "Processes",
     "Experiment_IDs",
+    "Rank_IDs",
+    "Hosts",
     "indxobj Threads",
     "indxobj_list",
     "indxobj_define pairs THRID/2",

@@ -1,5 +1,7 @@
-//! Index objects: time by CPU, second, process, experiment, sample point, or the values of an
+//! Index objects: time by CPU, second, process, experiment, rank, host, sample point, or the values of an
 //! expression.
+
+use std::collections::BTreeSet;
 
 use omp_model::analysis::asks_when;
 use omp_model::filter::{self, Filter, Word};
@@ -74,6 +76,47 @@ pub fn experiments(query: &Query<'_>) -> Document {
     keyed(&query.added_up(), &head, |source, metrics| {
         indexes::experiments(source.profile(), &source.analysis.origins, metrics)
     })
+}
+
+/// Time by rank of MPI. In a comparison the same ranks of several jobs are one row.
+pub fn ranks(query: &Query<'_>) -> Document {
+    let head = head("Rank_IDs", "Ranks of MPI by number", &["rank"]);
+    keyed(query, &head, |source, metrics| {
+        let recordings = (&*source.analysis.recordings, &*source.analysis.origins);
+        indexes::recordings(source.profile(), recordings, metrics, |it| {
+            Key::Rank(it.rank.as_ref().map(|rank| rank.number))
+        })
+    })
+}
+
+/// Time by host.
+pub fn hosts(query: &Query<'_>) -> Document {
+    let head = head("Hosts", "Hosts by name", &["host"]);
+    let all = query.all.analysis.recordings.iter();
+    let names: BTreeSet<&str> = all.map(|it| it.host.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let rows = |source: &Source<'_>, metrics: &[Metric]| {
+        let recordings = (&*source.analysis.recordings, &*source.analysis.origins);
+        let rows = indexes::recordings(source.profile(), recordings, metrics, |it| {
+            let at = names.binary_search(&it.host.as_str());
+            Key::Host(at.map_or(0, |at| at as u32 + 1))
+        });
+        rows.into_iter()
+            .map(|row| {
+                let at = row.key.number().and_then(|it| usize::try_from(it - 1).ok());
+                let name = at.and_then(|at| names.get(at)).filter(|it| !it.is_empty());
+                let name = name.map_or_else(|| "<Unknown host>".to_owned(), |it| (*it).to_owned());
+                IndexObject {
+                    facts: vec![Value::Text(name.clone())],
+                    number: Value::Text(name.clone()),
+                    name,
+                    target: None,
+                    seconds: row.seconds,
+                }
+            })
+            .collect()
+    };
+    document(query, &head, rows)
 }
 
 /// Time by sample.

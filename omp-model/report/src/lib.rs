@@ -14,6 +14,7 @@ pub mod calltree;
 mod causes;
 pub mod caveats;
 pub mod change;
+mod clocks;
 pub mod closing;
 mod constructs;
 mod critical;

@@ -10,7 +10,7 @@ use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{notices, without_calls};
 use crate::query::Query;
-use crate::{advice, rank_advice, unmatched};
+use crate::{advice, clocks, rank_advice, unmatched};
 
 /// A column of ranks.
 type RankField<'a> = Field<'a, RankRow>;
@@ -45,10 +45,13 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let mut notices = notices(&query);
     if !rows.is_empty() {
         notices.extend(unmatched::notices(&ranks, &causes.waits.matched));
+        notices.extend(clocks::notices(&ranks));
     }
+    let mut more = more(evenness.as_ref(), bounds, &quantities);
+    more.insert("clocks".to_owned(), clocks::json(&ranks));
     let mut document = Document {
         blocks,
-        more: more(evenness.as_ref(), bounds, &quantities),
+        more,
         ..query.document_without_time("ranks")
     };
     document.notices.extend(notices);

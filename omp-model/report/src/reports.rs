@@ -173,6 +173,8 @@ pub static REPORTS: &[Report] = &[
     report(Index, "Seconds", "list seconds by the current metrics", Whole(index::seconds)),
     report(Index, "Processes", "list processes by the current metrics", Whole(index::processes)),
     report(Index, "Experiment_IDs", "list experiments by the current metrics", Whole(index::experiments)).uncompared(),
+    report(Index, "Rank_IDs", "list ranks of MPI by the current metrics", Whole(index::ranks)),
+    report(Index, "Hosts", "list hosts by the current metrics", Whole(index::hosts)),
     report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)).scaling(scaling::regions),
     report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
     report(Index, "OMP_loop", "list worksharing loops with their schedules, and which would serve", Whole(loops)),

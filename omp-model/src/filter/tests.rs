@@ -173,6 +173,7 @@ impl TestData {
             names,
             intervals: &self.intervals,
             experiments: &[],
+            recordings: &[],
             marks: Box::leak(Box::default()),
         }
     }

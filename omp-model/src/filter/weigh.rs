@@ -29,6 +29,7 @@ use super::listed::Listed;
 use super::parse::{Binary, Expr, Parsed, Unary};
 use super::time_point::{TimePoint, second, typical};
 use super::words::Word;
+use crate::mpi::ranks::{Recording, recording_of};
 use crate::profile::{Item, Path, PathId, Profile};
 use crate::time_marks::TimeMarks;
 use crate::views::names::Names;
@@ -42,6 +43,8 @@ pub struct Source<'a> {
     pub intervals: &'a [Interval],
     /// The number of the experiment of each thread, from 1; empty if all are in the first.
     pub experiments: &'a [u32],
+    /// How each experiment was recorded.
+    pub recordings: &'a [Recording],
     /// Phases and sample points.
     pub marks: &'a TimeMarks,
 }
@@ -161,6 +164,7 @@ pub(super) struct Weigher<'a> {
     parsed: &'a Parsed,
     tables: &'a Tables,
     experiments: &'a [u32],
+    recordings: &'a [Recording],
     answers: Vec<Vec<bool>>,
     constructs: Vec<(i64, i64)>,
     /// Representative numbers of instances, of regions and of tasks.
@@ -186,6 +190,7 @@ impl KnownValues for At<'_> {
         let Weigher {
             tables,
             experiments,
+            recordings,
             constructs,
             ..
         } = self.weigher;
@@ -208,6 +213,9 @@ impl KnownValues for At<'_> {
             Word::Experiment => experiments
                 .get(item.thread.index())
                 .map_or(1, |&experiment| i64::from(experiment)),
+            Word::Rank => recording_of(recordings, experiments, item.thread)
+                .and_then(|it| it.rank.as_ref())
+                .map_or(-1, |rank| i64::from(rank.number)),
             Word::Sample => {
                 let experiment = experiments.get(item.thread.index()).copied().unwrap_or(1);
                 match time {
@@ -286,6 +294,7 @@ impl<'a> Weigher<'a> {
             moments,
             tables: source.names.tables,
             experiments: source.experiments,
+            recordings: source.recordings,
             answers: answers.collect(),
             constructs: constructs(source.names.tables),
             typical: (

@@ -15,6 +15,8 @@ pub enum Word {
     Process,
     /// Number of the experiment, from 1.
     Experiment,
+    /// Number of the rank of MPI; -1 of a process that is none.
+    Rank,
     /// Nanoseconds since the experiment began.
     Time,
     /// Number of the sample, from 1: a stretch of time that ends at a sample point.
@@ -39,8 +41,9 @@ pub enum Word {
 
 impl Word {
     /// Every word, in the order of `describe`.
-    pub const ALL: [Word; 14] = [
+    pub const ALL: [Word; 15] = [
         Word::Experiment,
+        Word::Rank,
         Word::Process,
         Word::Thread,
         Word::Lwp,
@@ -64,6 +67,7 @@ impl Word {
             Word::Cpu => "CPUID",
             Word::Process => "PID",
             Word::Experiment => "EXPID",
+            Word::Rank => "RANK",
             Word::Time => "TSTAMP",
             Word::Sample => "SAMPLE",
             Word::Phase => "PHASE",
@@ -84,6 +88,7 @@ impl Word {
             Word::Cpu => "number of the CPU; -1 off the CPU, and where no sample tells",
             Word::Process => "the kernel's process id",
             Word::Experiment => "number of the experiment from 1",
+            Word::Rank => "number of the rank of MPI; -1 of a process that is none",
             Word::Time => "nanoseconds since the recording began",
             Word::Sample => "number of the sample from 1, as sample_list shows it",
             Word::Phase => "innermost phase, as Phases numbers them; 0 outside",

@@ -96,6 +96,17 @@ pub struct Moment {
     pub error: u64,
 }
 
+/// How far a clock is apart from the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// By how many seconds it is ahead, in the middle of the run.
+    pub ahead: f64,
+    /// By how much that may be more or less at any moment of the messages, in seconds.
+    pub error: f64,
+    /// By how much it runs faster, in parts of a million.
+    pub millionths: f64,
+}
+
 impl Clocks {
     /// Those of recordings, each known to itself alone.
     pub fn apart(recordings: &[Recording]) -> Clocks {
@@ -180,6 +191,15 @@ impl Clocks {
         clock.on_first(time)
     }
 
+    /// How far each clock but the first is apart from it, by the first recording that has it; `None` if that is not known.
+    pub fn differences(&self) -> impl Iterator<Item = (usize, Option<Difference>)> + '_ {
+        let others = self.clocks.iter().enumerate().skip(1);
+        others.filter_map(|(number, clock)| {
+            let recording = self.of.iter().position(|it| *it == number)?;
+            Some((recording, clock.difference()))
+        })
+    }
+
     /// The error of a recording's times near a moment of the first clock.
     pub fn error_near(&self, recording: usize, moment: u64) -> u64 {
         let clock = self.of.get(recording).map(|at| &self.clocks[*at]);
@@ -220,6 +240,19 @@ impl Clocks {
 }
 
 impl Clock {
+    fn difference(&self) -> Option<Difference> {
+        let Known::Bounded { knots, rate } = &self.known else {
+            return None;
+        };
+        let middle = knots.get(knots.len() / 2)?;
+        let errors = knots.iter().map(|it| it.low.abs_diff(it.high).div_ceil(2));
+        Some(Difference {
+            ahead: -middle.low.midpoint(middle.high) as f64 / 1e9,
+            error: errors.max()? as f64 / 1e9,
+            millionths: -rate.billionths as f64 / 1e3,
+        })
+    }
+
     fn on_first(&self, time: u64) -> Option<Moment> {
         match &self.known {
             Known::First => Some(Moment { time, error: 0 }),

@@ -8,7 +8,7 @@ use experiment::header::{Header, Rank};
 use experiment::ids::{Nanos, ThreadId};
 use experiment::losses::LossKind;
 
-use super::clocks::Clocks;
+use super::clocks::{Clocks, Difference};
 
 /// How an experiment was recorded: what is needed to set it beside those of other ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -158,13 +158,7 @@ impl<'a> Ranks<'a> {
 
     /// The recording that a thread belongs to, from 0.
     fn index(&self, thread: ThreadId) -> usize {
-        match self.ids.len() {
-            1 => 0,
-            _ => {
-                let number = self.origins.get(thread.index()).copied().unwrap_or(1);
-                number.saturating_sub(1) as usize
-            }
-        }
+        index(self.recordings, self.origins, thread)
     }
 
     /// The rank of a thread.
@@ -177,7 +171,7 @@ impl<'a> Ranks<'a> {
 
     /// The recording of a thread.
     pub fn recording_of(&self, thread: ThreadId) -> Option<&'a Recording> {
-        self.recordings.get(self.index(thread))
+        recording_of(self.recordings, self.origins, thread)
     }
 
     /// The recording of a rank; `None` if it has none.
@@ -237,6 +231,12 @@ impl<'a> Ranks<'a> {
         matches!(both, [Some(one), Some(other)] if self.clocks.are_comparable(one, other))
     }
 
+    /// A rank of each clock but the first, and how far that is apart from the first; `None` if it is not known.
+    pub fn clocks(&self) -> impl Iterator<Item = (RankId, Option<Difference>)> + '_ {
+        let all = self.clocks.differences();
+        all.map(|(recording, difference)| (self.ids[recording], difference))
+    }
+
     /// Every rank that is known of, and its recording.
     pub fn all(&self) -> impl Iterator<Item = (RankId, Option<&'a Recording>)> + '_ {
         let mut all: Vec<RankId> = self.ids.clone();
@@ -279,6 +279,25 @@ impl<'a> Ranks<'a> {
         match self.recordings {
             [] | [_] => 0,
             several => several.iter().filter(|it| it.rank.is_none()).count(),
+        }
+    }
+}
+
+/// The recording of a thread. `origins` has the number of each thread's, from 1; a single one may have any.
+pub fn recording_of<'a>(
+    recordings: &'a [Recording],
+    origins: &[u32],
+    thread: ThreadId,
+) -> Option<&'a Recording> {
+    recordings.get(index(recordings, origins, thread))
+}
+
+fn index(recordings: &[Recording], origins: &[u32], thread: ThreadId) -> usize {
+    match recordings.len() {
+        1 => 0,
+        _ => {
+            let number = origins.get(thread.index()).copied().unwrap_or(1);
+            number.saturating_sub(1) as usize
         }
     }
 }

@@ -10,6 +10,7 @@ use experiment::tables::Tables;
 use super::Seconds;
 use crate::filter::{ItemCpu, Parts};
 use crate::metrics::Metric;
+use crate::mpi::ranks::{Recording, recording_of};
 use crate::profile::{Item, Profile};
 
 /// The key of an index object.
@@ -29,6 +30,10 @@ pub enum Key {
     Process(i32),
     /// An experiment, from 1.
     Experiment(u32),
+    /// A rank of MPI; `None` for processes that are none.
+    Rank(Option<u32>),
+    /// A host, by its place among the names of all, from 1.
+    Host(u32),
     /// A value of the expression that defines the type of index object.
     Value(i64),
 }
@@ -44,18 +49,23 @@ impl Key {
             Key::Sample(number) => format!("Sample {number}"),
             Key::Process(pid) => format!("Process {pid}"),
             Key::Experiment(number) => format!("Experiment {number}"),
+            Key::Rank(Some(number)) => format!("Rank {number}"),
+            Key::Rank(None) => "<No rank>".to_owned(),
+            Key::Host(number) => format!("Host {number}"),
             Key::Value(value) => value.to_string(),
         }
     }
 
-    /// Its number; `None` for time without a CPU.
+    /// Its number; `None` for time without a CPU, or without a rank.
     pub fn number(self) -> Option<i64> {
         match self {
             Key::Cpu(cpu) => Some(i64::from(cpu)),
             Key::UnknownCpu | Key::OffCpu => None,
-            Key::Second(number) | Key::Sample(number) | Key::Experiment(number) => {
-                Some(i64::from(number))
-            }
+            Key::Second(number)
+            | Key::Sample(number)
+            | Key::Experiment(number)
+            | Key::Host(number) => Some(i64::from(number)),
+            Key::Rank(number) => number.map(i64::from),
             Key::Process(pid) => Some(i64::from(pid)),
             Key::Value(value) => Some(value),
         }
@@ -120,6 +130,19 @@ pub fn processes(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<
 pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Vec<IndexRow> {
     by_key(profile, metrics, |item| {
         Key::Experiment(origins.get(item.thread.index()).copied().unwrap_or(1))
+    })
+}
+
+/// Time by what is known of the recording of each thread.
+pub fn recordings(
+    profile: &Profile,
+    (recordings, origins): (&[Recording], &[u32]),
+    metrics: &[Metric],
+    key: impl Fn(&Recording) -> Key,
+) -> Vec<IndexRow> {
+    let none = Recording::default();
+    by_key(profile, metrics, |item| {
+        key(recording_of(recordings, origins, item.thread).unwrap_or(&none))
     })
 }
 

@@ -217,6 +217,7 @@ fn values(test: &TestRun, profile: &Profile, expression: &str) -> Vec<filter::Pa
         names: &test.names(),
         intervals: &test.intervals,
         experiments: &[],
+        recordings: &[],
         marks: Box::leak(Box::default()),
     };
     let expression = filter::Filter::parse(expression).unwrap();
