@@ -52,6 +52,7 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>, links: &[Link]) -> Option
     let steps = steps(links, (of_rank(last)?, end), start);
     let mut times = Times::default();
     let mut by_rank = BTreeMap::<RankId, (u64, u64)>::new();
+    let mut before = None;
     for step in &steps {
         let rank = ranks.of_thread(step.thread);
         let interval = (step.from, step.to);
@@ -60,7 +61,8 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>, links: &[Link]) -> Option
             .itself(step.thread, interval, std::iter::empty());
         times.add(rank, (step.thread, step.from, step.to), &did);
         let sum = by_rank.entry(rank).or_default();
-        *sum = (sum.0 + step.to - step.from, sum.1 + 1);
+        let comes = before.replace(rank) != Some(rank);
+        *sum = (sum.0 + step.to - step.from, sum.1 + u64::from(comes));
     }
     let first = steps.first()?.thread;
     let began = ranks.recording_of(first)?.started_raw_ns;
