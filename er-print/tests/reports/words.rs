@@ -129,8 +129,6 @@ fn compare_with_one_experiment_is_refused_by_reports_that_compare() {
         "objects",
         "experiment_list",
         "Experiment_IDs",
-        "Rank_IDs",
-        "Hosts",
         "sample_list",
         "metric_list",
         "cmetric_list",

@@ -47,11 +47,12 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>, links: &[Link]) -> Option
         let ends = ends.clone().filter(|it| ranks.of_thread(it.1) == rank);
         ends.max().map(|it| it.1)
     };
-    let recorded = ranks.all().filter_map(|(id, it)| Some((id, it?)));
-    let (last, _) = recorded.max_by_key(|(_, it)| it.started_raw_ns + it.duration.0)?;
+    let ends_at = |id: &RankId| ranks.span(*id).map(|(_, end)| end);
+    let last = ranks.all().map(|it| it.0).max_by_key(ends_at)?;
     let steps = steps(links, (of_rank(last)?, end), start);
     let mut times = Times::default();
     let mut by_rank = BTreeMap::<RankId, (u64, u64)>::new();
+    let mut before = None;
     for step in &steps {
         let rank = ranks.of_thread(step.thread);
         let interval = (step.from, step.to);
@@ -60,10 +61,11 @@ pub(super) fn path(job: &Job<'_>, search: &Search<'_>, links: &[Link]) -> Option
             .itself(step.thread, interval, std::iter::empty());
         times.add(rank, (step.thread, step.from, step.to), &did);
         let sum = by_rank.entry(rank).or_default();
-        *sum = (sum.0 + step.to - step.from, sum.1 + 1);
+        let comes = before.replace(rank) != Some(rank);
+        *sum = (sum.0 + step.to - step.from, sum.1 + u64::from(comes));
     }
     let first = steps.first()?.thread;
-    let began = ranks.recording_of(first)?.started_raw_ns;
+    let (began, _) = ranks.span(ranks.of_thread(first))?;
     let by_rank = by_rank.into_iter();
     let mut by_rank: Vec<(RankId, f64, u64)> = by_rank
         .map(|(rank, (time, count))| (rank, Nanos(time).seconds(), count))
@@ -91,10 +93,9 @@ fn span(ranks: &Ranks<'_>) -> Option<(u64, u64)> {
     if !is_comparable || !recorded.iter().all(|it| ranks.share_clock(first, *it)) {
         return None;
     }
-    let recordings = || recorded.iter().filter_map(|it| ranks.recording(*it));
-    let start = recordings().map(|it| it.started_raw_ns).min()?;
-    let end = recordings().map(|it| it.started_raw_ns + it.duration.0);
-    Some((start, end.max()?))
+    let spans = || recorded.iter().filter_map(|it| ranks.span(*it));
+    let start = spans().map(|it| it.0).min()?;
+    Some((start, spans().map(|it| it.1).max()?))
 }
 
 /// The steps of the path in the order of time, which follow each other without a gap: from the end of a thread back to

@@ -2,7 +2,7 @@
 
 use experiment::Experiment;
 use experiment::ids::{ProcessId, ThreadId};
-use experiment::rows::LONG;
+use experiment::rows::{Interval, LONG};
 use experiment::state::State;
 use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ use super::ranks::Ranks;
 pub(super) fn teams(experiment: &Experiment, ranks: &Ranks<'_>) -> Vec<Link> {
     let tables = &experiment.tables;
     let listed = || experiment.intervals.iter().filter(|it| it.length >= LONG);
-    let state = |it: &experiment::rows::Interval| {
+    let state = |it: &Interval| {
         let state = tables.thread_states.get(it.thread_state.0);
         state.map_or(State::Unknown, |it| it.state)
     };
@@ -36,7 +36,7 @@ pub(super) fn teams(experiment: &Experiment, ranks: &Ranks<'_>) -> Vec<Link> {
     });
     let mut worked: Vec<(ProcessId, u64, u64, ThreadId)> = worked.collect();
     worked.sort_unstable();
-    let link = |it: &experiment::rows::Interval| {
+    let link = |it: &Interval| {
         let start = ranks.on_host(it.thread, it.start);
         let end = ranks.on_host(it.thread, it.end());
         let process = process(it.thread)?;
@@ -66,4 +66,56 @@ pub(super) fn teams(experiment: &Experiment, ranks: &Ranks<'_>) -> Vec<Link> {
         })
     };
     listed().filter_map(link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::ids::{ContextId, FrameId, Nanos};
+    use experiment::rows::Within;
+    use experiment::state::Scheduling;
+    use experiment::tables::ThreadState;
+
+    use super::*;
+    use crate::mpi::ranks::tests::recording;
+    use crate::views::openmp::test_run::{MS, TestRun};
+
+    #[test]
+    fn a_team_waits_for_the_thread_that_came_last_and_a_worker_for_the_next_region() {
+        let mut test = TestRun::new(3, 1_000);
+        let made = test_support::TempExperiment::new("teams");
+        test_support::Builder::new(&["./a"], "a.c").write(&made.path);
+        let mut experiment = Experiment::open(&made.path).expect("it was written");
+        let mut interval = |thread: u32, region: u64, state, [start, end]: [u64; 2]| Interval {
+            thread: ThreadId(thread),
+            start: Nanos(start * MS),
+            length: Nanos((end - start) * MS),
+            thread_state: test.tables.thread_state(ThreadState {
+                state,
+                context: ContextId::ROOT,
+                call: FrameId::NONE,
+            }),
+            scheduling: Scheduling::Running,
+            within: Within { region, task: 0 },
+        };
+        experiment.intervals = vec![
+            interval(1, 0, State::Idle, [0, 100]),
+            interval(0, 7, State::Work, [100, 130]),
+            interval(0, 7, State::ImplicitBarrier, [130, 200]),
+            interval(1, 7, State::Work, [100, 200]),
+            interval(2, 7, State::Work, [100, 150]),
+            interval(2, 7, State::ImplicitBarrier, [150, 200]),
+            // Nobody was seen at work shortly before it ended.
+            interval(0, 8, State::Work, [300, 310]),
+            interval(0, 8, State::ExplicitBarrier, [310, 350]),
+            interval(1, 8, State::Work, [300, 340]),
+        ];
+        experiment.tables = test.tables;
+        let recordings = [recording("a", 0, 1, 0)];
+        let links = teams(&experiment, &Ranks::of(&recordings, &[1, 1, 1]));
+        let found: Vec<(u32, u32, u64, u64)> = links
+            .iter()
+            .map(|it| (it.thread.0, it.peer.0, it.start / MS, it.until / MS))
+            .collect();
+        assert_eq!(found, [(1, 0, 0, 100), (0, 1, 130, 200), (2, 1, 150, 200)]);
+    }
 }
