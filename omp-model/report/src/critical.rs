@@ -63,7 +63,7 @@ fn why_not(ranks: &Ranks<'_>) -> String {
     } else if recorded.count() < 2 {
         "a path through the ranks needs the recordings of two ranks or more"
     } else {
-        "the ranks are on several hosts: how far their clocks are apart is not recorded, and the path is not shown"
+        "nothing tells how far the clocks of the ranks' hosts are apart, so the path is not shown"
     }
     .to_owned()
 }

@@ -6,7 +6,7 @@ use experiment::rows::MpiCall;
 
 use super::ranks::{RankId, Ranks};
 
-/// A call of MPI. Times are on the clock of its host, in nanoseconds.
+/// A call of MPI. Times are on the ranks' common clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The thread.
@@ -29,7 +29,7 @@ pub struct Call {
 pub fn calls(rows: &Packed<MpiCall>, ranks: &Ranks<'_>) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::with_capacity(rows.len());
     calls.extend(rows.iter().map(|row| {
-        let start = ranks.on_host(row.thread, row.start);
+        let start = ranks.on_clock(row.thread, row.start);
         Call {
             thread: row.thread,
             function: row.function,

@@ -5,7 +5,7 @@ use experiment::ids::ThreadId;
 use super::meanwhile::{Activity, Does, Meanwhile};
 use super::waits::Wait;
 
-/// A thread that waits for another one. Times are on the clock of the host, in nanoseconds.
+/// A thread that waits for another one. Times are on the ranks' common clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     /// Who waits.
@@ -45,7 +45,7 @@ pub(super) fn links(waits: &[Wait], mut teams: Vec<Link>) -> Vec<Link> {
     teams
 }
 
-/// A part of a wait, and what the thread at the end of the chain did in it. Times are on the clock of the host, in
+/// A part of a wait, and what the thread at the end of the chain did in it. Times are on the ranks' common clock, in
 /// nanoseconds.
 #[derive(Debug)]
 pub(super) struct Charge<'c> {

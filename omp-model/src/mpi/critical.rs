@@ -30,7 +30,7 @@ pub struct Path {
     pub by_rank: Vec<(RankId, f64, u64)>,
 }
 
-/// A thread's time on the path, on the clock of the hosts in nanoseconds.
+/// A thread's time on the path, on the ranks' common clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) thread: ThreadId,
@@ -90,7 +90,7 @@ fn span(ranks: &Ranks<'_>) -> Option<(u64, u64)> {
         .collect();
     let first = *recorded.first()?;
     let is_comparable = ranks.jobs() == 1 && recorded.len() > 1;
-    if !is_comparable || !recorded.iter().all(|it| ranks.share_clock(first, *it)) {
+    if !is_comparable || !recorded.iter().all(|it| ranks.are_comparable(first, *it)) {
         return None;
     }
     let spans = || recorded.iter().filter_map(|it| ranks.span(*it));

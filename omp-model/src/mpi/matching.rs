@@ -25,7 +25,7 @@ pub struct Channel {
     pub tag: u32,
 }
 
-/// One end of a message. Times are on the clock of its host, in nanoseconds.
+/// One end of a message. Times are on the ranks' common clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The thread that posted it.
@@ -108,7 +108,7 @@ pub fn matched(
         let channel = of_channel[0].0;
         let sends = of_channel.partition_point(|it| it.1 == MessageEnd::Sent);
         let (sends, receives) = of_channel.split_at(sends);
-        let is_apart = !ranks.share_clock(channel.from, channel.to);
+        let is_apart = !ranks.are_comparable(channel.from, channel.to);
         let pairs = sends.iter().zip(receives).map(|(send, receive)| Pair {
             channel,
             sent: send.2,
@@ -154,7 +154,7 @@ impl Matched {
 
 impl End {
     fn of(ranks: &Ranks<'_>, message: &MpiMessage) -> End {
-        let posted = ranks.on_host(message.thread, message.posted);
+        let posted = ranks.on_clock(message.thread, message.posted);
         let is_open = message.length == MpiMessage::NEVER;
         End {
             thread: message.thread,

@@ -188,7 +188,7 @@ impl<'a> Activity<'a> {
                 Scheduling::Blocked => 1,
                 _ => continue,
             };
-            let start = ranks.on_host(interval.thread, interval.start);
+            let start = ranks.on_clock(interval.thread, interval.start);
             listed.push((interval.thread, start, start + interval.length.0, kind));
         }
         listed.sort_unstable();
@@ -207,14 +207,14 @@ impl<'a> Activity<'a> {
         activity
     }
 
-    /// How long a thread was ready to run without a CPU from one moment of its host's clock to another, for a
+    /// How long a thread was ready to run without a CPU from one moment of the ranks' common clock to another, for a
     /// millisecond or more at a time: in functions of MPI that wait for other ranks, and in others.
     pub(super) fn ready_in_calls(&self, thread: ThreadId, from: u64, to: u64) -> [u64; 2] {
         let spans = self.ready_in_calls.get(&thread);
         spans.map_or([0; 2], |spans| spans.during(from, to))
     }
 
-    /// What a thread did from one moment of its host's clock to another.
+    /// What a thread did from one moment of the ranks' common clock to another.
     pub(super) fn during(&self, thread: ThreadId, from: u64, to: u64) -> Meanwhile {
         let all = to.saturating_sub(from);
         let Some((begin, end)) = self.ranks.span(self.ranks.of_thread(thread)) else {

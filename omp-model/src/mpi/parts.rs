@@ -65,7 +65,7 @@ pub struct Job<'a> {
 pub(super) struct Times {
     /// Nanoseconds by rank.
     pub(super) totals: BTreeMap<(RankId, Does), u64>,
-    /// The times: thread, begin and end on the clock of its host. They may overlap.
+    /// The times: thread, begin and end on the ranks' common clock. They may overlap.
     pub(super) intervals: Vec<(ThreadId, u64, u64)>,
 }
 
@@ -176,7 +176,7 @@ impl Weights {
             let Some(state) = state.filter(|it| it.state.is_wait() && !it.state.is_mpi()) else {
                 continue;
             };
-            let start = job.ranks.on_host(interval.thread, interval.start);
+            let start = job.ranks.on_clock(interval.thread, interval.start);
             let end = start.saturating_add(interval.length.0);
             let from = known_until(links, interval.thread, start);
             let time = covered.over(interval.thread, from, end);
@@ -226,7 +226,7 @@ fn samples(job: &Job<'_>, covered: &Coverage) -> BTreeMap<RankId, Vec<(PathId, u
     let covering = |samples: &[Sample]| {
         let mut sums = FxHashMap::<Own, (u64, u64)>::default();
         for sample in samples.iter().filter(|it| computes(it)) {
-            let time = job.ranks.on_host(sample.thread, sample.time);
+            let time = job.ranks.on_clock(sample.thread, sample.time);
             let weight = covered.at(sample.thread, time);
             if weight > 0 {
                 let is_kernel = sample.kind == SampleKind::Kernel;

@@ -185,8 +185,8 @@ impl<'a> Ranks<'a> {
     }
 
     /// The time of a thread's row, in nanoseconds on the clock that its rank has in common with those that it can be
-    /// [compared](Ranks::share_clock) with.
-    pub fn on_host(&self, thread: ThreadId, time: Nanos) -> u64 {
+    /// [compared](Ranks::are_comparable) with.
+    pub fn on_clock(&self, thread: ThreadId, time: Nanos) -> u64 {
         self.moment(self.index(thread), time)
     }
 
@@ -219,14 +219,14 @@ impl<'a> Ranks<'a> {
         errors.iter().sum()
     }
 
-    /// Whether all records of a thread's recording are there up to a moment of its host's clock.
+    /// Whether all records of a thread's recording are there up to a moment of the ranks' common clock.
     pub fn knows_until(&self, thread: ThreadId, time: u64) -> bool {
         let lost_from = self.recording_of(thread).and_then(|it| it.lost_from);
-        lost_from.is_none_or(|lost| time < self.on_host(thread, lost))
+        lost_from.is_none_or(|lost| time < self.on_clock(thread, lost))
     }
 
     /// Whether times of two ranks can be compared: they have one clock, or it is known how far theirs are apart.
-    pub fn share_clock(&self, one: RankId, other: RankId) -> bool {
+    pub fn are_comparable(&self, one: RankId, other: RankId) -> bool {
         let both = [one, other].map(|id| self.recording_number(id));
         matches!(both, [Some(one), Some(other)] if self.clocks.are_comparable(one, other))
     }
@@ -342,8 +342,8 @@ pub(crate) mod tests {
             .map(|(id, recording)| (id.number, recording.is_some()))
             .collect();
         assert_eq!(all, [(0, true), (1, false), (2, true), (3, false)]);
-        assert_eq!(ranks.on_host(ThreadId(0), Nanos(5)), 105);
-        assert_eq!(ranks.on_host(ThreadId(2), Nanos(5)), 75);
+        assert_eq!(ranks.on_clock(ThreadId(0), Nanos(5)), 105);
+        assert_eq!(ranks.on_clock(ThreadId(2), Nanos(5)), 75);
         assert_eq!(ranks.name(id(0, 3)), "rank 3");
     }
 
@@ -374,8 +374,11 @@ pub(crate) mod tests {
         let mut recordings = [0, 1, 2].map(|number| recording("a", number, 4, 0));
         recordings[2].host = "elm".to_owned();
         let ranks = Ranks::of(&recordings, &[]);
-        assert!(ranks.share_clock(id(0, 0), id(0, 1)));
-        assert!(!ranks.share_clock(id(0, 0), id(0, 2)));
-        assert!(!ranks.share_clock(id(0, 3), id(0, 3)), "it is not recorded");
+        assert!(ranks.are_comparable(id(0, 0), id(0, 1)));
+        assert!(!ranks.are_comparable(id(0, 0), id(0, 2)));
+        assert!(
+            !ranks.are_comparable(id(0, 3), id(0, 3)),
+            "it is not recorded"
+        );
     }
 }

@@ -31,14 +31,14 @@ pub(super) fn teams(experiment: &Experiment, ranks: &Ranks<'_>) -> Vec<Link> {
     }
     let worked = listed().filter(|it| it.within.region != 0 && !state(it).is_wait());
     let worked = worked.filter_map(|it| {
-        let end = ranks.on_host(it.thread, it.end());
+        let end = ranks.on_clock(it.thread, it.end());
         Some((process(it.thread)?, it.within.region, end, it.thread))
     });
     let mut worked: Vec<(ProcessId, u64, u64, ThreadId)> = worked.collect();
     worked.sort_unstable();
     let link = |it: &Interval| {
-        let start = ranks.on_host(it.thread, it.start);
-        let end = ranks.on_host(it.thread, it.end());
+        let start = ranks.on_clock(it.thread, it.start);
+        let end = ranks.on_clock(it.thread, it.end());
         let process = process(it.thread)?;
         let (peer, until) = match state(it) {
             State::Idle => (*initial.get(&process)?, end),

@@ -112,7 +112,7 @@ pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Searc
         calls: &calls,
     };
     let matched = matched(experiment.mpi_messages.iter(), ranks, |pair| {
-        if ranks.share_clock(pair.channel.from, pair.channel.to) {
+        if ranks.are_comparable(pair.channel.from, pair.channel.to) {
             found.message(pair);
         }
     });
@@ -215,7 +215,7 @@ impl Found<'_> {
         let first = rank(together[0]);
         if together
             .iter()
-            .any(|&at| !ranks.share_clock(first, rank(at)))
+            .any(|&at| !ranks.are_comparable(first, rank(at)))
         {
             return false;
         }
