@@ -103,14 +103,15 @@ pub(crate) fn table<'a>(
     };
     let large = rows.partition_point(|it| it.seconds >= LEAST * all.seconds);
     let small = rows.split_off(large);
-    let small = (!small.is_empty()).then(|| {
-        format!(
-            "{} parts of less than {} % each, {:.3} s together, have no row",
-            small.len(),
-            100.0 * LEAST,
-            seconds(&small)
-        )
-    });
+    let told = seconds(&small);
+    let small = match small.len() {
+        0 => None,
+        1 => Some(format!("1 part of {told:.3} s has no row")),
+        count => Some(format!(
+            "{count} parts of less than {} % each, {told:.3} s together, have no row",
+            100.0 * LEAST
+        )),
+    };
     let count = rows.len();
     let all = Joined {
         name: TOTAL.to_owned(),
