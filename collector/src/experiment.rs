@@ -30,22 +30,28 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
         let next = || folder.join(rank::next_free(&folder, target.alone()));
         target.path().unwrap_or_else(next)
     };
-    let (checked, directory) = match target.rank_in_job() {
-        Some(rank) => match job::known(target, rank) {
-            Some(known) => {
-                let directory = experiment::job::rank(&known, rank.number);
-                (directory.clone(), directory)
-            }
-            None => {
-                let folder = own_name();
-                let directory = experiment::job::rank(&folder, rank.number);
-                (folder, directory)
-            }
-        },
-        None => (own_name(), own_name()),
+    let Some(rank) = target.rank_in_job() else {
+        let directory = own_name();
+        usable(&directory, target.replace)?;
+        not_live(&directory)?;
+        return Ok(directory);
     };
-    usable(&checked, target.replace)?;
-    Ok(directory)
+    let in_known = || {
+        let known = job::known(target, rank)?;
+        let directory = experiment::job::rank(&known, rank.number);
+        let checked = usable(&directory, target.replace).and_then(|()| not_live(&directory));
+        Some(checked.map(|()| directory))
+    };
+    if let Some(directory) = in_known() {
+        return directory;
+    }
+    // Whether what stands there is being recorded only the rank that replaces it looks: looks disturb each other.
+    let folder = own_name();
+    match usable(&folder, target.replace) {
+        Ok(()) => Ok(experiment::job::rank(&folder, rank.number)),
+        // Another rank has replaced it meanwhile: it is this job's now.
+        Err(why) => in_known().unwrap_or(Err(why)),
+    }
 }
 
 /// Checks that an experiment of this name can be made.
@@ -59,14 +65,7 @@ pub(crate) fn usable(directory: &Path, replace: bool) -> Result<(), String> {
             "{} exists already: choose another name, or replace it with -O",
             directory.display()
         )),
-        Ok(_) if is_experiment(directory) || is_job(directory) => {
-            let is_live = |it: &PathBuf| experiment::is_live(it);
-            if experiment::job::experiments(directory).iter().any(is_live) {
-                Err(live(directory))
-            } else {
-                Ok(())
-            }
-        }
+        Ok(_) if is_experiment(directory) || is_job(directory) => Ok(()),
         // Another collect has moved it aside, or removed it.
         Ok(_) if fs::symlink_metadata(directory).is_err() => Ok(()),
         Ok(_) => Err(format!(
@@ -74,6 +73,18 @@ pub(crate) fn usable(directory: &Path, replace: bool) -> Result<(), String> {
             directory.display()
         )),
     }
+}
+
+/// Checks that no experiment there, or of a job there, is being recorded.
+///
+/// # Errors
+/// One sentence if one is.
+pub(crate) fn not_live(directory: &Path) -> Result<(), String> {
+    let is_live = |it: &PathBuf| experiment::is_live(it);
+    if experiment::job::experiments(directory).iter().any(is_live) {
+        return Err(live(directory));
+    }
+    Ok(())
 }
 
 impl Destination {

@@ -16,7 +16,7 @@ use experiment::header::Rank;
 use experiment::job::{self, JOB, Job};
 
 use crate::cli::Destination;
-use crate::experiment::{put_aside, restore, usable};
+use crate::experiment::{not_live, put_aside, restore, usable};
 use crate::rank;
 
 /// How long a rank waits for another one that makes the folder. File systems of clusters show new names late.
@@ -105,6 +105,7 @@ fn fill(begun: &Folder, target: &Destination, rank: &Rank) -> Result<Option<Join
             .join(rank::next_free(&target.folder(), None)),
     };
     usable(&folder, target.replace)?;
+    not_live(&folder)?;
     let replaced = if target.replace {
         put_aside(&folder)?
     } else {

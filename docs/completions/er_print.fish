@@ -34,6 +34,8 @@ complete -c er_print -o Phases -d 'list the phases that the program named, with 
 complete -c er_print -o Seconds -d 'list seconds by the current metrics'
 complete -c er_print -o Processes -d 'list processes by the current metrics'
 complete -c er_print -o Experiment_IDs -d 'list experiments by the current metrics'
+complete -c er_print -o Rank_IDs -d 'list ranks of MPI by the current metrics'
+complete -c er_print -o Hosts -d 'list hosts by the current metrics'
 complete -c er_print -o OMP_preg -d 'list parallel regions with what they could save, and why'
 complete -c er_print -o OMP_task -d 'list task constructs with their tasks\' times'
 complete -c er_print -o OMP_loop -d 'list worksharing loops with their schedules, and which would serve'

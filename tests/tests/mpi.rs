@@ -296,19 +296,12 @@ fn own_times(stdout: &str) -> Vec<[f64; 3]> {
 }
 
 impl Place {
-    /// The reports of all ranks of NAME.rK.er as JSON, and the sentences of `causes`.
-    fn of_all_ranks(&self, name: &str, ranks: usize) -> ([serde_json::Value; 2], String) {
-        let last = self.folder.join(format!("{name}.r{}.er", ranks - 1));
-        let others = (0..ranks - 1).map(|rank| self.folder.join(format!("{name}.r{rank}.er")));
-        let others: Vec<String> = others.map(|it| it.to_str().unwrap().to_owned()).collect();
-        let others: Vec<&str> = others.iter().map(String::as_str).collect();
-        let words = |commands: &[&'static str]| [commands, &others[..]].concat();
-        let json = tools().print(
-            &last,
-            &words(&["-printmode", "json", "-causes", "-critical"]),
-        );
+    /// The reports of a job as JSON, and the sentences of `causes`.
+    fn of_all_ranks(&self, name: &str) -> ([serde_json::Value; 2], String) {
+        let job = self.folder.join(name);
+        let json = tools().print(&job, &["-printmode", "json", "-causes", "-critical"]);
         let mut reports = json.lines().map(|line| serde_json::from_str(line).unwrap());
-        let text = tools().print(&last, &words(&["-causes"]));
+        let text = tools().print(&job, &["-causes"]);
         eprintln!("{}: {text}", self.mpi.name);
         let reports = std::array::from_fn(|_| reports.next().unwrap());
         (reports, text)
@@ -351,7 +344,7 @@ fn a_cause_three_ranks_away_is_named_first() {
         let outcome = place.shell("$M -n 4 $C -o c.er ./causes chain");
         assert_eq!(outcome.status, 0);
         let own = own_times(&outcome.stdout);
-        let ([causes, critical], text) = place.of_all_ranks("c", 4);
+        let ([causes, critical], text) = place.of_all_ranks("c.er");
         let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
         assert!(first.contains("rank 3 on host"), "{first}");
         assert!(first.contains("times the mean, in slow_here"), "{first}");
@@ -380,7 +373,7 @@ fn a_rank_that_works_more_than_the_others_is_named_first() {
         let outcome = place.shell("$M -n 4 $C -o c.er ./causes slow");
         assert_eq!(outcome.status, 0);
         let own = own_times(&outcome.stdout);
-        let ([causes, critical], text) = place.of_all_ranks("c", 4);
+        let ([causes, critical], text) = place.of_all_ranks("c.er");
         let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
         assert!(first.contains("rank 2 on host"), "{first}");
         assert!(first.contains("times the mean, in slow_here"), "{first}");
@@ -411,7 +404,7 @@ fn a_rank_without_a_cpu_is_named_first() {
         );
         assert_eq!(outcome.status, 0);
         let own = own_times(&outcome.stdout);
-        let ([causes, critical], text) = place.of_all_ranks("c", 2);
+        let ([causes, critical], text) = place.of_all_ranks("c.er");
         let first = text.lines().find(|it| it.starts_with("rank")).unwrap();
         assert!(first.contains("is ready to run without a CPU"), "{first}");
         let row = &rows(&causes)[0];
@@ -423,5 +416,37 @@ fn a_rank_without_a_cpu_is_named_first() {
             "{charged} of {known}"
         );
         check_path(&critical, &own);
+    }
+}
+
+/// Ranks in time namespaces have clocks that are as far apart as the namespaces say.
+#[test]
+fn clocks_are_compared_by_the_ranks_messages_and_waits_between_them_are_as_planted() {
+    /// Seconds by which the clock of the last two ranks is ahead.
+    const AHEAD: f64 = 70_000.0;
+    for place in places_of("clocks", "causes") {
+        let one = "unshare $user -T --fork --monotonic 70000 $C -o c.er ./causes chain";
+        let line = format!(
+            "[ $(id -u) = 0 ] || user='-U -r'; \
+             $M -n 2 $C -o c.er ./causes chain : -n 1 {one} : -n 1 {one}"
+        );
+        let outcome = place.shell(&line);
+        assert_eq!(outcome.status, 0);
+        let job = place.folder.join("c.er");
+        let view = &reports(&job, "user", &["-ranks"])[0];
+        let clocks = view["clocks"].as_array().unwrap();
+        assert_eq!(
+            clocks.len(),
+            2,
+            "each namespace has its own clock: {clocks:?}"
+        );
+        for clock in clocks {
+            let [ahead, error] = ["ahead", "error"].map(|it| clock[it].as_f64().unwrap());
+            assert!((ahead - AHEAD).abs() <= error, "{clock}");
+            // Ranks that lose their CPU answer late.
+            assert!(error < 0.01, "{clock}");
+        }
+        let causes = &reports(&job, "user", &["-causes"])[0];
+        assert_eq!(rows(causes)[1]["rank"], 3, "{}", rows(causes)[1]);
     }
 }

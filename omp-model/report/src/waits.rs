@@ -370,6 +370,12 @@ pub(crate) fn limits(waits: &Waits) -> Vec<String> {
             waits.apart
         ));
     }
+    if waits.uncertain > 0 {
+        said.push(format!(
+            "{} waits for ranks of other hosts are shorter than what is known of the clocks, and not shown",
+            waits.uncertain
+        ));
+    }
     if waits.collected.partial > 0 {
         said.push(format!(
             "{} collective operations lack calls of some ranks, as of one that was killed: the waits in them are not shown",

@@ -69,6 +69,8 @@ pub struct Waits {
     pub collected: Collected,
     /// Of these, those over several hosts, whose clocks cannot be compared.
     pub apart: u64,
+    /// Waits for ranks with another clock that are shorter than what is known of the clocks. They are not among all.
+    pub uncertain: u64,
 }
 
 /// What a call waits for last: when it happened, why, and who did it.
@@ -121,8 +123,15 @@ pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Searc
         apart += u64::from(!found.operation(pattern, together));
     });
     let activity = Activity::new(&calls, &experiment.intervals, &experiment.tables, ranks);
-    let waits = calls.iter().zip(found.last).filter_map(|(call, last)| {
+    let mut uncertain = 0;
+    let all = calls.iter().zip(found.last).filter_map(|(call, last)| {
         let (until, kind, peer) = last?;
+        let both = [call.thread, peer].map(|it| ranks.of_thread(it));
+        let error = ranks.clock_error(both[0], both[1], call.start);
+        if error > 0 && until - call.start <= error {
+            uncertain += 1;
+            return None;
+        }
         Some(Wait {
             kind,
             thread: call.thread,
@@ -134,11 +143,13 @@ pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Searc
             meanwhile: activity.during(peer, call.start, until),
         })
     });
+    let all = all.collect();
     let waits = Waits {
-        all: waits.collect(),
+        all,
         matched,
         collected,
         apart,
+        uncertain,
     };
     Search {
         waits,
