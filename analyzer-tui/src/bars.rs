@@ -4,7 +4,7 @@ use crate::input::bindings::bindings;
 use crate::input::keys::{Action, Binding};
 use crate::state::app::App;
 use crate::text_fit::width;
-use crate::view::View;
+use crate::view::{Recorded, View};
 
 /// A view's tab on the screen.
 #[derive(Clone, Debug)]
@@ -24,10 +24,10 @@ impl Tab {
     }
 }
 
-/// The tabs of all views, with or without findings of `collect -r`: with long names if they fit, else with short names, at last without
+/// The tabs of all views that there are: with long names if they fit, else with short names, at last without
 /// spaces before them, else the keys alone.
-pub fn tabs(room: u16, has_findings: bool) -> Vec<Tab> {
-    let tabs_named = |name, space, gap| tabs_named(has_findings, name, space, gap);
+pub fn tabs(room: u16, recorded: Recorded) -> Vec<Tab> {
+    let tabs_named = |name, space, gap| tabs_named(recorded, name, space, gap);
     let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
     let named = [
         tabs_named(View::title as fn(View) -> &'static str, " ", 2),
@@ -40,7 +40,7 @@ pub fn tabs(room: u16, has_findings: bool) -> Vec<Tab> {
 }
 
 fn tabs_named(
-    has_findings: bool,
+    recorded: Recorded,
     name: fn(View) -> &'static str,
     space: &str,
     gap: u16,
@@ -55,12 +55,12 @@ fn tabs_named(
         column = tab.end() + gap;
         tab
     };
-    View::tabs(has_findings).map(tab).collect()
+    View::tabs(recorded).map(tab).collect()
 }
 
 /// The view with the tab that covers a column.
 pub fn tab_at(app: &App, column: u16) -> Option<View> {
-    let mut tabs = tabs(app.size().0, app.has_findings()).into_iter();
+    let mut tabs = tabs(app.size().0, app.recorded()).into_iter();
     let hit = tabs.find(|tab| (tab.column..tab.end()).contains(&column));
     hit.map(|tab| tab.view)
 }

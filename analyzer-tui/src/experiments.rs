@@ -14,6 +14,7 @@ use omp_model::profile::{Callee, Inline, ViewMode};
 use omp_model::views::names::{NameStyle, Names};
 use report::Settings;
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
+use report::views::Recorded;
 use rustc_hash::FxHashMap;
 
 /// An experiment, or several added up. Derived data is computed on first use. Shared between the
@@ -59,6 +60,14 @@ impl Experiments {
     pub fn has_findings(&self) -> bool {
         let mut all = std::iter::once(&self.all).chain(&self.parts);
         all.any(|it| it.experiment.findings.is_some())
+    }
+
+    /// What decides which views there are.
+    pub fn recorded(&self) -> Recorded {
+        Recorded {
+            findings: self.has_findings(),
+            mpi: !self.all.experiment.mpi_calls.is_empty(),
+        }
     }
 
     /// Opens an experiment, or several and adds them up, such as a job's ranks. A damaged experiment is read up to the

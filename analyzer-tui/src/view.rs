@@ -1,10 +1,10 @@
 //! What `analyzer` knows of views beside their table: the tabs' neighbours, orders of rows, and files.
 
-pub use report::views::View;
+pub use report::views::{Recorded, View};
 
 /// The tab this many steps after another one, round about.
-pub(crate) fn neighbour(view: View, forward: bool, has_findings: bool) -> View {
-    let shown: Vec<View> = View::tabs(has_findings).collect();
+pub(crate) fn neighbour(view: View, forward: bool, recorded: Recorded) -> View {
+    let shown: Vec<View> = View::tabs(recorded).collect();
     let step = if forward { 1 } else { shown.len() - 1 };
     let at = shown.iter().position(|it| *it == view).unwrap_or(0);
     shown[(at + step) % shown.len()]

@@ -61,7 +61,7 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    for tab in bars::tabs(area.width, app.has_findings()) {
+    for tab in bars::tabs(area.width, app.recorded()) {
         let style = if tab.view == app.view {
             theme.tab()
         } else {

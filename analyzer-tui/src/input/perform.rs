@@ -61,9 +61,12 @@ impl App {
             Action::Go(View::Races) if !self.has_findings() => {
                 self.tell("the experiment has no data on races: record it with collect -r race");
             }
+            Action::Go(View::Ranks) if !self.recorded().mpi => {
+                self.tell("the experiment has no calls of MPI: ranks are recorded with mpirun -n 4 collect PROGRAM");
+            }
             Action::Go(view) => self.go(view),
-            Action::NextView => self.go(neighbour(self.view, true, self.has_findings())),
-            Action::PreviousView => self.go(neighbour(self.view, false, self.has_findings())),
+            Action::NextView => self.go(neighbour(self.view, true, self.recorded())),
+            Action::PreviousView => self.go(neighbour(self.view, false, self.recorded())),
             Action::Mode => self.next_mode(),
             Action::Inline => self.turn_inline(),
             Action::Hidden => self.turn_hidden(),

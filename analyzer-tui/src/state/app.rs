@@ -20,7 +20,7 @@ use crate::list::List;
 use crate::live::Progress;
 use crate::row_order::RowOrder;
 use crate::settings::Settings;
-use crate::view::View;
+use crate::view::{Recorded, View};
 
 /// The position in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,6 +220,11 @@ impl App {
     /// Whether `collect -r` recorded any of the experiments.
     pub fn has_findings(&self) -> bool {
         self.experiments.has_findings()
+    }
+
+    /// What decides which views there are.
+    pub fn recorded(&self) -> Recorded {
+        self.experiments.recorded()
     }
 
     /// The parts of the current list.

@@ -5,7 +5,7 @@
 
 use Content::{Drawn, Made, Reports};
 
-use crate::document::{Block, Style};
+use crate::document::{Block, Line, Style};
 use crate::header::header;
 use crate::reports::Report;
 use crate::{Document, Query, races};
@@ -51,6 +51,8 @@ views! {
     Loops = row("Loops", Reports(&["OMP_loop"])).tab('w', "Loop").page(9).order("What they could save");
     /// Locks, critical sections and other mutexes.
     Locks = row("Locks", Reports(&["OMP_lock"])).tab('u', "Lock").page(10).order("How long threads waited");
+    /// The ranks of an MPI program, what they waited for, and the functions of MPI; only where calls of it are recorded.
+    Ranks = row("Ranks", Reports(&["ranks", "causes", "mpi"])).tab('p', "Rank").page(14);
     /// What `collect -r` found; only of experiments that it recorded.
     Races = row("Races", Made("races", races::view)).tab('R', "Race").page(0);
     /// The threads.
@@ -63,6 +65,34 @@ views! {
     Experiment = row("Experiment", Made("header", header)).tab('0', "Exp").page(13);
     /// Any report of `er_print`.
     Report = row("Reports", Drawn("report")).tab('r', "Rep");
+}
+
+/// What decides which views there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// What `collect -r` found.
+    pub findings: bool,
+    /// Calls of MPI.
+    pub mpi: bool,
+}
+
+impl Recorded {
+    /// Of all experiments of a query.
+    pub fn of(query: &Query<'_>) -> Recorded {
+        Recorded {
+            findings: races::has_findings(query),
+            mpi: !query.all.analysis.experiment.mpi_calls.is_empty(),
+        }
+    }
+
+    /// Whether there is anything that a view shows.
+    pub fn has(self, view: View) -> bool {
+        match view {
+            View::Races => self.findings,
+            View::Ranks => self.mpi,
+            _ => true,
+        }
+    }
 }
 
 /// What is known of a view.
@@ -163,20 +193,18 @@ impl View {
         self.row().order
     }
 
-    /// The tabs of `analyzer`, with or without findings of `collect -r`.
-    pub fn tabs(has_findings: bool) -> impl DoubleEndedIterator<Item = View> {
+    /// The tabs of `analyzer`.
+    pub fn tabs(recorded: Recorded) -> impl DoubleEndedIterator<Item = View> {
         let all = View::ALL.into_iter().filter(|view| view.key().is_some());
-        all.filter(move |view| has_findings || *view != View::Races)
+        all.filter(move |view| recorded.has(*view))
     }
 
     /// The tabs of the page.
-    pub(crate) fn of_page(has_findings: bool) -> Vec<View> {
+    pub(crate) fn of_page(recorded: Recorded) -> Vec<View> {
         let all = View::ALL
             .into_iter()
             .filter(|view| view.row().page.is_some());
-        let mut all: Vec<View> = all
-            .filter(|view| has_findings || *view != View::Races)
-            .collect();
+        let mut all: Vec<View> = all.filter(|view| recorded.has(*view)).collect();
         all.sort_by_key(|view| view.row().page);
         all
     }
@@ -208,7 +236,15 @@ impl View {
             made.unwrap_or_else(|error| Document::of_lines(name, vec![error.to_string()]))
         });
         documents.reduce(|mut all, next| {
+            if !next.title.is_empty() {
+                all.blocks.push(Block::Lines(vec![Line::plain(next.title)]));
+            }
             all.blocks.extend(next.blocks);
+            for notice in next.notices {
+                if !all.notices.contains(&notice) {
+                    all.notices.push(notice);
+                }
+            }
             all
         })
     }

@@ -20,7 +20,7 @@ use crate::query::{Query, Source};
 use crate::races;
 use crate::settings::{Compare, Settings};
 use crate::timeline;
-use crate::views::View;
+use crate::views::{Recorded, View};
 
 /// What the user chooses of a page.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ pub(super) fn contents(query: &Query<'_>, choice: Choice) -> Json {
     let metrics: Vec<Json> = metrics
         .map(|metric| json!([metric.id(), metric.label()]))
         .collect();
-    let views = View::of_page(races::has_findings(query)).into_iter();
+    let views = View::of_page(Recorded::of(query)).into_iter();
     let changes = Change::ALL.map(|it| {
         json!({"word": it.word(), "legend": it.legend(), "below": it.below(), "colours": it.colours()})
     });
@@ -154,7 +154,7 @@ fn under<'a>(query: &Query<'a>, settings: &'a Settings) -> Query<'a> {
 /// The documents of one mode.
 fn variant(query: &Query<'_>, choice: Choice) -> Json {
     let mut documents = Map::new();
-    for view in View::of_page(races::has_findings(query)) {
+    for view in View::of_page(Recorded::of(query)) {
         let document = match view {
             View::Races => Some(races::in_full(query, choice.has_sources)),
             view => view.document(query).map(|mut document| {
