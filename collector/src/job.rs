@@ -62,17 +62,30 @@ pub(crate) fn join(target: &Destination, rank: &Rank) -> Result<Joined, String> 
         }
         match Folder::make(&begun) {
             Ok(folder) => {
-                let made = fill(&folder, target, rank);
-                if !matches!(made, Ok(Some(Joined { .. }))) || begun.exists() {
+                let filled = fill(&folder, target, rank);
+                // With its new name it is the job's: another rank may have made this one again.
+                if !matches!(filled, Ok(Filled::Named(_))) {
                     let _ = folder.remove(Path::new(JOB));
                     let _ = fs::remove_dir(&begun);
                 }
-                if let Some(joined) = made? {
-                    return Ok(joined);
+                match filled? {
+                    Filled::Named(joined) | Filled::Needless(joined) => return Ok(joined),
+                    Filled::NameTaken => {}
                 }
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make {}: {error}", begun.display())),
+            Err(error) => {
+                let folder = target.folder();
+                let folder = if folder.as_os_str().is_empty() {
+                    Path::new(".")
+                } else {
+                    &folder
+                };
+                return Err(format!(
+                    "cannot make an experiment in {}: {error}",
+                    folder.display()
+                ));
+            }
         }
         if Instant::now() > end {
             return Err(format!(
@@ -84,12 +97,21 @@ pub(crate) fn join(target: &Destination, rank: &Rank) -> Result<Joined, String> 
     }
 }
 
-/// Fills the folder, and gives it its name. `None` if the name was taken meanwhile.
-fn fill(begun: &Folder, target: &Destination, rank: &Rank) -> Result<Option<Joined>, String> {
-    // Another rank may have made it since this one looked.
+/// What became of a folder that this rank has begun.
+enum Filled {
+    /// It has its name.
+    Named(Joined),
+    /// Another rank had made one since this one looked.
+    Needless(Joined),
+    /// Something else took the name meanwhile: the next one may be free.
+    NameTaken,
+}
+
+/// Fills the folder, and gives it its name.
+fn fill(begun: &Folder, target: &Destination, rank: &Rank) -> Result<Filled, String> {
     if let Some(folder) = known(target, rank) {
         let replaced = None;
-        return Ok(Some(Joined { folder, replaced }));
+        return Ok(Filled::Needless(Joined { folder, replaced }));
     }
     let job = Job {
         id: rank.job.clone(),
@@ -112,14 +134,14 @@ fn fill(begun: &Folder, target: &Destination, rank: &Rank) -> Result<Option<Join
         None
     };
     match fs::rename(begun.path(), &folder) {
-        Ok(()) => Ok(Some(Joined { folder, replaced })),
+        Ok(()) => Ok(Filled::Named(Joined { folder, replaced })),
         Err(error) => {
             restore(&folder, replaced.as_deref());
             match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
                     if target.name.is_none() =>
                 {
-                    Ok(None)
+                    Ok(Filled::NameTaken)
                 }
                 _ => Err(format!("cannot make {}: {error}", folder.display())),
             }
@@ -178,7 +200,7 @@ mod tests {
 
     #[test]
     fn many_ranks_at_once_make_one_folder() {
-        for name in [Some("job.er"), None] {
+        for name in [Some("job.er"), None].repeat(20) {
             let folder = tempfile::tempdir().unwrap();
             let target = target(folder.path(), name, false);
             let joined: Vec<Joined> = thread::scope(|scope| {
