@@ -306,6 +306,16 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
 }
 
 #[test]
+fn without_calls_of_mpi_there_is_no_tab_of_ranks() {
+    let mut app = app(120, 24);
+    press(&mut app, "p");
+    assert_eq!(app.view, View::Overview);
+    let screen = text(&app);
+    assert!(screen.contains("has no calls of MPI"), "{screen}");
+    assert!(!screen.contains("Rank"), "{screen}");
+}
+
+#[test]
 fn keys_that_no_help_lists_do_nothing_but_say_so() {
     let mut app = app(80, 24);
     let above = |app: &App| {
@@ -314,7 +324,7 @@ fn keys_that_no_help_lists_do_nothing_but_say_so() {
         (above.to_owned(), hints.to_owned())
     };
     let (before, _) = above(&app);
-    for letter in "itpz@%".chars() {
+    for letter in "itzZ@%".chars() {
         press(&mut app, &letter.to_string());
         let (after, said) = above(&app);
         assert_eq!(after, before, "{letter}");

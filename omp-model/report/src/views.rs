@@ -236,7 +236,8 @@ impl View {
             made.unwrap_or_else(|error| Document::of_lines(name, vec![error.to_string()]))
         });
         documents.reduce(|mut all, next| {
-            if !next.title.is_empty() {
+            // Lists of constructs say by themselves what they are.
+            if self.order().is_none() && !next.title.is_empty() {
                 all.blocks.push(Block::Lines(vec![Line::plain(next.title)]));
             }
             all.blocks.extend(next.blocks);
@@ -255,6 +256,16 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn views_of_findings_and_of_ranks_are_there_where_these_are_recorded() {
+        let of = |findings, mpi| Recorded { findings, mpi };
+        let has = |recorded, view| View::tabs(recorded).any(|it| it == view);
+        assert!(has(of(true, false), View::Races) && !has(of(false, true), View::Races));
+        assert!(has(of(false, true), View::Ranks) && !has(of(true, false), View::Ranks));
+        let page = View::of_page(of(false, true));
+        assert!(page.contains(&View::Ranks) && !page.contains(&View::Races));
+    }
 
     #[test]
     fn reports_exist_and_keys_and_places_are_unique() {
