@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use experiment::Experiment;
 use experiment::ids::{ContextId, FrameId};
-use experiment::job;
 use experiment::symbols::FunctionId;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
@@ -76,11 +75,8 @@ impl Experiments {
     /// # Errors
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Experiments, String> {
-        let all = paths.iter().flat_map(|path| job::experiments(path));
-        let opened = (1..).zip(all).map(|(number, path)| {
-            perf_data::analysis(&path, number).map_err(|why| why.to_string())
-        });
-        let mut parts: Vec<Analysis> = opened.collect::<Result<_, _>>()?;
+        let opened = perf_data::analyses(paths).map_err(|why| why.to_string())?;
+        let mut parts: Vec<Analysis> = opened.into_iter().map(|(_, part)| part).collect();
         if parts.len() == 1 {
             return Ok(parts.remove(0).into());
         }

@@ -45,7 +45,7 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
     if let Some(directory) = in_known() {
         return directory;
     }
-    // Whether what stands there is being recorded only the rank that replaces it looks: looks disturb each other.
+    // Only the rank that replaces it looks whether it is being recorded: two looks at once take each other for a recording.
     let folder = own_name();
     match usable(&folder, target.replace) {
         Ok(()) => Ok(experiment::job::rank(&folder, rank.number)),

@@ -1,13 +1,10 @@
 //! An open experiment, or several added up, with its filtered part.
 
 use std::ops::Deref;
-use std::path::Path;
 
 use omp_model::analysis::Analysis;
 use report::Settings;
 use report::query::{Source, Subset};
-
-use crate::stop::Stop;
 
 /// An experiment, or several added up.
 pub(crate) struct OpenExperiment {
@@ -36,16 +33,6 @@ impl From<Analysis> for OpenExperiment {
 }
 
 impl OpenExperiment {
-    /// Opens an experiment, the `number`-th of the session, from 1.
-    pub(crate) fn open(path: &Path, number: u32, side: usize) -> Result<OpenExperiment, Stop> {
-        let opened = perf_data::analysis(path, number);
-        let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
-        Ok(OpenExperiment {
-            side,
-            ..opened.into()
-        })
-    }
-
     /// Adds experiments up.
     pub(crate) fn unite(parts: &[OpenExperiment]) -> OpenExperiment {
         Analysis::unite(parts.iter().map(|part| &part.whole)).into()

@@ -22,7 +22,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use experiment::{Experiment, ExperimentError, OpenError};
+use experiment::{Experiment, ExperimentError, OpenError, job};
 use omp_model::analysis::Analysis;
 
 /// Why a file could not be shown, and what to do.
@@ -92,11 +92,37 @@ fn unreadable(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Opens an experiment of `collect`, or a file of `perf record`: the `number`-th of those opened, from 1.
+/// Opens what each name stands for: an experiment of `collect`, all ranks of a job, or a file of `perf record`; each with the
+/// place of its name. They are numbered from 1.
+///
+/// Of a job, ranks that cannot be read are left out, as those of a full disk: the warnings of the first other one tell them.
 ///
 /// # Errors
-/// If nothing of it can be read.
-pub fn analysis(path: &Path, number: u32) -> Result<Analysis, PerfDataError> {
+/// If nothing of a name can be read.
+pub fn analyses(names: &[impl AsRef<Path>]) -> Result<Vec<(usize, Analysis)>, PerfDataError> {
+    let mut opened: Vec<(usize, Analysis)> = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let first = opened.len();
+        let mut failed = Vec::new();
+        for path in job::experiments(name.as_ref()) {
+            match analysis(&path, opened.len() as u32 + 1) {
+                Ok(analysis) => opened.push((place, analysis)),
+                Err(error) => failed.push(error),
+            }
+        }
+        match opened.get_mut(first) {
+            Some((_, first)) => {
+                let left_out = failed.iter().map(|why| format!("left out: {why}"));
+                first.warnings.extend(left_out);
+            }
+            None => return failed.into_iter().next().map_or(Ok(opened), Err),
+        }
+    }
+    Ok(opened)
+}
+
+/// Opens an experiment of `collect`, or a file of `perf record`: the `number`-th of those opened, from 1.
+fn analysis(path: &Path, number: u32) -> Result<Analysis, PerfDataError> {
     if is_perf_data(path) {
         Ok(Analysis::of(open(path)?, number))
     } else if let Some(why) = unreadable(path) {

@@ -66,18 +66,17 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
 
 /// Opens experiments and all ranks of jobs, each of a side, and prints their warnings.
 pub(crate) fn open(named: &[(PathBuf, usize)]) -> Result<Vec<OpenExperiment>, Stop> {
-    let all = named.iter().flat_map(|(path, side)| {
-        let each = job::experiments(path).into_iter();
-        each.map(|path| (path, *side))
-    });
-    let opened = all.zip(1..).map(|((path, side), number)| {
-        let experiment = OpenExperiment::open(&path, number, side)?;
-        for warning in &experiment.warnings {
+    let names: Vec<&PathBuf> = named.iter().map(|(name, _)| name).collect();
+    let opened = perf_data::analyses(&names).map_err(|error| Stop::Data(error.to_string()))?;
+    let opened = opened.into_iter().map(|(place, analysis)| {
+        for warning in &analysis.warnings {
             say(format!("warning: {warning}"));
         }
-        Ok(experiment)
+        let mut experiment = OpenExperiment::from(analysis);
+        experiment.side = named[place].1;
+        experiment
     });
-    opened.collect()
+    Ok(opened.collect())
 }
 
 /// Chooses how experiments are compared; without an argument, shows how far functions differ, or which

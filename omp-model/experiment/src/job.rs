@@ -18,8 +18,6 @@ pub const JOB: &str = "job.json";
 pub struct Job {
     /// Equal for all ranks of one launch, and for no other: [`Rank::job`](crate::header::Rank::job).
     pub id: String,
-    /// The number of its ranks; `None` if the launcher does not tell.
-    pub size: Option<u32>,
 }
 
 /// The longest `job.json` that is read, in bytes.
@@ -115,10 +113,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path();
         assert_eq!(Job::of(path), None);
-        fs::write(path.join(JOB), r#"{"id":"77","size":4,"later":1}"#).expect("writable");
+        fs::write(path.join(JOB), r#"{"id":"77","later":1}"#).expect("writable");
         let job = Job {
             id: "77".to_owned(),
-            size: Some(4),
         };
         assert_eq!(Job::of(path), Some(job));
         fs::write(path.join(JOB), "[").expect("writable");

@@ -14,8 +14,8 @@ use crate::mpi::{notices, without_calls};
 use crate::parts::{PartField, PartRow, id, table};
 use crate::query::Query;
 use crate::rank_advice::sentences;
-use crate::unmatched;
 use crate::waits::limits;
+use crate::{clocks, unmatched};
 
 /// The ranks beside each other, and the causes of their waits; `None` where no calls are known.
 pub(crate) fn study(query: &Query<'_>, ranks: &Ranks<'_>) -> Option<(Vec<RankRow>, Causes)> {
@@ -68,6 +68,7 @@ pub(crate) fn causes(query: &Query<'_>) -> Document {
     if has_calls {
         said.extend(unmatched::notices(&ranks, &causes.waits.matched));
         said.extend(limits(&causes.waits));
+        said.extend(clocks::notice(&ranks));
     }
     Document {
         title: "Causes of the waits of MPI by their time".to_owned(),

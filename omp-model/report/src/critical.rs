@@ -6,6 +6,7 @@ use omp_model::mpi::ranks::{RankId, Ranks};
 use serde_json::{Map, json};
 
 use crate::causes::study;
+use crate::clocks;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, TablePart, Value};
 use crate::json;
 use crate::mpi::{notices, without_calls};
@@ -42,6 +43,7 @@ pub(crate) fn critical(query: &Query<'_>) -> Document {
         Some(path) => {
             blocks.push(Block::Table(by_rank(&query, &ranks, path)));
             blocks.push(Block::Lines(lines(&ranks, path)));
+            said.extend(clocks::notice(&ranks));
         }
         None if has_calls => said.push(why_not(&ranks)),
         None => (),

@@ -5,7 +5,8 @@
 //! delays the program or can be delayed by one-sided paths: the truth is always within the bounds.
 //!
 //! The difference changes at a rate that the whole run tells, and wanders little about it: so a bound is carried from one
-//! moment to others. Hosts that do not talk to the first one are reached through others, whose errors add up.
+//! moment to others. A host is compared with the first one that it is connected to, over other hosts if need be, whose errors
+//! add up. Hosts that nothing connects, such as those of two jobs, are not compared.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -64,19 +65,12 @@ pub struct Clocks {
 /// A clock that several recordings may share.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Clock {
-    /// How it is known against the first one.
-    known: Known,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-enum Known {
-    /// It is the first.
-    #[default]
-    First,
-    /// By bounds at some moments, in order, and how they change between.
-    Bounded { knots: Vec<Knot>, rate: Rate },
-    /// Nothing ties it to the first.
-    Not,
+    /// The number of the first clock that it is connected to; its own if it is the first of those.
+    first: usize,
+    /// Bounds against that one at some moments, in order; none if it is the first.
+    knots: Vec<Knot>,
+    /// How they change between.
+    rate: Rate,
 }
 
 /// Bounds of the nanoseconds that the first clock is ahead, at a moment of the other.
@@ -96,9 +90,11 @@ pub struct Moment {
     pub error: u64,
 }
 
-/// How far a clock is apart from the first one.
+/// How far a clock is apart from the first one that it is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
+    /// A recording that has that one.
+    pub first: usize,
     /// By how many seconds it is ahead, in the middle of the run.
     pub ahead: f64,
     /// By how much that may be more or less at any moment of the messages, in seconds.
@@ -108,7 +104,7 @@ pub struct Difference {
 }
 
 impl Clocks {
-    /// Those of recordings, each known to itself alone.
+    /// Those of recordings, none compared with another.
     pub fn apart(recordings: &[Recording]) -> Clocks {
         let mut names = BTreeMap::<(&str, &str), usize>::new();
         let name = |it: &Recording| match it.clock.as_str() {
@@ -121,11 +117,8 @@ impl Clocks {
             *names.entry((host, clock)).or_insert(next)
         });
         let of: Vec<usize> = of.collect();
-        let clock = |at| Clock {
-            known: if at == 0 { Known::First } else { Known::Not },
-        };
         Clocks {
-            clocks: (0..names.len()).map(clock).collect(),
+            clocks: (0..names.len()).map(Clock::first).collect(),
             of,
         }
     }
@@ -185,52 +178,39 @@ impl Clocks {
         clocks
     }
 
-    /// A moment of a recording's clock on the first one; `None` if they cannot be compared.
-    pub fn on_first(&self, recording: usize, time: u64) -> Option<Moment> {
-        let clock = self.clocks.get(*self.of.get(recording)?)?;
-        clock.on_first(time)
+    /// A moment of a recording's clock, on the first clock that it is connected to.
+    pub fn on_first(&self, recording: usize, time: u64) -> Moment {
+        let clock = self.of.get(recording).map(|at| &self.clocks[*at]);
+        clock.map_or(Moment { time, error: 0 }, |it| it.on_first(time))
     }
 
-    /// How far each clock but the first is apart from it, by the first recording that has it; `None` if that is not known.
+    /// How far each clock but the very first is apart from the first that it is connected to, by a recording that has it;
+    /// `None` if it is connected to none before it.
     pub fn differences(&self) -> impl Iterator<Item = (usize, Option<Difference>)> + '_ {
         let others = self.clocks.iter().enumerate().skip(1);
         others.filter_map(|(number, clock)| {
             let recording = self.of.iter().position(|it| *it == number)?;
-            Some((recording, clock.difference()))
+            let first = self.of.iter().position(|it| *it == clock.first)?;
+            Some((recording, clock.difference(first)))
         })
     }
 
     /// The error of a recording's times near a moment of the first clock.
     pub fn error_near(&self, recording: usize, moment: u64) -> u64 {
         let clock = self.of.get(recording).map(|at| &self.clocks[*at]);
-        let Some(Known::Bounded { knots, rate }) = clock.map(|it| &it.known) else {
-            return 0;
-        };
-        // That at the knots' time which is nearest on its own clock.
-        let on_first = |knot: &Knot| knot.at.saturating_add_signed(knot.low.midpoint(knot.high));
+        let knots = clock.map_or(&[][..], |it| &it.knots);
+        let on_first = |knot: &Knot| knot.at.saturating_add_signed(knot.middle());
         let after = knots.partition_point(|knot| on_first(knot) < moment);
-        let Some(knot) = knots.get(after.min(knots.len().saturating_sub(1))) else {
-            return 0;
-        };
-        let own = moment.saturating_add_signed(knot.low.midpoint(knot.high).saturating_neg());
-        let (low, high) = knot.carried(own, *rate);
-        low.abs_diff(high).div_ceil(2)
+        let near = knots.get(after).or(knots.last());
+        // The moment on its own clock, as the nearest knot has it.
+        let own = near.map(|knot| moment.saturating_add_signed(knot.middle().saturating_neg()));
+        own.map_or(0, |own| self.on_first(recording, own).error)
     }
 
     /// Whether moments of two recordings can be compared.
     pub fn are_comparable(&self, one: usize, other: usize) -> bool {
-        let Some([one, other]) = self
-            .of
-            .get(one)
-            .zip(self.of.get(other))
-            .map(|(a, b)| [*a, *b])
-        else {
-            return false;
-        };
-        one == other
-            || [one, other]
-                .iter()
-                .all(|&at| self.clocks[at].known != Known::Not)
+        let first = |at: usize| Some(self.clocks[*self.of.get(at)?].first);
+        first(one).is_some() && first(one) == first(other)
     }
 
     /// Whether two recordings have the same clock.
@@ -240,46 +220,75 @@ impl Clocks {
 }
 
 impl Clock {
-    fn difference(&self) -> Option<Difference> {
-        let Known::Bounded { knots, rate } = &self.known else {
-            return None;
-        };
-        let middle = knots.get(knots.len() / 2)?;
-        let errors = knots.iter().map(|it| it.low.abs_diff(it.high).div_ceil(2));
+    /// One that is connected to none before it.
+    const fn first(number: usize) -> Clock {
+        Clock {
+            first: number,
+            knots: Vec::new(),
+            rate: Rate {
+                billionths: 0,
+                wander: 0,
+            },
+        }
+    }
+
+    fn difference(&self, first: usize) -> Option<Difference> {
+        let middle = self.knots.get(self.knots.len() / 2)?;
+        let errors = self.knots.iter().map(Knot::error);
         Some(Difference {
-            ahead: -middle.low.midpoint(middle.high) as f64 / 1e9,
+            first,
+            ahead: -middle.middle() as f64 / 1e9,
             error: errors.max()? as f64 / 1e9,
-            millionths: -rate.billionths as f64 / 1e3,
+            millionths: -self.rate.billionths as f64 / 1e3,
         })
     }
 
-    fn on_first(&self, time: u64) -> Option<Moment> {
-        match &self.known {
-            Known::First => Some(Moment { time, error: 0 }),
-            Known::Not => None,
-            Known::Bounded { knots, rate } => {
-                let after = knots.partition_point(|knot| knot.at < time);
-                let near = knots.get(after.saturating_sub(1)..)?.iter().take(2);
-                let bounds = near.map(|knot| knot.carried(time, *rate));
-                let (low, high) =
-                    bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
-                Some(Moment {
-                    time: time.saturating_add_signed(low.midpoint(high)),
-                    error: low.abs_diff(high).div_ceil(2),
-                })
-            }
-        }
+    fn on_first(&self, time: u64) -> Moment {
+        let after = self.knots.partition_point(|knot| knot.at < time);
+        let near = self.knots.iter().skip(after.saturating_sub(1)).take(2);
+        let bounds = near.map(|knot| knot.carried(time, self.rate));
+        let both = bounds.reduce(|one, other| Knot {
+            at: time,
+            low: one.low.max(other.low),
+            high: one.high.min(other.high),
+        });
+        both.map_or(Moment { time, error: 0 }, |knot| Moment {
+            time: time.saturating_add_signed(knot.middle()),
+            error: knot.error(),
+        })
     }
 }
 
 impl Knot {
+    fn middle(&self) -> i64 {
+        self.low.midpoint(self.high)
+    }
+
+    fn error(&self) -> u64 {
+        self.low.abs_diff(self.high).div_ceil(2)
+    }
+
     /// Its bounds at another moment.
-    fn carried(&self, time: u64, rate: Rate) -> (i64, i64) {
+    fn carried(&self, time: u64, rate: Rate) -> Knot {
         let (change, wander) = rate.over(time.wrapping_sub(self.at) as i64);
-        (
-            self.low.saturating_add(change).saturating_sub(wander),
-            self.high.saturating_add(change).saturating_add(wander),
-        )
+        Knot {
+            at: time,
+            low: self.low.saturating_add(change).saturating_sub(wander),
+            high: self.high.saturating_add(change).saturating_add(wander),
+        }
+    }
+
+    /// The same where the bounds contradict each other by no more than times of recordings may be off, which is then the error.
+    fn settled(self) -> Knot {
+        if self.low <= self.high {
+            return self;
+        }
+        let middle = self.middle();
+        Knot {
+            at: self.at,
+            low: middle.saturating_sub(SLACK as i64),
+            high: middle.saturating_add(SLACK as i64),
+        }
     }
 }
 
@@ -331,23 +340,25 @@ impl Between {
         }
     }
 
-    /// Ties each clock to the first, over as few others as possible.
+    /// Connects clocks to the first that there is a way to, over as few others as possible.
     fn settle(&self, clocks: &mut [Clock]) {
         let pairs = self.pairs.iter();
         let tight: BTreeMap<(usize, usize), (Vec<Knot>, Rate)> = pairs
             .filter_map(|(pair, bounds)| Some((*pair, self.knots(bounds)?)))
             .collect();
-        let mut next = VecDeque::from([0]);
-        while let Some(parent) = next.pop_front() {
-            for at in 1..clocks.len() {
-                let pair = (parent.min(at), parent.max(at));
-                let is_open = clocks[at].known == Known::Not;
-                let Some((knots, rate)) = tight.get(&pair).filter(|_| is_open) else {
-                    continue;
-                };
-                if let Some(known) = tied(&clocks[parent], (knots, *rate), parent < at) {
-                    clocks[at].known = known;
-                    next.push_back(at);
+        let mut is_connected = vec![false; clocks.len()];
+        for first in 0..clocks.len() {
+            let mut next = VecDeque::from([first]);
+            while let Some(parent) = next.pop_front() {
+                is_connected[parent] = true;
+                for at in first + 1..clocks.len() {
+                    let pair = (parent.min(at), parent.max(at));
+                    if let Some((knots, rate)) = tight.get(&pair)
+                        && !std::mem::replace(&mut is_connected[at], true)
+                    {
+                        clocks[at] = tied(&clocks[parent], (knots, *rate), parent < at);
+                        next.push_back(at);
+                    }
                 }
             }
         }
@@ -392,9 +403,9 @@ fn mean_rate(knots: &[Knot]) -> Rate {
 /// other.
 fn tightened(mut knots: Vec<Knot>, rate: Rate) -> Option<Vec<Knot>> {
     let tighten = |knot: &mut Knot, near: Knot| {
-        let (low, high) = near.carried(knot.at, rate);
-        knot.low = knot.low.max(low);
-        knot.high = knot.high.min(high);
+        let near = near.carried(knot.at, rate);
+        knot.low = knot.low.max(near.low);
+        knot.high = knot.high.min(near.high);
     };
     for at in 1..knots.len() {
         let near = knots[at - 1];
@@ -409,51 +420,39 @@ fn tightened(mut knots: Vec<Knot>, rate: Rate) -> Option<Vec<Knot>> {
         let is_open = knot.low < i64::MIN / 2 || knot.high > i64::MAX / 2;
         !is_open && knot.low.saturating_sub(knot.high) <= 2 * SLACK as i64
     };
-    knots.iter().all(is_sound).then_some(knots)
+    let is_sound = knots.iter().all(is_sound);
+    is_sound.then(|| knots.into_iter().map(Knot::settled).collect())
 }
 
-/// A clock by its bounds to another one, `parent`, which is known. `ahead` tells whether the bounds are those by which
-/// the parent is ahead of it, at moments of its own.
-fn tied(parent: &Clock, (knots, rate): (&[Knot], Rate), ahead: bool) -> Option<Known> {
-    let above = match &parent.known {
-        Known::First => Rate::default(),
-        Known::Bounded { rate, .. } => *rate,
-        Known::Not => return None,
-    };
+/// A clock by its bounds to another one, `parent`. `ahead` tells whether the bounds are those by which the parent is ahead of it,
+/// at moments of its own.
+fn tied(parent: &Clock, (knots, rate): (&[Knot], Rate), ahead: bool) -> Clock {
     let knots = knots.iter().map(|knot| {
-        let middle = knot.low.midpoint(knot.high);
+        let there = knot.at.saturating_add_signed(knot.middle());
         let (at, on_parent, low, high) = if ahead {
-            (
-                knot.at,
-                knot.at.saturating_add_signed(middle),
-                knot.low,
-                knot.high,
-            )
+            (knot.at, there, knot.low, knot.high)
         } else {
-            let at = knot.at.saturating_add_signed(middle);
-            (
-                at,
-                knot.at,
-                knot.high.saturating_neg(),
-                knot.low.saturating_neg(),
-            )
+            let (low, high) = (knot.high.saturating_neg(), knot.low.saturating_neg());
+            (there, knot.at, low, high)
         };
-        let moment = parent.on_first(on_parent)?;
+        let moment = parent.on_first(on_parent);
         let offset = moment.time.wrapping_sub(on_parent) as i64;
         let error = moment.error as i64;
-        Some(Knot {
+        Knot {
             at,
             low: offset.saturating_add(low).saturating_sub(error),
             high: offset.saturating_add(high).saturating_add(error),
-        })
+        }
     });
-    let knots: Vec<Knot> = knots.collect::<Option<_>>()?;
     let sign = if ahead { 1 } else { -1 };
-    let rate = Rate {
-        billionths: above.billionths + sign * rate.billionths,
-        wander: above.wander + rate.wander,
-    };
-    Some(Known::Bounded { knots, rate })
+    Clock {
+        first: parent.first,
+        knots: knots.collect(),
+        rate: Rate {
+            billionths: parent.rate.billionths + sign * rate.billionths,
+            wander: parent.rate.wander + rate.wander,
+        },
+    }
 }
 
 #[cfg(test)]

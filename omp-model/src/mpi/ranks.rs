@@ -194,8 +194,7 @@ impl<'a> Ranks<'a> {
         let started = self.recordings.get(recording);
         let own = started.map_or(0, |it| it.started_raw_ns);
         let own = own.saturating_add(time.0);
-        let common = self.clocks.on_first(recording, own);
-        common.map_or(own, |it| it.time)
+        self.clocks.on_first(recording, own).time
     }
 
     /// When a rank's recording began and ended, on the same clock.
@@ -231,10 +230,19 @@ impl<'a> Ranks<'a> {
         matches!(both, [Some(one), Some(other)] if self.clocks.are_comparable(one, other))
     }
 
-    /// A rank of each clock but the first, and how far that is apart from the first; `None` if it is not known.
-    pub fn clocks(&self) -> impl Iterator<Item = (RankId, Option<Difference>)> + '_ {
-        let all = self.clocks.differences();
-        all.map(|(recording, difference)| (self.ids[recording], difference))
+    /// A rank of each clock, and how far that is apart from the clock of a rank before it; `None` if nothing tells how far
+    /// it is apart from those of others of its job.
+    pub fn clocks(&self) -> Vec<(RankId, Option<(RankId, Difference)>)> {
+        let all = self.clocks.differences().map(|(recording, difference)| {
+            let first = difference.map(|it| (self.ids[it.first], it));
+            (self.ids[recording], first)
+        });
+        let is_alone = |rank: RankId| {
+            let others = self.ids.iter().filter(|it| it.job == rank.job);
+            others.into_iter().any(|it| !self.are_comparable(rank, *it))
+        };
+        all.filter(|(rank, first)| first.is_some() || is_alone(*rank))
+            .collect()
     }
 
     /// Every rank that is known of, and its recording.

@@ -16,10 +16,7 @@ impl World {
     }
 
     fn clocks(&self, between: &Between) -> Vec<Clock> {
-        let clock = |at| Clock {
-            known: if at == 0 { Known::First } else { Known::Not },
-        };
-        let mut clocks: Vec<Clock> = (0..self.hosts.len()).map(clock).collect();
+        let mut clocks: Vec<Clock> = (0..self.hosts.len()).map(Clock::first).collect();
         between.settle(&mut clocks);
         clocks
     }
@@ -29,7 +26,7 @@ impl World {
     fn errors(&self, clock: &Clock, host: usize, moments: impl Iterator<Item = u64>) -> (u64, u64) {
         let mut most = (0, 0);
         for truth in moments {
-            let moment = clock.on_first(self.on(host, truth)).expect("it is known");
+            let moment = clock.on_first(self.on(host, truth));
             let error = moment.time.abs_diff(self.on(0, truth));
             assert!(
                 error <= moment.error + 2,
@@ -106,10 +103,7 @@ fn a_bound_is_wider_far_from_messages() {
         message(&world, &mut between, (1, 0), at, 1_000);
     }
     let clock = &world.clocks(&between)[1];
-    let at = |seconds: u64| {
-        let moment = clock.on_first(world.on(1, START + seconds * SECOND));
-        moment.expect("known").error
-    };
+    let at = |seconds: u64| clock.on_first(world.on(1, START + seconds * SECOND)).error;
     assert!(at(0) < 200_000, "{}", at(0));
     // Five seconds at 5 parts of a million, and what two moments leave open of the rate.
     assert!((25_000..=400_000).contains(&at(5)), "{}", at(5));
@@ -137,7 +131,7 @@ fn a_host_is_reached_through_others_and_errors_add_up() {
     let (_, near) = world.errors(&clocks[2], 2, moments());
     let (_, far) = world.errors(&clocks[1], 1, moments());
     assert!(near < far && far < 100_000, "{near} {far}");
-    assert_eq!(clocks[3].known, Known::Not);
+    assert_eq!(clocks[3], Clock::first(3));
 }
 
 #[test]
@@ -148,10 +142,36 @@ fn what_contradicts_itself_tells_nothing() {
     let mut between = between(10);
     message(&world, &mut between, (0, 1), START, 1_000);
     message(&world, &mut between, (1, 0), START, 1_000);
-    assert_ne!(world.clocks(&between)[1].known, Known::Not);
+    assert_eq!(world.clocks(&between)[1].first, 0);
     // Received a millisecond before it was sent.
     between.earlier((0, START + 1_000_000), (1, START));
-    assert_eq!(world.clocks(&between)[1].known, Known::Not);
+    assert_eq!(world.clocks(&between)[1], Clock::first(1));
+}
+
+#[test]
+fn hosts_of_two_jobs_are_compared_among_each_other() {
+    let world = World {
+        hosts: vec![(0, 0.0), (5_000, 0.0), (70_000, 0.0), (90_000, 0.0)],
+    };
+    let mut between = between(10);
+    for pair in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        message(&world, &mut between, pair, START, 1_000);
+    }
+    let firsts: Vec<usize> = world.clocks(&between).iter().map(|it| it.first).collect();
+    assert_eq!(firsts, [0, 0, 2, 2]);
+}
+
+#[test]
+fn bounds_that_contradict_each_other_a_little_have_the_recordings_error() {
+    let world = World {
+        hosts: vec![(0, 0.0), (0, 0.0)],
+    };
+    let mut between = between(10);
+    message(&world, &mut between, (0, 1), START, 1_000);
+    // Received ten microseconds before it was sent.
+    between.earlier((1, START + 10_000), (0, START));
+    let moment = world.clocks(&between)[1].on_first(START);
+    assert!(moment.error >= SLACK, "{moment:?}");
 }
 
 #[test]
