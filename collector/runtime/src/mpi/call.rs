@@ -31,7 +31,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// The most requests of one call whose messages are known. Pages of the arrays cost memory once they are touched.
+    /// The messages of at most so many requests of one call are known. Only pages of the arrays that are touched cost memory.
     const MOST: usize = 1 << 16;
     /// Bytes of any interface's status, at most.
     const STATUS: usize = 40;
@@ -49,8 +49,8 @@ impl State {
         }
     }
 
-    /// The thread enters a call with this frame. Returns whether it is outermost. A call whose frame is gone, because an
-    /// exception or `longjmp` has left it, is over.
+    /// The thread enters a call with this frame. Returns whether the call is the outermost: one whose frame an exception or
+    /// `longjmp` has left is over.
     fn enters(&mut self, frame: u64) -> bool {
         let is_outermost = self.frame == 0 || frame >= self.frame;
         if is_outermost {
