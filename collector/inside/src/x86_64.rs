@@ -422,6 +422,8 @@ macro_rules! return_or_jump {
 pub struct Around {
     /// For the functions in Rust.
     pub scratch: [u64; Around::SCRATCH],
+    /// The first floating-point argument, then the result.
+    _vector: [u64; 2],
     registers: [u64; Onward::IN_REGISTERS as usize],
     _frame: u64,
     /// The return address.
@@ -433,7 +435,7 @@ pub struct Around {
 impl Around {
     const SCRATCH: usize = 20;
     /// Bytes that the entry point reserves.
-    pub const BYTES: usize = 8 * (Around::SCRATCH + Onward::IN_REGISTERS as usize);
+    pub const BYTES: usize = 8 * (Around::SCRATCH + 2 + Onward::IN_REGISTERS as usize);
 
     /// An argument; `number` counts from 0.
     #[inline(always)]
@@ -471,7 +473,8 @@ impl Around {
     }
 }
 
-/// Functions of any number of arguments: those beyond six registers are copied to a new frame. `$name` goes on to
+/// Functions of any number of arguments: those beyond six registers are copied to a new frame. One argument, and the result,
+/// may be in a vector register; a result of the x87 stays there, which code in Rust does not use. `$name` goes on to
 /// `$common`, which is made here, once, with its number. `$begin` gets the [`Around`] and the [`What`], and returns an [`Onward`]. `$end` gets the
 /// [`Around`] and the result, and returns what is returned.
 #[macro_export]
@@ -489,13 +492,17 @@ macro_rules! around {
                 $crate::enter_frame!(),
                 "sub rsp, {bytes}",
                 $crate::spill_below!(),
+                "movaps [rbp - 64], xmm0",
                 "mov rdi, rsp",
                 "mov esi, eax",
                 "call {begin}",
+                "movaps xmm0, [rbp - 64]",
                 $crate::call_copied!(),
+                "movaps [rbp - 64], xmm0",
                 "lea rdi, [rbp - {bytes}]",
                 "mov rsi, rax",
                 "call {end}",
+                "movaps xmm0, [rbp - 64]",
                 $crate::return_or_jump!(),
                 ".cfi_endproc",
                 bytes = const $crate::Around::BYTES,
@@ -505,7 +512,7 @@ macro_rules! around {
         }
         $($crate::naked! { $name:
             ".cfi_startproc",
-            // A number of arguments in vector registers, of functions that take any number, is none: all are integers.
+            // A number of arguments in vector registers, of functions that take any number, is none: all are integers there.
             "mov eax, {what}",
             "jmp {common}",
             ".cfi_endproc",

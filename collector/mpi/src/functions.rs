@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-use crate::Form;
+use crate::pgas::{Interface, pgas};
+use crate::{Form, caf, shmem};
 
 /// Calls the macro `$take` with the functions: for each row the [`Form`], the [`Wait`] and, if the operation is only
 /// begun, `later`; then each function's name and that by which tools call it.
@@ -280,6 +281,16 @@ pub enum Wait {
     Collective,
     /// One-sided operations, or their permission.
     OneSided,
+    /// A lock.
+    Lock,
+    /// A value or an event that another rank writes.
+    Flag,
+    /// One access to the memory of another rank.
+    Transfer,
+    /// Own accesses that were begun before.
+    Quiet,
+    /// Nothing: the program's own code runs in it, and other calls.
+    Own,
 }
 
 #[derive(Clone, Copy)]
@@ -342,7 +353,7 @@ const fn is_large_name(name: &str) -> bool {
     matches!(name.as_bytes(), [.., b'_', b'c'])
 }
 
-const fn symbol(name: &'static str) -> &'static CStr {
+pub(crate) const fn symbol(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
         Err(_) => panic!("an identifier holds no zero byte"),
@@ -351,15 +362,34 @@ const fn symbol(name: &'static str) -> &'static CStr {
 
 functions!(rows);
 
+const _: () = assert!(
+    COUNT <= 1 << 10,
+    "numbers from there on are other interfaces'"
+);
+
 /// The name of the function with this number; `None` for a number of a later version.
 pub fn name(function: u16) -> Option<&'static str> {
-    ROWS.get(function as usize)?.name.to_str().ok()
+    let [name, _] = symbols(function)?;
+    name.to_str().ok()
 }
 
 /// The names of the function, and of the same for tools.
 pub fn symbols(function: u16) -> Option<[&'static CStr; 2]> {
+    if let Some(row) = pgas(function) {
+        return Some([row.name, row.tool]);
+    }
     let row = ROWS.get(function as usize)?;
     Some([row.name, row.tool])
+}
+
+/// Whether it begins the use of an interface, which may start threads of its own.
+pub fn begins(function: u16) -> bool {
+    let begins = [
+        Interface::Shmem.function(shmem::Function::shmem_init as u16),
+        Interface::Shmem.function(shmem::Function::shmem_init_thread as u16),
+        Interface::Caf.function(caf::Function::_gfortran_caf_init as u16),
+    ];
+    form(function) == Form::Init || begins.contains(&function)
 }
 
 /// The form of its arguments; that of no arguments for an unknown one.
@@ -372,6 +402,9 @@ pub fn form(function: u16) -> Form {
 /// What it waits for.
 #[inline]
 pub fn wait(function: u16) -> Wait {
+    if let Some(row) = pgas(function) {
+        return row.wait;
+    }
     ROWS.get(function as usize)
         .map_or(Wait::Nothing, |row| row.wait)
 }

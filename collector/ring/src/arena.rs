@@ -172,15 +172,15 @@ impl Arena {
         header.ring_records.store(geometry.ring_records, Relaxed);
         header.short_ns.store(options.short_ns, Relaxed);
         header.reads_python.store(options.python.into(), Relaxed);
-        header.records_mpi.store(options.mpi.into(), Relaxed);
+        header.recorded_calls.store(options.calls, Relaxed);
         header.units_per_ms.store(clock.units_per_ms(), Relaxed);
         header.magic.store(MAGIC, Relaxed);
         Ok(arena)
     }
 
-    /// Whether calls of MPI are to be recorded.
-    pub fn records_mpi(&self) -> bool {
-        self.header().records_mpi.load(Relaxed) != 0
+    /// The interfaces whose calls are to be recorded, a bit for each (`mpi::Interface::bit`).
+    pub fn recorded_calls(&self) -> u32 {
+        self.header().recorded_calls.load(Relaxed)
     }
 
     /// The clock that stamps the records.

@@ -35,8 +35,8 @@ pub struct ArenaOptions {
     pub short_ns: u32,
     /// Whether contexts have the frames of Python.
     pub python: bool,
-    /// Whether calls of MPI are recorded.
-    pub mpi: bool,
+    /// The interfaces whose calls between ranks are recorded, a bit for each (`mpi::Interface::bit`).
+    pub calls: u32,
 }
 
 impl Default for ArenaOptions {
@@ -48,7 +48,7 @@ impl Default for ArenaOptions {
             clock: ClockSource::best(),
             short_ns: 5_000,
             python: true,
-            mpi: true,
+            calls: u32::MAX,
         }
     }
 }

@@ -96,8 +96,8 @@ pub(crate) struct Header {
     pub(crate) short_ns: AtomicU32,
     /// Whether contexts have the frames of Python: 0 or 1.
     pub(crate) reads_python: AtomicU32,
-    /// Whether calls of MPI are recorded: 0 or 1.
-    pub(crate) records_mpi: AtomicU32,
+    /// The interfaces whose calls between ranks are recorded, a bit for each.
+    pub(crate) recorded_calls: AtomicU32,
     /// Units of the clock in a millisecond.
     pub(crate) units_per_ms: AtomicU64,
     _control_line: NewLine,

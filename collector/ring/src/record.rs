@@ -194,6 +194,12 @@ kinds! {
     /// A receive is posted, or a message found that will be received; payload: when its call of MPI began, in units of
     /// the arena's clock.
     MpiPosted = 39, doing, u64;
+    /// Prefix: the address or token, in the calling rank, of the memory that a call is about; of a [`Kind::Span`] the
+    /// [`MpiPayload`] of what ends.
+    Subject = 40, doing, u64;
+    /// Something of the program's own ends in which other calls may have been made; payload: when it began, in units of
+    /// the arena's clock. A prefix [`Kind::Subject`] has what it is.
+    Span = 41, doing, u64;
 }
 
 /// Identifies an instance of a region or a task within an experiment: the slot of the thread that
@@ -362,7 +368,7 @@ payloads! {
     }
     /// A function of MPI and the context of its call.
     MpiPayload {
-        /// The function's number (`mpi::Function`).
+        /// The function's number (`mpi::name`).
         function: u16, id at 0 of 12;
         /// The calling context; [`CallingContextId::NONE`] if none could be taken.
         context: CallingContextId, id at 40 of 24;

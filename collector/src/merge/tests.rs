@@ -21,7 +21,7 @@ fn merge() -> Merge {
         ring_records: 64,
         clock: ClockSource::MonotonicRaw,
         short_ns: 0,
-        mpi: true,
+        calls: u32::MAX,
         python: true,
     };
     let arena = Consumer::create(&options).expect("a memory file");

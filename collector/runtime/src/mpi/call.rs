@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inside::context::Call;
 use inside::memory::{self, Zeroed};
 use inside::{Around, Onward, What};
-use mpi::{Abi, Form};
-use omp_ring::Arena;
+use mpi::{Abi, Form, Interface};
 use omp_ring::record::{BytesPayload, Kind, PeerPayload};
 
 use super::communicators::{self, Communicator, Made};
@@ -41,6 +40,12 @@ impl Arrays {
 unsafe impl Zeroed for Arrays {}
 
 impl State {
+    /// The outermost call ends.
+    #[inline]
+    pub(super) fn leave(&mut self) {
+        self.frame = 0;
+    }
+
     pub(crate) const fn new() -> State {
         State {
             frame: 0,
@@ -77,13 +82,13 @@ impl Drop for State {
 }
 
 /// Words of [`Around::scratch`].
-mod word {
+pub(super) mod word {
     /// The function's number.
-    pub(super) const FUNCTION: usize = 0;
+    pub(in crate::mpi) const FUNCTION: usize = 0;
     /// When the call began.
-    pub(super) const BEGAN: usize = 1;
+    pub(in crate::mpi) const BEGAN: usize = 1;
     /// What tells of the call in the ring.
-    pub(super) const PAYLOAD: usize = 2;
+    pub(in crate::mpi) const PAYLOAD: usize = 2;
     /// A handle as it was before the call, or the number of those in the arrays.
     pub(super) const BEFORE: usize = 3;
     /// Room for a status that the program does not ask for.
@@ -93,9 +98,36 @@ mod word {
 /// MPI was finalized: none of its functions may be called by us.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
+/// Whether the calls of an interface are to be recorded.
+#[inline]
+pub(super) fn is_wanted(interface: Interface) -> bool {
+    process::arena().is_some_and(|arena| arena.recorded_calls() & interface.bit() != 0)
+}
+
+/// The thread enters a function. Returns when, and what tells of the call; `None` within another call that is recorded.
+pub(super) fn enter(around: &Around, function: u16, is_poll: bool) -> Option<(u64, u64)> {
+    let call = Call {
+        code: around.code,
+        frame: around.at().frame(),
+        body: 0,
+        in_task: false,
+        task_end: 0,
+    };
+    tls::with(|thread| {
+        if !thread.mpi.enters(call.frame) {
+            return None;
+        }
+        if !thread.mpi.is_watched {
+            thread.mpi.is_watched = true;
+            crate::gomp::watch_end();
+        }
+        Some(thread.mpi_begin(function, &call, is_poll))
+    })
+}
+
 /// Whether calls of this form are recorded now.
 fn is_recording(form: Form) -> bool {
-    if IS_OVER.load(Relaxed) || !process::arena().is_some_and(Arena::records_mpi) {
+    if IS_OVER.load(Relaxed) || !is_wanted(Interface::Mpi) {
         return false;
     }
     real::interface().is_some() || form == Form::Init || is_initialised()
@@ -132,24 +164,7 @@ pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) ->
     if !is_recording(form) {
         return Onward::jump(real);
     }
-    let call = Call {
-        code: around.code,
-        frame: around.at().frame(),
-        body: 0,
-        in_task: false,
-        task_end: 0,
-    };
-    let begun = tls::with(|thread| {
-        if !thread.mpi.enters(call.frame) {
-            return None;
-        }
-        if !thread.mpi.is_watched {
-            thread.mpi.is_watched = true;
-            crate::gomp::watch_end();
-        }
-        Some(thread.mpi_begin(function, &call, form.found().is_some()))
-    });
-    let Some((began, payload)) = begun else {
+    let Some((began, payload)) = enter(around, function, form.found().is_some()) else {
         return Onward::jump(real);
     };
     around.scratch[word::FUNCTION] = u64::from(function);
@@ -350,7 +365,7 @@ pub(super) unsafe extern "C-unwind" fn end(around: *mut Around, result: usize) -
     } else {
         tls::with(|thread| thread.mpi_push(time, &[(Kind::MpiEnd, 0)]));
     }
-    tls::with(|thread| thread.mpi.frame = 0);
+    tls::with(|thread| thread.mpi.leave());
     result
 }
 

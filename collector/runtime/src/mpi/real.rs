@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use inside::next;
 use inside::next::Next;
+use mpi::pgas::NUMBERS;
 use mpi::{Abi, OPEN_MPI_VARIABLES};
 
 /// The kind of an entry point that is called by the name for tools.
 pub(super) const TOOL: u32 = 1;
 
 /// The real functions by number, those for programs and those for tools; 0: not looked up yet.
-static ADDRESSES: [[AtomicUsize; 2]; mpi::COUNT] =
-    [const { [const { AtomicUsize::new(0) }; 2] }; mpi::COUNT];
+static ADDRESSES: [[AtomicUsize; 2]; NUMBERS] =
+    [const { [const { AtomicUsize::new(0) }; 2] }; NUMBERS];
 
 /// The address of a function that no object has.
 const NONE: usize = 1;
