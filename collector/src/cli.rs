@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use experiment::header::Rank;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi::Interface;
 
 use race_stream::record::Checks;
 
@@ -36,8 +37,8 @@ pub struct Request {
     pub follow: bool,
     /// `-j`: what is recorded of Python and of generated code.
     pub python: python::Recorded,
-    /// Whether calls of MPI are recorded.
-    pub mpi: bool,
+    /// The interfaces whose calls between ranks are recorded, a bit for each ([`mpi::Interface::bit`]).
+    pub calls: u32,
     /// `-P`: the running process to record instead of a program.
     pub attach: Option<i32>,
     /// `--dump-events`: the file that gets the threads' events as text.
@@ -264,22 +265,36 @@ fn generated() -> Arg {
 fn messages() -> Arg {
     Arg::new("messages")
         .short('M')
-        .value_name("off|on|mpi")
+        .value_name("off|on|mpi,shmem,caf,gasp")
         .help(
-            "Calls of MPI, with their messages: none, or all that the program makes [default: on]",
+            "Calls between ranks: of MPI with their messages, of OpenSHMEM, of Fortran's coarrays, and events of UPC's \
+             runtimes by GASP; none, all, or those of some [default: on]",
         )
 }
 
-/// Whether calls of MPI are recorded. Sun's names of implementations mean MPI.
-fn records_mpi(word: &str) -> Result<bool, String> {
-    const MPI: [&str; 8] = [
-        "on", "mpi", "ompt", "ct", "openmpi", "mpich2", "mvapich2", "intel",
-    ];
-    match word.to_ascii_lowercase().as_str() {
-        "off" => Ok(false),
-        word if MPI.contains(&word) => Ok(true),
-        _ => Err(format!("-M {word}: expected off, on or mpi")),
+/// The interfaces whose calls are recorded, a bit for each. Sun's names of implementations mean MPI.
+fn recorded_calls(words: &str) -> Result<u32, String> {
+    const MPI: [&str; 6] = ["ompt", "ct", "openmpi", "mpich2", "mvapich2", "intel"];
+    let all = Interface::ALL.iter().fold(0, |all, it| all | it.bit());
+    match &*words.to_ascii_lowercase() {
+        "off" => return Ok(0),
+        "on" => return Ok(all),
+        _ => {}
     }
+    let mut wanted = 0;
+    for word in words.to_ascii_lowercase().split(',') {
+        let named = Interface::ALL.iter().find(|it| it.word() == word);
+        wanted |= match named {
+            Some(interface) => interface.bit(),
+            None if MPI.contains(&word) => Interface::Mpi.bit(),
+            None => {
+                return Err(format!(
+                    "-M {words}: expected off, on, or a list of mpi, shmem, caf and gasp"
+                ));
+            }
+        };
+    }
+    Ok(wanted)
 }
 
 /// The file of the threads' events, for those who work on this.
@@ -393,7 +408,7 @@ fn checked(
         is_quiet: matches.get_flag("quiet"),
         follow,
         python,
-        mpi: records_mpi(
+        calls: recorded_calls(
             matches
                 .get_one::<String>("messages")
                 .map_or("on", String::as_str),
@@ -543,11 +558,17 @@ mod tests {
 
     #[test]
     fn calls_of_mpi_are_recorded_unless_they_are_not_wanted() {
-        assert!(record("collect a").mpi && record("collect -M on a").mpi);
-        assert!(record("collect -M MPICH2 a").mpi, "as Sun named it");
-        assert!(!record("collect -M off a").mpi);
-        let said = run("collect -M shmem a").expect_err("not yet");
-        assert_eq!(said, "-M shmem: expected off, on or mpi");
+        let of = |line: &str| record(line).calls;
+        assert_eq!((of("collect a"), of("collect -M on a")), (0b1111, 0b1111));
+        assert_eq!(of("collect -M MPICH2 a"), 0b0001, "as Sun named it");
+        assert_eq!(of("collect -M off a"), 0);
+        assert_eq!(of("collect -M shmem,gasp a"), 0b1010);
+        assert_eq!(of("collect -M caf,mpi a"), 0b0101);
+        let said = run("collect -M upc a").expect_err("not yet");
+        assert_eq!(
+            said,
+            "-M upc: expected off, on, or a list of mpi, shmem, caf and gasp"
+        );
     }
 
     #[test]

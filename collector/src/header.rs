@@ -15,6 +15,7 @@ use crate::perf::plan::Plan;
 use crate::python;
 use crate::source::Source;
 use crate::sys::{self, Ended};
+use mpi::Interface;
 use processes::Mapped;
 use processes::stacks::description;
 
@@ -45,6 +46,7 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default(),
         rank: request.target.rank.clone(),
+        calls_left_out: calls_left_out(request.calls),
         comments: request.comments.clone(),
         host,
         clock: sys::clock_identity(),
@@ -59,6 +61,12 @@ pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u
         counters: request.counters.iter().map(Counter::row).collect(),
         ..Header::default()
     }
+}
+
+/// The interfaces whose calls are not to be recorded.
+fn calls_left_out(recorded: u32) -> Vec<String> {
+    let left_out = Interface::ALL.iter().filter(|it| recorded & it.bit() == 0);
+    left_out.map(|it| it.word().to_owned()).collect()
 }
 
 /// Notes how the target ended, as far as that is known.

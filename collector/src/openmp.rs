@@ -4,6 +4,7 @@ mod events;
 mod locks;
 mod loops;
 mod mpi;
+mod objects;
 mod queue;
 
 use std::collections::BTreeMap;

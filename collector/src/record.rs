@@ -380,7 +380,7 @@ fn without_events(cause: &Cause) -> String {
 fn arena(request: &Request) -> Result<Consumer, String> {
     let options = ArenaOptions {
         python: request.python != python::Recorded::Nothing,
-        mpi: request.mpi,
+        calls: request.calls,
         ..ArenaOptions::default()
     };
     let options = match sys::file_size_limit() {

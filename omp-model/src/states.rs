@@ -147,6 +147,27 @@ states! {
     /// Waiting for one-sided operations of MPI, or for their permission.
     MpiOneSided = state(("MPI_ONE_SIDED_WAIT", false), ('p', "MPI one-sided", Family::Messages), Some(Cause::Mpi),
         shown(["mpirmawt", "MPIRMAWT", "MPI One-sided Wait"], ["One-sided", "sec."], "<MPI wait: one-sided>"));
+    /// In a call of OpenSHMEM, coarrays or UPC's runtime that does not wait for other ranks.
+    Pgas = state(("PGAS_WORK", true), ('g', "PGAS work", Family::Runtime), Some(Cause::Mpi),
+        shown(["pgaswork", "PGASWORK", "PGAS Work"], ["PGAS", "work"], "<PGAS work>"));
+    /// Waiting for one access to another rank's memory.
+    PgasTransfer = state(("PGAS_TRANSFER_WAIT", false), ('x', "PGAS transfer", Family::Messages), Some(Cause::Mpi),
+        shown(["pgasxfwt", "PGASXFWT", "PGAS Transfer Wait"], ["Transfer", "sec."], "<PGAS wait: transfer>"));
+    /// Waiting until own accesses are complete, or in order.
+    PgasQuiet = state(("PGAS_QUIET_WAIT", false), ('u', "PGAS quiet", Family::Messages), Some(Cause::Mpi),
+        shown(["pgasquwt", "PGASQUWT", "PGAS Quiet Wait"], ["Quiet", "sec."], "<PGAS wait: quiet>"));
+    /// Waiting for a value or an event of another rank.
+    PgasFlag = state(("PGAS_FLAG_WAIT", false), ('f', "PGAS flag", Family::Messages), Some(Cause::Mpi),
+        shown(["pgasflwt", "PGASFLWT", "PGAS Flag Wait"], ["Flag", "sec."], "<PGAS wait: flag>"));
+    /// Waiting for a lock or a critical section that all ranks share.
+    PgasLock = state(("PGAS_LOCK_WAIT", false), ('L', "PGAS lock", Family::Messages), Some(Cause::Mpi),
+        shown(["pgaslkwt", "PGASLKWT", "PGAS Lock Wait"], ["PGAS", "lock"], "<PGAS wait: lock>"));
+    /// In a barrier of all ranks.
+    PgasBarrier = state(("PGAS_BARRIER_WAIT", false), ('A', "PGAS barrier", Family::Messages), Some(Cause::Mpi),
+        shown(["pgasbawt", "PGASBAWT", "PGAS Barrier Wait"], ["PGAS", "barrier"], "<PGAS wait: barrier>"));
+    /// In another collective operation of such an interface.
+    PgasCollective = state(("PGAS_COLLECTIVE_WAIT", false), ('K', "PGAS collective", Family::Messages), Some(Cause::Mpi),
+        shown(["pgascowt", "PGASCOWT", "PGAS Collective Wait"], ["PGAS", "coll."], "<PGAS wait: collective>"));
 }
 
 impl RefinedState {
@@ -200,11 +221,18 @@ impl RefinedState {
             State::MpiBarrier => RefinedState::MpiBarrier,
             State::MpiCollective => RefinedState::MpiCollective,
             State::MpiOneSided => RefinedState::MpiOneSided,
+            State::Pgas => RefinedState::Pgas,
+            State::PgasTransfer => RefinedState::PgasTransfer,
+            State::PgasQuiet => RefinedState::PgasQuiet,
+            State::PgasFlag => RefinedState::PgasFlag,
+            State::PgasLock => RefinedState::PgasLock,
+            State::PgasBarrier => RefinedState::PgasBarrier,
+            State::PgasCollective => RefinedState::PgasCollective,
             State::Unknown => return None,
         })
     }
 
-    /// Whether the thread is in a function of MPI.
+    /// Whether the thread is in a function of MPI, or of another interface between ranks.
     pub const fn is_mpi(self) -> bool {
         matches!(self.row().cause, Some(Cause::Mpi))
     }

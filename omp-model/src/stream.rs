@@ -2,7 +2,7 @@
 //! from recorded logs. Events are sorted by time over all threads.
 
 use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
-use experiment::state::Scheduling;
+use experiment::state::{Scheduling, State};
 pub use experiment::tables::Mutex;
 use experiment::tables::ThreadKind;
 
@@ -200,11 +200,11 @@ pub enum What {
     },
     /// The call into the runtime ends.
     OverheadEnd,
-    /// A call of MPI begins.
+    /// A call of MPI begins, or of another interface between ranks.
     MpiBegin {
-        /// What the thread waits for in it.
-        waits: mpi::Wait,
-        /// The call initialises MPI, which may start threads of its own.
+        /// The thread's state in it.
+        state: State,
+        /// The call initialises the interface, which may start threads of its own.
         begins_mpi: bool,
         /// The call.
         call: FrameId,
@@ -213,6 +213,8 @@ pub enum What {
     MpiEnd,
     /// Calls of MPI that asked whether something had happened. A sum: they have no other events.
     MpiPolls {
+        /// The thread's state in them.
+        state: State,
         /// The call.
         call: FrameId,
         /// Their number and length.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use experiment::header::Rank;
-use experiment::ids::{ContextId, FrameId, Nanos, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, ObjectId, ThreadId};
 use experiment::rows::{
     Interval, MessageEnd, MpiCall, MpiMessage, Sample, SampleKind, Sum, Within,
 };
@@ -183,6 +183,7 @@ impl Job {
             call,
             comm: WORLD,
             peer: 0,
+            object: ObjectId::NONE,
             sent: 0,
             received: 0,
         });

@@ -251,6 +251,7 @@ fn mpi_call(span: &RegionSpan) -> MpiCall {
         call: FrameId(span.context.0),
         comm: u32::MAX - span.context.0,
         peer: span.context.0 % 3,
+        object: ObjectId::NONE,
         sent: span.length.0 * 8,
         received: span.start.0,
     }

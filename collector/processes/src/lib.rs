@@ -669,7 +669,7 @@ impl Processes {
         }
         if let Some(image) = &image
             && let Some(runtime) = self.objects.runtime(image)
-            && runtime.kind != RuntimeKind::Mpi
+            && !matches!(runtime.kind, RuntimeKind::Mpi | RuntimeKind::Pgas)
         {
             let executable = program.executable.as_deref().is_none_or(|own| own == path);
             add_runtime(

@@ -1,4 +1,4 @@
-//! Recognises runtimes of OpenMP and MPI by the symbols of a load object, never by its name.
+//! Recognises runtimes of OpenMP, MPI, OpenSHMEM and coarrays by the symbols of a load object, never by its name.
 //!
 //! A runtime is a library of its own, a private copy under another name, or a static library within
 //! the program. Code of the last is distinguished from the program's by the names that runtimes
@@ -24,13 +24,15 @@ const TRACE_LEVEL: &[u8] = b"kmp_a_debug";
 
 /// A function that each runtime defines and programs only call. LLVM's runtime also has those of
 /// GNU's, so it comes first. MPI's interfaces to Fortran have libraries of their own.
-const FORKS: [(&str, RuntimeKind); 6] = [
+const FORKS: [(&str, RuntimeKind); 8] = [
     ("__kmpc_fork_call", RuntimeKind::Kmp),
     ("GOMP_parallel", RuntimeKind::Gomp),
     ("PMPI_Send", RuntimeKind::Mpi),
     ("mpi_send_", RuntimeKind::Mpi),
     ("mpi_send_f08_", RuntimeKind::Mpi),
     ("mpi_send_f08ts_", RuntimeKind::Mpi),
+    ("pshmem_init", RuntimeKind::Pgas),
+    ("_gfortran_caf_init", RuntimeKind::Pgas),
 ];
 
 impl Runtime {
@@ -79,6 +81,9 @@ const fn prefixes(kind: RuntimeKind) -> &'static [&'static str] {
         RuntimeKind::Gomp => &["gomp_", "GOMP_", "goacc_", "GOACC_"],
         RuntimeKind::Mpi => &[
             "MPI_", "PMPI_", "MPIR_", "MPID", "mpi_", "pmpi_", "ompi_", "opal_", "mca_",
+        ],
+        RuntimeKind::Pgas => &[
+            "shmem", "pshmem", "oshmem_", "mca_", "_gfortran_caf_", "caf_",
         ],
         RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python => &[],
     }

@@ -197,8 +197,8 @@ kinds! {
     /// Prefix: the address or token, in the calling rank, of the memory that a call is about; of a [`Kind::Span`] the
     /// [`MpiPayload`] of what ends.
     Subject = 40, doing, u64;
-    /// Something of the program's own ends in which other calls may have been made; payload: when it began, in units of
-    /// the arena's clock. A prefix [`Kind::Subject`] has what it is.
+    /// Something of the program's own ends in which other calls may have been made; payload: how long it took, in units
+    /// of the arena's clock. A prefix [`Kind::Subject`] has what it is.
     Span = 41, doing, u64;
 }
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
+use experiment::ids::{FrameId, Nanos, ObjectId, StackId, ThreadId};
 use experiment::losses::{LossKind, Lost};
-use experiment::tables::{StackEntry, Tables, ThreadKind};
+use experiment::state::State;
+use experiment::tables::{Object, StackEntry, Tables, ThreadKind};
+use mpi::Interface;
+use mpi::pgas::Class;
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, TaskOf, Waits, What};
 use omp_ring::context::Context;
 use omp_ring::record::{
@@ -18,6 +21,7 @@ use processes::Processes;
 use rustc_hash::FxHashMap;
 
 use super::mpi::{Current, Mpi, Of};
+use super::objects::Objects;
 use super::queue::Queue;
 use crate::contexts::ContextUnwinder;
 use crate::stacks;
@@ -115,6 +119,7 @@ pub(super) struct Shared {
     unwinder: ContextUnwinder,
     pub(super) inits: Inits,
     pub(super) mpi: Mpi,
+    objects: Objects,
     /// Where the large frames of the last event's context are among those of all contexts.
     last_large: Range<usize>,
     /// What was lost, but for what the tables of loops and mutexes had no room for.
@@ -251,6 +256,8 @@ impl Conversion<'_> {
             | Kind::MpiSendDone
             | Kind::MpiComm
             | Kind::MpiPolls
+            | Kind::Subject
+            | Kind::Span
             | Kind::MpiPosted => self.mpi(kind, payload)?,
             _ => return None,
         })
@@ -361,17 +368,25 @@ impl Conversion<'_> {
             Kind::MpiPosted => mpi.receive_posted(current, of, payload),
             Kind::MpiReceived => mpi.received(current, of, payload),
             Kind::MpiSendDone => mpi.send_done(current, of, payload),
+            Kind::Subject => current.subject(payload),
             Kind::MpiEnd => {
-                mpi.end(current, of, payload);
+                let object = self.object(payload);
+                let (mpi, current) = (&mut self.shared.mpi, &mut self.references.mpi);
+                mpi.end(current, of, payload, object);
                 return Some(What::MpiEnd);
+            }
+            Kind::Span => {
+                let MpiPayload { function, context } = MpiPayload::unpack(current.take_subject()?);
+                let call = self.mpi_call(context);
+                self.shared.mpi.polled(of, (function, call), (1, payload));
             }
             Kind::MpiBegin => {
                 let MpiPayload { function, context } = MpiPayload::unpack(payload);
                 let call = self.mpi_call(context);
                 self.references.mpi.begin(function, call, self.time);
                 return Some(What::MpiBegin {
-                    waits: mpi::wait(function),
-                    begins_mpi: mpi::form(function) == mpi::Form::Init,
+                    state: State::in_call(function),
+                    begins_mpi: mpi::begins(function),
                     call,
                 });
             }
@@ -382,6 +397,7 @@ impl Conversion<'_> {
                 let of_polls = (short.count, short.length);
                 self.shared.mpi.polled(of, (function, call), of_polls);
                 return Some(What::MpiPolls {
+                    state: State::in_call(function),
                     call,
                     waits: waits(short),
                 });
@@ -389,6 +405,45 @@ impl Conversion<'_> {
             _ => {}
         }
         None
+    }
+
+    /// The memory that the call which ends is about. An allocation's `bytes` are those that it made; 0: it freed some.
+    fn object(&mut self, bytes: u64) -> ObjectId {
+        let Some((function, call, address)) = self.references.mpi.take_about() else {
+            return ObjectId::NONE;
+        };
+        let (pid, objects) = (self.pid, &mut self.shared.objects);
+        let is_allocation =
+            mpi::pgas::pgas(function).is_some_and(|it| it.class == Class::Allocation);
+        if is_allocation && bytes == 0 {
+            return objects.free(pid, address);
+        }
+        if is_allocation {
+            let object = self.tables.object(Object {
+                variable: FrameId::NONE,
+                allocation: call,
+            });
+            // A coarray is known by a token, which has one address.
+            let is_token = Interface::of(function) == Interface::Caf;
+            let length = if is_token { 1 } else { bytes };
+            objects.add(pid, [address, address.saturating_add(length)], object);
+            return object;
+        }
+        if let Some(known) = objects.find(pid, address) {
+            return known;
+        }
+        if !objects.has_room() {
+            return ObjectId::NONE;
+        }
+        let program = self.processes.program_at(pid, self.time);
+        let variable = program.map_or(FrameId::NONE, |(program, loaded)| {
+            program.variable(self.tables, loaded, address)
+        });
+        let object = self.tables.object(Object {
+            variable,
+            allocation: FrameId::NONE,
+        });
+        objects.keep(pid, address, object)
     }
 
     /// The program's call of a function of MPI.

@@ -1,7 +1,8 @@
 //! Calls of MPI and messages, from their records.
 
-use experiment::ids::{FrameId, Nanos, ThreadId};
+use experiment::ids::{FrameId, Nanos, ObjectId, ThreadId};
 use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
+use mpi::Interface;
 use omp_ring::record::{BytesPayload, PeerPayload};
 use rustc_hash::FxHashMap;
 
@@ -11,6 +12,8 @@ pub(super) struct Current {
     call: Option<Begun>,
     peer: Option<PeerPayload>,
     bytes: Option<BytesPayload>,
+    /// The address of the memory that it is about.
+    subject: Option<u64>,
     /// The messages that the call has completed: when it ends, they are.
     completed: Vec<MpiMessage>,
 }
@@ -64,6 +67,20 @@ impl Current {
         self.bytes = Some(BytesPayload::unpack(payload));
     }
 
+    pub(super) fn subject(&mut self, payload: u64) {
+        self.subject = Some(payload);
+    }
+
+    pub(super) fn take_subject(&mut self) -> Option<u64> {
+        self.subject.take()
+    }
+
+    /// The function and the call that the thread is in, and the address of the memory that it is about.
+    pub(super) fn take_about(&mut self) -> Option<(u16, FrameId, u64)> {
+        let (subject, begun) = (self.subject.take()?, self.call?);
+        Some((begun.function, begun.call, subject))
+    }
+
     pub(super) fn begin(&mut self, function: u16, call: FrameId, time: u64) {
         *self = Current {
             call: Some(Begun {
@@ -105,6 +122,16 @@ impl Mpi {
 
     fn known_by(&self, pid: i32, number: u32) -> u32 {
         self.communicators.get(&(pid, number)).copied().unwrap_or(0)
+    }
+
+    /// What all ranks know the ranks of an operation by. Interfaces without communicators tell that themselves, and
+    /// their numbers are none of MPI's.
+    fn group(&self, pid: i32, function: u16, number: u32) -> u32 {
+        match (Interface::of(function), number) {
+            (Interface::Mpi, _) => self.known_by(pid, number),
+            (_, 0) => 0,
+            (interface, _) => number | (interface as u32) << 24 | 1 << 31,
+        }
     }
 
     fn post(&mut self, key: (i32, u64), posted: Posted) {
@@ -163,7 +190,7 @@ impl Mpi {
     }
 
     /// The thread's call ends. The prefixes tell what it moved besides messages.
-    pub(super) fn end(&mut self, current: &mut Current, of: Of, received: u64) {
+    pub(super) fn end(&mut self, current: &mut Current, of: Of, received: u64, object: ObjectId) {
         for mut message in current.completed.drain(..) {
             message.length = Nanos(of.time.saturating_sub(message.posted.0));
             self.messages.push(message);
@@ -179,8 +206,9 @@ impl Mpi {
             count: 1,
             function: begun.function,
             call: begun.call,
-            comm: bytes.map_or(0, |bytes| self.known_by(of.pid, bytes.comm)),
+            comm: bytes.map_or(0, |bytes| self.group(of.pid, begun.function, bytes.comm)),
             peer: peer.map_or(0, |peer| peer.rank.saturating_add(1)),
+            object,
             sent: begun.sent + bytes.map_or(0, |bytes| bytes.bytes),
             received: begun.received + received,
         });
@@ -202,6 +230,7 @@ impl Mpi {
             call,
             comm: 0,
             peer: 0,
+            object: ObjectId::NONE,
             sent: 0,
             received: 0,
         });
@@ -253,15 +282,15 @@ mod tests {
         current.begin(1, FrameId(4), 100);
         describe(&mut current, 2, 64);
         mpi.sent(&mut current, at(110), 55, false);
-        mpi.end(&mut current, at(110), 0);
+        mpi.end(&mut current, at(110), 0, ObjectId::NONE);
         current.begin(2, FrameId(5), 120);
         mpi.receive_posted(&current, at(130), 66);
-        mpi.end(&mut current, at(130), 0);
+        mpi.end(&mut current, at(130), 0, ObjectId::NONE);
         current.begin(3, FrameId(6), 200);
         mpi.send_done(&mut current, at(500), 55);
         describe(&mut current, 1, 8);
         mpi.received(&mut current, at(500), 66);
-        mpi.end(&mut current, at(500), 0);
+        mpi.end(&mut current, at(500), 0, ObjectId::NONE);
         let (calls, messages) = mpi.take(false);
         let lengths = calls
             .iter()
@@ -278,7 +307,7 @@ mod tests {
         current.begin(1, FrameId(4), 600);
         describe(&mut current, 2, 64);
         mpi.sent(&mut current, at(610), 99, false);
-        mpi.end(&mut current, at(610), 0);
+        mpi.end(&mut current, at(610), 0, ObjectId::NONE);
         assert!(mpi.take(false).1.is_empty());
         let (_, open) = mpi.take(true);
         assert_eq!(open.len(), 1);

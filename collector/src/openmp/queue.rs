@@ -214,6 +214,7 @@ impl Reception<'_> {
             ..record
         };
         match record.kind() {
+            Some(Kind::Span) => record.payload = self.line.length_ns(record.payload),
             Some(Kind::Short) => record.payload = self.in_ns(record.payload),
             Some(Kind::ShortHold) => {
                 let HoldPayload { acquiring, held } = HoldPayload::unpack(record.payload);

@@ -69,6 +69,7 @@ numbered! {
         Findings = 32,
         MpiCalls = 33,
         MpiMessages = 34,
+        Objects = 35,
     }
 }
 

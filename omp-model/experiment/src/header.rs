@@ -6,7 +6,7 @@ use untrusted::printable;
 use crate::losses::{Lost, Stretches};
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 16;
+pub const FORMAT_VERSION: u32 = 17;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,8 @@ pub struct Header {
     pub counters: Vec<Counter>,
     /// OpenMP runtimes that reported themselves, in order of appearance.
     pub runtimes: Vec<Runtime>,
+    /// The interfaces between ranks whose calls were not to be recorded (`-M`): `mpi`, `shmem`, `caf`, `gasp`.
+    pub calls_left_out: Vec<String>,
     /// Interpreters of Python that called OpenMP runtimes.
     pub pythons: Vec<Python>,
     /// What was lost or cut.

@@ -36,6 +36,8 @@ ids! {
     LoopId
     /// A mutex; row of [`crate::tables::Tables::locks`].
     LockId
+    /// Memory that calls between ranks are about; row of [`crate::tables::Tables::objects`].
+    ObjectId
     /// A name that the program gave; row of [`crate::tables::Tables::names`].
     NameId
     /// A phase that the program named, within others; row of [`crate::tables::Tables::phases`].
@@ -52,6 +54,11 @@ impl ModuleId {
 impl FrameId {
     /// No address is known.
     pub const NONE: FrameId = FrameId(0);
+}
+
+impl ObjectId {
+    /// None, or not known.
+    pub const NONE: ObjectId = ObjectId(0);
 }
 
 impl StackId {

@@ -74,7 +74,7 @@ recorded! {
     LockWait: lock by lock, waiter by frame, holder by frame;
     TaskSum: thread by thread, context by context;
     TaskSpan: thread by thread, context by context;
-    MpiCall: thread by thread, call by frame;
+    MpiCall: thread by thread, call by frame, object by memory;
     MpiMessage: thread by thread;
     CpuUse: thread by thread;
     Span: process by process, phase by phase;

@@ -19,7 +19,8 @@ use crate::rows::{Interval, RegionSpan, SLICE, SamplePoint, Span, TaskSpan};
 use crate::store::{Reading, Store};
 use crate::stored::{self, Known, ThreadRow};
 use crate::tables::{
-    Context, Frame, Interner, Lock, Loop, Module, Phase, Process, Stack, Thread, ThreadState,
+    Context, Frame, Interner, Lock, Loop, Module, Object, Phase, Process, Stack, Thread,
+    ThreadState,
 };
 use crate::{
     CounterSamples, Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows,
@@ -492,6 +493,7 @@ impl Contents {
             + bytes::<ThreadState>(tables.thread_states.len())
             + bytes::<Loop>(tables.loops.len())
             + bytes::<Lock>(tables.locks.len())
+            + bytes::<Object>(tables.objects.len())
             + bytes::<String>(tables.names.len())
             + bytes::<Phase>(tables.phases.len())
             + bytes::<Span>(read.spans.len())
@@ -566,6 +568,7 @@ impl Contents {
             Kind::ThreadStates => table!(thread_states),
             Kind::Loops => table!(loops),
             Kind::Locks => table!(locks),
+            Kind::Objects => table!(objects),
             Kind::Names => {
                 expect_first(first, known.names)?;
                 text_rows::decode_names(decoder, |row| add(&mut read.tables.names, row))

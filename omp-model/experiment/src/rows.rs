@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, NameId, Nanos, PhaseId, ProcessId, StackId, ThreadId,
-    ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, NameId, Nanos, ObjectId, PhaseId, ProcessId, StackId,
+    ThreadId, ThreadStateId,
 };
 use crate::numbered::numbered;
 use crate::state::{Scheduling, State};
@@ -268,7 +268,7 @@ pub struct LockWait {
     pub time: Nanos,
 }
 
-/// A call of an MPI function, or several calls that asked whether something has happened, when nothing had.
+/// A call of MPI or of another interface between ranks, or several calls that asked whether something has happened, when nothing had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiCall {
     /// The thread.
@@ -279,7 +279,7 @@ pub struct MpiCall {
     pub length: Nanos,
     /// The number of calls.
     pub count: u32,
-    /// The function's number (`mpi::Function`).
+    /// The function's number (`mpi::name`).
     pub function: u16,
     /// The call in the program; [`FrameId::NONE`] if unknown.
     pub call: FrameId,
@@ -288,9 +288,11 @@ pub struct MpiCall {
     /// One more than the rank, in `MPI_COMM_WORLD`, of the root of a collective operation or the target of a
     /// one-sided one; 0 if there is none.
     pub peer: u32,
+    /// The memory that it is about; [`ObjectId::NONE`] if there is none, or it is not known.
+    pub object: ObjectId,
     /// Bytes that the call sent: of messages that begin in it, or of its part of a collective operation.
     pub sent: u64,
-    /// Bytes that the call received.
+    /// Bytes that the call received; of an allocation, those that it allocated.
     pub received: u64,
 }
 

@@ -64,6 +64,20 @@ numbered! {
         MpiCollective = 24,
         /// In one that completes one-sided operations, or waits until memory may be accessed.
         MpiOneSided = 25,
+        /// In a call of OpenSHMEM, of coarrays or of UPC's runtime that does not wait for other ranks.
+        Pgas = 26,
+        /// In one that reads or writes memory of another rank, and waits for that.
+        PgasTransfer = 27,
+        /// In one that waits until own accesses are complete, or puts them in order.
+        PgasQuiet = 28,
+        /// In one that waits for a value or an event of another rank.
+        PgasFlag = 29,
+        /// In one that waits for a lock or a critical section.
+        PgasLock = 30,
+        /// In a barrier.
+        PgasBarrier = 31,
+        /// In another collective operation.
+        PgasCollective = 32,
     }
 }
 
@@ -82,23 +96,45 @@ impl State {
                 | State::Reduction
                 | State::Unknown
                 | State::Mpi
+                | State::Pgas
         )
+    }
+
+    /// The state of a thread in the function of this number.
+    pub fn in_call(function: u16) -> State {
+        let waits = mpi::wait(function);
+        match mpi::Interface::of(function) {
+            mpi::Interface::Mpi => State::in_mpi(waits),
+            _ => State::in_pgas(waits),
+        }
+    }
+
+    const fn in_pgas(waits: mpi::Wait) -> State {
+        match waits {
+            mpi::Wait::Transfer => State::PgasTransfer,
+            mpi::Wait::Quiet => State::PgasQuiet,
+            mpi::Wait::Flag => State::PgasFlag,
+            mpi::Wait::Lock => State::PgasLock,
+            mpi::Wait::Barrier => State::PgasBarrier,
+            mpi::Wait::Collective => State::PgasCollective,
+            _ => State::Pgas,
+        }
     }
 
     /// The state of a thread in a function of MPI that waits so.
     pub const fn in_mpi(waits: mpi::Wait) -> State {
         match waits {
-            mpi::Wait::Nothing => State::Mpi,
             mpi::Wait::Receive => State::MpiReceive,
             mpi::Wait::Send => State::MpiSend,
             mpi::Wait::Request => State::MpiRequest,
             mpi::Wait::Barrier => State::MpiBarrier,
             mpi::Wait::Collective => State::MpiCollective,
             mpi::Wait::OneSided => State::MpiOneSided,
+            _ => State::Mpi,
         }
     }
 
-    /// Whether it is one of those.
+    /// Whether it is that of a thread in a call between ranks, of MPI or of another interface.
     pub const fn is_mpi(self) -> bool {
         matches!(
             self,
@@ -109,6 +145,13 @@ impl State {
                 | State::MpiBarrier
                 | State::MpiCollective
                 | State::MpiOneSided
+                | State::Pgas
+                | State::PgasTransfer
+                | State::PgasQuiet
+                | State::PgasFlag
+                | State::PgasLock
+                | State::PgasBarrier
+                | State::PgasCollective
         )
     }
 
@@ -116,7 +159,10 @@ impl State {
     /// In the others, that is the call by which it entered a critical section.
     pub const fn is_in_call(self) -> bool {
         self.is_wait() && !matches!(self, State::Idle)
-            || matches!(self, State::Overhead | State::Reduction | State::Mpi)
+            || matches!(
+                self,
+                State::Overhead | State::Reduction | State::Mpi | State::Pgas
+            )
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, PhaseId, ProcessId, StackId,
-    ThreadId, ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, ObjectId, PhaseId, ProcessId,
+    StackId, ThreadId, ThreadStateId,
 };
 use crate::rows::{
     Blame, CpuUse, Interval, LockSum, LockWait, LoopSum, MessageEnd, MpiCall, MpiMessage, PhaseSum,
@@ -13,8 +13,8 @@ use crate::rows::{
 };
 use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Phase, Schedule, Stack,
-    StackEntry, Tables, Thread, ThreadKind, ThreadState,
+    Context, ContextKind, Cut, Frame, Lock, Loop, LoopClause, Mutex, Object, Phase, Schedule,
+    Stack, StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
 /// The number of rows in each table, against which ids are checked.
@@ -31,6 +31,7 @@ pub(crate) struct Known {
     pub(crate) thread_states: u32,
     pub(crate) loops: u32,
     pub(crate) locks: u32,
+    pub(crate) objects: u32,
     pub(crate) names: u32,
     pub(crate) phases: u32,
 }
@@ -48,6 +49,7 @@ impl Known {
         thread_states: u32::MAX,
         loops: u32::MAX,
         locks: u32::MAX,
+        objects: u32::MAX,
         names: u32::MAX,
         phases: u32::MAX,
     };
@@ -64,6 +66,7 @@ impl Known {
             thread_states: tables.thread_states.len() as u32,
             loops: tables.loops.len() as u32,
             locks: tables.locks.len() as u32,
+            objects: tables.objects.len() as u32,
             names: tables.names.len() as u32,
             phases: tables.phases.len() as u32,
         }
@@ -109,6 +112,7 @@ ids! {
     ThreadStateId in thread_states: "a thread state that is not in its table",
     LoopId in loops: "a loop that is not in its table",
     LockId in locks: "a mutex that is not in its table",
+    ObjectId in objects: "memory that is not in its table",
     NameId in names: "a name that is not in its table",
     PhaseId in phases: "a phase that is not in its table",
 }
@@ -470,6 +474,10 @@ rows! {
         variable: FrameId Delta,
         init: FrameId Delta,
     }
+    Object[2] {
+        variable: FrameId Delta,
+        allocation: FrameId Delta,
+    }
     LockSum[9] {
         lock: LockId Delta,
         call: FrameId Delta,
@@ -488,7 +496,7 @@ rows! {
         count: u64 Plain,
         time: Nanos Plain,
     }
-    MpiCall[10] {
+    MpiCall[11] {
         thread: ThreadId Delta,
         start: Moment Delta,
         length: Moment Plain,
@@ -497,6 +505,7 @@ rows! {
         call: FrameId Delta,
         comm: u32 Plain,
         peer: u32 Plain,
+        object: ObjectId Delta,
         sent: u64 Plain,
         received: u64 Plain,
     }

@@ -10,8 +10,8 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, PhaseId, ProcessId, StackId,
-    ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, Nanos, ObjectId, PhaseId, ProcessId,
+    StackId, ThreadStateId,
 };
 use crate::numbered::numbered;
 use crate::state::State;
@@ -46,6 +46,8 @@ numbered! {
         Python = 4,
         /// A library of MPI, or of its interface to Fortran.
         Mpi = 5,
+        /// A library of OpenSHMEM or of coarrays.
+        Pgas = 6,
     }
 }
 
@@ -344,6 +346,15 @@ pub struct Phase {
     pub name: NameId,
 }
 
+/// Memory that other ranks can access, as a rank knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Object {
+    /// The variable that it is, if that is in a load object; else [`FrameId::NONE`].
+    pub variable: FrameId,
+    /// The call that allocated it; [`FrameId::NONE`] if none was seen.
+    pub allocation: FrameId,
+}
+
 /// All tables. Entries are only ever added; threads and processes are also updated in place.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -365,6 +376,8 @@ pub struct Tables {
     pub loops: Interner<Loop>,
     /// By [`LockId`].
     pub locks: Interner<Lock>,
+    /// By [`ObjectId`].
+    pub objects: Interner<Object>,
     /// By [`NameId`].
     pub names: Interner<String>,
     /// By [`PhaseId`].
@@ -413,6 +426,10 @@ impl Default for Tables {
             thread_states: Interner::with([outside]),
             loops: Interner::with([]),
             locks: Interner::with([]),
+            objects: Interner::with([Object {
+                variable: FrameId::NONE,
+                allocation: FrameId::NONE,
+            }]),
             names: Interner::with([String::new()]),
             phases: Interner::with([no_phase]),
         }
@@ -459,6 +476,11 @@ impl Tables {
     /// The mutex's id, new or known.
     pub fn lock(&mut self, lock: Lock) -> LockId {
         LockId(self.locks.intern(lock))
+    }
+
+    /// The memory's id, new or known.
+    pub fn object(&mut self, object: Object) -> ObjectId {
+        ObjectId(self.objects.intern(object))
     }
 
     /// The name's id, new or known.

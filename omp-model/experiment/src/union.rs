@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::{Counter, Header};
 use crate::ids::{
-    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, PhaseId, ProcessId, StackId, ThreadId,
-    ThreadStateId,
+    ContextId, FrameId, LockId, LoopId, ModuleId, NameId, ObjectId, PhaseId, ProcessId, StackId,
+    ThreadId, ThreadStateId,
 };
 use crate::packed::{Packed, RecordedRow};
 use crate::symbols::{
     CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Jump, SourceLine, SymbolTable,
 };
 use crate::tables::{
-    Context, Frame, Lock, Loop, Phase, Process, PythonLine, RuntimeKind, Stack, StackEntry, Tables,
-    Thread, ThreadState,
+    Context, Frame, Lock, Loop, Object, Phase, Process, PythonLine, RuntimeKind, Stack, StackEntry,
+    Tables, Thread, ThreadState,
 };
 use crate::{CounterSamples, Experiment, Samples, Sums};
 
@@ -219,6 +219,7 @@ pub(crate) struct Ids {
     thread_states: Vec<ThreadStateId>,
     loops: Vec<LoopId>,
     locks: Vec<LockId>,
+    objects: Vec<ObjectId>,
     names: Vec<NameId>,
     phases: Vec<PhaseId>,
 }
@@ -262,6 +263,10 @@ impl Ids {
 
     pub(crate) fn lock(&self, id: LockId) -> LockId {
         row(&self.locks, id.index(), id)
+    }
+
+    pub(crate) fn memory(&self, id: ObjectId) -> ObjectId {
+        row(&self.objects, id.index(), ObjectId::NONE)
     }
 
     pub(crate) fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
@@ -370,6 +375,12 @@ impl Uniting {
                 variable: ids.frame(lock.variable),
                 init: ids.frame(lock.init),
                 ..*lock
+            }));
+        }
+        for object in tables.objects.rows() {
+            ids.objects.push(self.tables.object(Object {
+                variable: ids.frame(object.variable),
+                allocation: ids.frame(object.allocation),
             }));
         }
         ids

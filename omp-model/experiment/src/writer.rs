@@ -271,6 +271,7 @@ impl Writer {
         })?;
         // A mutex points to its process.
         self.push_table(Kind::Locks, tables.locks.rows(), had.locks, known)?;
+        self.push_table(Kind::Objects, tables.objects.rows(), had.objects, known)?;
         let threads: Vec<ThreadRow> = changed(&self.written.threads, &tables.threads)
             .into_iter()
             .map(|(id, thread)| ThreadRow(id, thread.clone()))

@@ -150,6 +150,7 @@ const fn runtime_name(runtime: RuntimeKind) -> Option<&'static str> {
         RuntimeKind::Gomp => Some("GNU"),
         RuntimeKind::Collector => Some("Parallax"),
         RuntimeKind::Mpi => Some("MPI"),
+        RuntimeKind::Pgas => Some("PGAS"),
     }
 }
 

@@ -185,7 +185,7 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use ::mpi::Function;
-    use experiment::ids::{FrameId, Nanos};
+    use experiment::ids::{FrameId, Nanos, ObjectId};
     use experiment::state::{Scheduling, State};
     use experiment::tables::ThreadKind;
 
@@ -203,6 +203,7 @@ mod tests {
             call: FrameId::NONE,
             comm: 1,
             peer: 0,
+            object: ObjectId::NONE,
             sent: 100,
             received: 10,
         }

@@ -137,7 +137,7 @@ fn sorted<K>(parts: BTreeMap<K, Calls>) -> Vec<(K, Calls)> {
 #[cfg(test)]
 mod tests {
     use ::mpi::Function;
-    use experiment::ids::{Nanos, ThreadId};
+    use experiment::ids::{Nanos, ObjectId, ThreadId};
 
     use super::*;
     use crate::mpi::ranks::tests::recording;
@@ -153,6 +153,7 @@ mod tests {
             call: FrameId::NONE,
             comm: 1,
             peer: 0,
+            object: ObjectId::NONE,
             sent: bytes[0],
             received: bytes[1],
         }

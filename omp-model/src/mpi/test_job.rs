@@ -2,7 +2,7 @@
 
 use ::mpi::Function;
 use experiment::Experiment;
-use experiment::ids::{ContextId, FrameId, Nanos, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, ObjectId, ThreadId};
 use experiment::rows::{Interval, MessageEnd, MpiCall, MpiMessage, Within};
 use experiment::state::{Scheduling, State};
 use experiment::tables::ThreadState;
@@ -36,6 +36,7 @@ impl Job {
             call: FrameId::NONE,
             comm: 7,
             peer: root,
+            object: ObjectId::NONE,
             sent: 0,
             received: 0,
         });

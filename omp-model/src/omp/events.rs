@@ -143,12 +143,12 @@ impl Machine {
             }
             What::OverheadEnd => self.end_of(now, Cause::Overhead),
             What::MpiBegin {
-                waits,
+                state,
                 begins_mpi,
                 call,
             } => {
                 stack.drop_waits();
-                self.push(now, Cause::Mpi, State::in_mpi(waits), call);
+                self.push(now, Cause::Mpi, state, call);
                 if begins_mpi {
                     self.begins_mpi(now, true);
                 }
@@ -157,8 +157,8 @@ impl Machine {
                 self.begins_mpi(now, false);
                 self.end_of(now, Cause::Mpi);
             }
-            What::MpiPolls { call, waits } => {
-                self.waited_shortly(now, State::Mpi, call, waits);
+            What::MpiPolls { state, call, waits } => {
+                self.waited_shortly(now, state, call, waits);
             }
             What::TaskCreate { task, site, of } => {
                 self.task_create(now, task, site, of);

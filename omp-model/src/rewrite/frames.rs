@@ -501,9 +501,10 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Whether a frame is in MPI, or in its interface to Fortran.
+    /// Whether a frame is in MPI, in its interface to Fortran, or in a library of another interface between ranks.
     pub(super) fn is_mpi(&self, frame: FrameId) -> bool {
-        self.runtime(self.module(frame)) == RuntimeKind::Mpi
+        let runtime = self.runtime(self.module(frame));
+        matches!(runtime, RuntimeKind::Mpi | RuntimeKind::Pgas)
     }
 
     /// Whether an address lies in an inlined reduction combiner.

@@ -114,6 +114,11 @@ fn is_mpi(entry: Option<&str>) -> bool {
     entry.is_some_and(|name| name.starts_with("MPI_") || name.starts_with("PMPI_"))
 }
 
+fn is_pgas(entry: Option<&str>) -> bool {
+    let starts = ["shmem_", "pshmem_", "_gfortran_caf_"];
+    entry.is_some_and(|name| starts.iter().any(|start| name.starts_with(start)))
+}
+
 /// clang's call for the `flush` directive; gcc emits an instruction.
 const FLUSH: &str = "__kmpc_flush";
 
@@ -129,6 +134,7 @@ fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> RefinedStat
             _ if leaf.inside => RefinedState::Work,
             _ => RefinedState::Serial,
         },
+        _ if is_pgas(entry) => RefinedState::Pgas,
         _ if leaf.in_mpi => RefinedState::Mpi,
         _ if leaf.reducing => RefinedState::Reduction,
         Some(name) => of_entry(name),
@@ -163,6 +169,7 @@ pub(super) fn refine(
     let working = |state: RefinedState| match entry {
         _ if leaf.reducing || combining => RefinedState::Reduction,
         _ if !leaf.runtime || is_own(entry) => state,
+        _ if is_pgas(entry) => RefinedState::Pgas,
         // In a function of MPI that has no events, or in ours in its place.
         _ if leaf.in_mpi || is_mpi(entry) => RefinedState::Mpi,
         Some(name) if of_entry(name) == RefinedState::Reduction => RefinedState::Reduction,

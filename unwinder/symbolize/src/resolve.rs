@@ -76,7 +76,11 @@ fn names(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let mut barriers = barrier_calls(tables);
     let user = UserFrames::of(tables);
     let locks = tables.locks.rows();
-    let variables: FxHashSet<FrameId> = locks.iter().map(|lock| lock.variable).collect();
+    let variables = locks.iter().map(|lock| lock.variable);
+    let objects = tables.objects.rows().iter();
+    let variables: FxHashSet<FrameId> = variables
+        .chain(objects.map(|object| object.variable))
+        .collect();
     let mut texts = Texts::new(source);
     let mut is_over = false;
     for ids in
@@ -289,7 +293,8 @@ fn find_worksharing(
     }
 }
 
-/// Names the mutexes that are variables of a load object, which come with their svmas.
+/// Names the mutexes, and memory of other ranks' accesses, that are variables of a load object, which come with their
+/// svmas.
 fn name_variables(table: &mut SymbolTable, symbols: &Symbols, variables: &[(FrameId, u64)]) {
     let named = variables.iter().filter_map(|(frame, svma)| {
         let symbol = symbols.data(*svma)?;

@@ -181,7 +181,11 @@ unsafe fn add_bytes(moved: &mut Moved, around: &Around, row: &Row) {
             let [first, distance, _] = set_behind(around, count + 1);
             let root = first.wrapping_add((word(count + 1) as i32) << distance.clamp(0, 31));
             let all = word(count).saturating_mul(each.into());
-            let way = if own() == root { Way::Sent } else { Way::Received };
+            let way = if own() == root {
+                Way::Sent
+            } else {
+                Way::Received
+            };
             moved.add(way, all);
             moved.peer = u32::try_from(root).ok();
         }
@@ -201,7 +205,9 @@ unsafe fn add_bytes(moved: &mut Moved, around: &Around, row: &Row) {
             let _ = size;
         }
         Bytes::Allocated(size) => moved.received = word(size),
-        Bytes::AllocatedEach(count, size) => moved.received = word(count).saturating_mul(word(size)),
+        Bytes::AllocatedEach(count, size) => {
+            moved.received = word(count).saturating_mul(word(size))
+        }
     }
 }
 

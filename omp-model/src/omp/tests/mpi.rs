@@ -12,7 +12,7 @@ const CALL: FrameId = FrameId(7);
 
 fn begin(waits: ::mpi::Wait, begins_mpi: bool) -> What {
     What::MpiBegin {
-        waits,
+        state: State::in_mpi(waits),
         begins_mpi,
         call: CALL,
     }
@@ -45,7 +45,12 @@ fn polls_take_their_time_from_what_the_thread_did() {
         count: 9,
         time: Nanos(40),
     };
-    driver.at(100, PRIMARY, What::MpiPolls { call: CALL, waits });
+    let polls = What::MpiPolls {
+        state: State::Mpi,
+        call: CALL,
+        waits,
+    };
+    driver.at(100, PRIMARY, polls);
     driver.time = 200;
     let running = Scheduling::Running;
     let accounted = driver.accounted(PRIMARY);
