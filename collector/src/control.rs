@@ -13,6 +13,7 @@ use omp_ring::consumer::Consumer;
 use omp_ring::control::{ControlCall, ControlKind, Used};
 use rustc_hash::FxHashMap;
 
+use crate::calls_notes::{MOST_MISUSES, Misused};
 use crate::control_options::ControlOptions;
 use processes::{Processes, name_id};
 
@@ -77,6 +78,8 @@ pub struct Control {
     pub unbegun: u64,
     /// Signals whose handlers the program replaced.
     pub replaced: Vec<i32>,
+    /// How often events of GASP were misused.
+    pub(crate) misused: Misused,
 }
 
 impl Control {
@@ -131,9 +134,10 @@ impl Control {
     pub fn drain(&mut self, arena: &mut Consumer, start: u64) {
         let mut calls = Vec::new();
         arena.calls(|call| calls.push(call));
-        let replaced = &mut self.replaced;
+        let (replaced, misused) = (&mut self.replaced, &mut self.misused);
         let calls: Vec<Call> = calls
             .into_iter()
+            .filter(|call| !is_misuse(call, misused))
             .filter_map(|call| call_of(call, start, replaced))
             .collect();
         if !calls.is_empty() {
@@ -341,6 +345,18 @@ fn span(process: ProcessId, kind: SpanKind, open: Open, end: u64) -> Span {
     }
 }
 
+/// Notes a misuse, of which nothing else is made.
+fn is_misuse(call: &ControlCall, misused: &mut Misused) -> bool {
+    if call.kind != ControlKind::Misuse {
+        return false;
+    }
+    let key = (call.used.user, call.name.clone());
+    if misused.len() < MOST_MISUSES || misused.contains_key(&key) {
+        *misused.entry(key).or_default() += 1;
+    }
+    true
+}
+
 fn call_of(call: ControlCall, start: u64, replaced: &mut Vec<i32>) -> Option<Call> {
     let ControlCall {
         pid,
@@ -365,6 +381,7 @@ fn call_of(call: ControlCall, start: u64, replaced: &mut Vec<i32>) -> Option<Cal
         ControlKind::Terminate => What::End("the program ended it"),
         ControlKind::PhaseBegin => What::PhaseBegin { pid, name },
         ControlKind::PhaseEnd => What::PhaseEnd { pid },
+        ControlKind::Misuse => return None,
         ControlKind::HandlerReplaced => {
             let signal = used.user as i32;
             if !replaced.contains(&signal) {

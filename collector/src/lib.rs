@@ -31,6 +31,7 @@ pub mod affinity;
 pub mod after;
 pub mod archive;
 pub mod attach;
+mod calls_notes;
 pub mod checks;
 pub mod cli;
 pub mod clock;

@@ -134,6 +134,7 @@ pub fn record(request: &Request, local_ranks: usize) -> Result<i32, RecordError>
     let library = found.map(|_| ());
     let mut session = Session::new(pid, merge, writer, header, library, options.clone());
     session.python = request.python;
+    session.recorded_calls = request.calls;
     let ended = run_session(&mut session, source, &mut signals, request.verbose);
     let status = ended.unwrap_or_else(|| session::wait(pid, &mut signals));
     closing::say_result(request, session.directory(), &mut signals);

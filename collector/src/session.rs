@@ -14,6 +14,7 @@ use symbolize::Files;
 
 use crate::affinity::Affinity;
 use crate::after::{After, Watched};
+use crate::calls_notes;
 use crate::control_options::{ControlOptions, signal_name};
 use crate::merge::Merge;
 use crate::no_events::Cause;
@@ -39,6 +40,8 @@ pub struct Session {
     affinity: Affinity,
     /// What is recorded of Python and of generated code.
     pub python: Recorded,
+    /// The interfaces between ranks whose calls are recorded, a bit for each.
+    pub recorded_calls: u32,
     writer: Writer,
     header: Header,
     flushed: Instant,
@@ -87,6 +90,7 @@ impl Session {
             merge,
             affinity: Affinity::default(),
             python: Recorded::default(),
+            recorded_calls: 0,
             writer,
             header,
             flushed: Instant::now(),
@@ -423,6 +427,10 @@ impl Session {
         header
             .notes
             .extend(control_notes(&self.options, &self.merge));
+        let misused = &self.merge.control.misused;
+        header.notes.extend(calls_notes::misuses(misused));
+        let coarrays = calls_notes::static_coarrays(&self.merge.tables, self.recorded_calls);
+        header.notes.extend(coarrays);
         let pythons = self.merge.openmp.pythons().keys().copied();
         header.notes.extend(python::notes(self.python, pythons));
         header::update(header, &plan, &self.merge);

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::pgas::{Interface, pgas};
+use crate::pgas::{Class, Interface, pgas};
 use crate::{Form, caf, shmem};
 
 /// Calls the macro `$take` with the functions: for each row the [`Form`], the [`Wait`] and, if the operation is only
@@ -380,6 +380,33 @@ pub fn symbols(function: u16) -> Option<[&'static CStr; 2]> {
     }
     let row = ROWS.get(function as usize)?;
     Some([row.name, row.tool])
+}
+
+/// The class of a one-sided operation, or of one of an interface that has no others; `None` for the rest of MPI.
+pub fn class(function: u16) -> Option<Class> {
+    if let Some(row) = pgas(function) {
+        return Some(row.class);
+    }
+    Some(match form(function) {
+        Form::Put => Class::Put,
+        Form::Get => Class::Get,
+        Form::GetAccumulate | Form::Fetch => Class::Atomic,
+        Form::WindowMake => Class::Allocation,
+        Form::Window => {
+            let name = name(function)?;
+            let has = |part: &str| name.contains(part);
+            if has("fence") {
+                Class::Barrier
+            } else if has("lock") {
+                Class::Lock
+            } else if has("flush") {
+                Class::Quiet
+            } else {
+                Class::Wait
+            }
+        }
+        _ => return None,
+    })
 }
 
 /// Whether it begins the use of an interface, which may start threads of its own.

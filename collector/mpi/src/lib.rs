@@ -15,6 +15,6 @@ pub mod shmem;
 pub use abi::{Abi, OPEN_MPI_VARIABLES};
 pub use form::Form;
 pub use functions::{
-    COUNT, Function, Wait, begins, form, is_large, is_later, name, narrow, symbols, wait,
+    COUNT, Function, Wait, begins, class, form, is_large, is_later, name, narrow, symbols, wait,
 };
 pub use pgas::Interface;

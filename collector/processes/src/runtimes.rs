@@ -83,7 +83,12 @@ const fn prefixes(kind: RuntimeKind) -> &'static [&'static str] {
             "MPI_", "PMPI_", "MPIR_", "MPID", "mpi_", "pmpi_", "ompi_", "opal_", "mca_",
         ],
         RuntimeKind::Pgas => &[
-            "shmem", "pshmem", "oshmem_", "mca_", "_gfortran_caf_", "caf_",
+            "shmem",
+            "pshmem",
+            "oshmem_",
+            "mca_",
+            "_gfortran_caf_",
+            "caf_",
         ],
         RuntimeKind::None | RuntimeKind::Collector | RuntimeKind::Python => &[],
     }

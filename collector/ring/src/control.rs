@@ -48,6 +48,44 @@ pub enum ControlKind {
     SampleSignal = 7,
     /// The program has replaced our handler of the signal with this number.
     HandlerReplaced = 8,
+    /// The program, or what its compiler inserts, has misused an interface: [`Misuse`], with a name.
+    Misuse = 9,
+}
+
+/// How events of GASP are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Misuse {
+    /// It is not known which runtime's numbers they have.
+    Numbers = 1,
+    /// No event has this number.
+    Unknown = 2,
+    /// An event ends that has not started.
+    Unbegun = 3,
+    /// An event ends before others that started in it.
+    Crossed = 4,
+    /// Too many are open in a thread.
+    TooDeep = 5,
+    /// The program makes too many of its own.
+    TooMany = 6,
+    /// A description has a conversion that is not known.
+    Description = 7,
+}
+
+impl Misuse {
+    /// The one with a number.
+    pub fn of(number: u64) -> Option<Misuse> {
+        let all = [
+            Misuse::Numbers,
+            Misuse::Unknown,
+            Misuse::Unbegun,
+            Misuse::Crossed,
+            Misuse::TooDeep,
+            Misuse::TooMany,
+            Misuse::Description,
+        ];
+        all.into_iter().find(|it| *it as u64 == number)
+    }
 }
 
 impl ControlKind {
@@ -61,6 +99,7 @@ impl ControlKind {
             6 => ControlKind::PhaseEnd,
             7 => ControlKind::SampleSignal,
             8 => ControlKind::HandlerReplaced,
+            9 => ControlKind::Misuse,
             _ => return None,
         })
     }
@@ -69,7 +108,8 @@ impl ControlKind {
 /// What a process had used when it called; zeros where that was not asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// CPU time in user mode, in nanoseconds. Of [`ControlKind::HandlerReplaced`], the signal.
+    /// CPU time in user mode, in nanoseconds. Of [`ControlKind::HandlerReplaced`], the signal; of
+    /// [`ControlKind::Misuse`], which.
     pub user: u64,
     /// CPU time in the kernel, in nanoseconds.
     pub system: u64,

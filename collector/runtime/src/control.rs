@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use omp_ring::Arena;
-use omp_ring::control::{ControlKind, NAME_BYTES, SIGNALS_VARIABLE_C, Used};
+use omp_ring::control::{ControlKind, Misuse, NAME_BYTES, SIGNALS_VARIABLE_C, Used};
 
 use crate::process;
 
@@ -27,6 +27,30 @@ pub(crate) fn pause(paused: bool) {
 /// Ends the recording.
 pub(crate) fn terminate() {
     push(ControlKind::Terminate, Used::default(), b"");
+}
+
+/// A phase of the process begins.
+pub(crate) fn phase_begin(name: &[u8]) {
+    push(ControlKind::PhaseBegin, Used::default(), name);
+}
+
+/// The innermost phase of the process ends.
+pub(crate) fn phase_end() {
+    push(ControlKind::PhaseEnd, Used::default(), b"");
+}
+
+/// A sample point.
+pub(crate) fn sample(name: &[u8]) {
+    push(ControlKind::Sample, used(), name);
+}
+
+/// The program, or what its compiler inserts, has misused an interface.
+pub(crate) fn misused(what: Misuse, name: &[u8]) {
+    let used = Used {
+        user: what as u64,
+        ..Used::default()
+    };
+    push(ControlKind::Misuse, used, name);
 }
 
 fn push_pause(arena: &Arena, paused: bool) {
@@ -105,20 +129,18 @@ extern "C" fn collector_terminate_expt() {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn collector_sample(name: *const c_char) {
     // SAFETY: the program's promise.
-    push(ControlKind::Sample, used(), unsafe { c_name(name) });
+    sample(unsafe { c_name(name) });
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn collector_phase_begin(name: *const c_char) {
     // SAFETY: the program's promise.
-    push(ControlKind::PhaseBegin, Used::default(), unsafe {
-        c_name(name)
-    });
+    phase_begin(unsafe { c_name(name) });
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn collector_phase_end() {
-    push(ControlKind::PhaseEnd, Used::default(), b"");
+    phase_end();
 }
 
 #[unsafe(no_mangle)]

@@ -17,7 +17,8 @@
 //! |---|---|
 //! | `ompt` | front-end: the OMPT tool, its types and callbacks |
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
-//! | `mpi` | the interposer of MPI |
+//! | `mpi` | the interposer of MPI, OpenSHMEM and coarrays |
+//! | `gasp` | front-end: events of UPC's runtimes |
 //! | `control` | calls of the program and signals that pause the recording, name phases and samples |
 //! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `loops` | worksharing loops: their counts |
@@ -34,6 +35,8 @@
 
 mod control;
 mod filters;
+#[cfg(target_arch = "x86_64")]
+mod gasp;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
 mod locks;

@@ -60,6 +60,9 @@ pub(crate) struct Thread {
     /// The calls of MPI.
     #[cfg(target_arch = "x86_64")]
     pub(crate) mpi: crate::mpi::State,
+    /// The events of UPC's runtimes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) gasp: crate::gasp::State,
     /// The state of libgomp's interposer.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::state::State,
@@ -130,6 +133,8 @@ impl Thread {
             polls: Polls::default(),
             #[cfg(target_arch = "x86_64")]
             mpi: crate::mpi::State::new(),
+            #[cfg(target_arch = "x86_64")]
+            gasp: crate::gasp::State::new(),
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::state::State::new(),
         }

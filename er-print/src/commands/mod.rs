@@ -129,7 +129,7 @@ impl Group {
             Group::Reports(reports::Group::Tree) => "Callers, callees and the call tree",
             Group::Reports(reports::Group::Code) => "Source lines and instructions",
             Group::Reports(reports::Group::Index) => "Index objects",
-            Group::Reports(reports::Group::Ranks) => "MPI",
+            Group::Reports(reports::Group::Ranks) => "Ranks, MPI and PGAS",
             Group::Reports(reports::Group::Lists) => "Lists",
             Group::Filters => "Filters",
             Group::Reports(reports::Group::Metrics) => "Metrics",

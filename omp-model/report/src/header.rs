@@ -410,6 +410,12 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
             Line::plain(format!("  Events by: {}", known(&runtime.interface))),
         ]);
     }
+    if !header.calls_left_out.is_empty() {
+        lines.push(Line::plain(format!(
+            "Calls between ranks that were not to be recorded (collect -M): {}",
+            header.calls_left_out.join(", ")
+        )));
+    }
     lines.extend(header.pythons.iter().map(|python| {
         let version = &python.version;
         if python.frames {

@@ -1,6 +1,11 @@
-//! `mpi`: the functions of MPI that were called, how long they took and how much they moved.
+//! `mpi`, `pgas`, `pairs`, `memory`: calls between ranks by function, class, pair of ranks or memory, how long they took and
+//! how much they moved.
 
-use omp_model::mpi::functions::{Calls, FunctionRow, functions};
+use std::collections::BTreeMap;
+
+use ::mpi::pgas::{Bytes, Class};
+use experiment::rows::MpiCall;
+use omp_model::mpi::functions::{Calls, FunctionRow, Key, grouped};
 use omp_model::mpi::ranks::{RankId, Ranks};
 use omp_model::views::TOTAL;
 use omp_model::views::compare::join::Joined;
@@ -17,23 +22,139 @@ use crate::query::{Query, Source};
 /// A column of functions.
 type CallField<'a> = Field<'a, FunctionRow>;
 
+/// What calls are listed by.
+#[derive(Clone, Copy, Debug)]
+struct Listing {
+    /// The report's name.
+    view: &'static str,
+    title: &'static str,
+    key: fn(&MpiCall, RankId) -> Option<Key>,
+    /// The largest come first by this.
+    weight: fn(&FunctionRow) -> f64,
+    /// What stands in place of a table without calls.
+    empty: &'static str,
+}
+
 /// The functions of MPI, then the calls in the program with most time.
 pub(crate) fn mpi(query: &Query<'_>) -> Document {
+    let listing = Listing {
+        view: "mpi",
+        title: "Functions of MPI by their time",
+        key: Key::of_function,
+        weight: |row| row.of_all.seconds,
+        empty: "No MPI calls were recorded",
+    };
+    listed_by(query, listing)
+}
+
+/// One-sided operations and other calls of partitioned global address spaces, by interface and class.
+pub(crate) fn pgas(query: &Query<'_>) -> Document {
+    let listing = Listing {
+        view: "pgas",
+        title: "One-sided operations by interface and class",
+        key: Key::of_class,
+        weight: |row| row.of_all.seconds,
+        empty: "No one-sided operations were recorded",
+    };
+    let mut document = listed_by(query, listing);
+    document.notices.extend(untold(query));
+    document
+}
+
+/// The same by the calling rank and the one whose memory is accessed: most bytes first.
+pub(crate) fn pairs(query: &Query<'_>) -> Document {
+    let listing = Listing {
+        view: "pairs",
+        title: "Accesses by rank and the rank whose memory it is, by their bytes",
+        key: Key::of_pair,
+        weight: |row| (row.of_all.sent + row.of_all.received) as f64 + row.of_all.seconds * 1e-6,
+        empty: "No accesses to the memory of one other rank were recorded",
+    };
+    let mut document = listed_by(query, listing);
+    document.notices.extend(untold(query));
+    document
+}
+
+/// The same by variable or allocation.
+pub(crate) fn memory(query: &Query<'_>) -> Document {
+    let listing = Listing {
+        view: "memory",
+        title: "Memory that other ranks access, by the time of calls",
+        key: Key::of_object,
+        weight: |row| row.of_all.seconds,
+        empty: "No accesses to the memory of other ranks were recorded",
+    };
+    listed_by(query, listing)
+}
+
+/// What the rows of one-sided operations are short of.
+fn untold(query: &Query<'_>) -> Vec<String> {
+    let calls = &query.all.analysis.experiment.mpi_calls;
+    let mut untold = BTreeMap::<u16, u64>::new();
+    let mut without_peer = 0;
+    for call in calls.iter() {
+        let class = ::mpi::class(call.function);
+        match ::mpi::pgas::pgas(call.function).map(|row| row.bytes) {
+            Some(Bytes::Unknown | Bytes::Collect(..)) => {
+                *untold.entry(call.function).or_default() += u64::from(call.count);
+            }
+            None if matches!(class, Some(Class::Get | Class::Put | Class::Atomic)) => {
+                without_peer += u64::from(call.peer == 0);
+            }
+            Some(_) if matches!(class, Some(Class::Get | Class::Put)) => {
+                without_peer += u64::from(call.peer == 0);
+            }
+            _ => {}
+        }
+    }
+    let name = |function: u16| ::mpi::name(function).unwrap_or("?");
+    let mut said: Vec<String> = untold
+        .into_iter()
+        .map(|(function, count)| {
+            let what = match ::mpi::pgas::pgas(function).map(|row| row.bytes) {
+                Some(Bytes::Collect(..)) => "gets from the others",
+                _ => "moves",
+            };
+            format!(
+                "{count} calls of {}: the bytes that it {what} are not known, and are in no sum",
+                name(function)
+            )
+        })
+        .collect();
+    if without_peer > 0 {
+        said.push(format!(
+            "{without_peer} accesses do not tell the other rank: they are in no pair"
+        ));
+    }
+    said
+}
+
+/// Calls by function, class, pair or memory, then the calls in the program with most time.
+fn listed_by(query: &Query<'_>, listing: Listing) -> Document {
     let ranks = query.all.analysis.ranks();
     let has_ranks = !query.is_comparison() && ranks.len() > 1;
-    let fields = fields(&ranks, has_ranks);
+    let fields = fields(&ranks, has_ranks, &listing);
+    let own: &[&str] = if listing.view == "memory" {
+        &["allocated"]
+    } else {
+        &[]
+    };
     let columns: Vec<&str> = if query.is_comparison() {
         COMPARED.to_vec()
     } else {
         let by_rank: &[&str] = if has_ranks { &BY_RANK } else { &[] };
-        COLUMNS.iter().chain(by_rank).copied().collect()
+        COLUMNS.iter().chain(own).chain(by_rank).copied().collect()
     };
     let mut joined = list::by_name(
         query,
-        query.sides().iter().map(of_source).collect(),
+        query
+            .sides()
+            .iter()
+            .map(|side| of_source(side, &listing))
+            .collect(),
         |row| row.name.clone(),
     );
-    list::sort(query, &mut joined, |row: &FunctionRow| row.of_all.seconds);
+    list::sort(query, &mut joined, listing.weight);
     let totals = (0..query.sides().len()).map(|side| {
         let rows = joined.iter().filter_map(move |it| it.rows[side].as_ref());
         FunctionRow::total(rows)
@@ -60,14 +181,14 @@ pub(crate) fn mpi(query: &Query<'_>) -> Document {
         columns: fields.into_iter().map(|field| field.column).collect(),
         parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
         rows,
-        empty: without_calls(query),
+        empty: without(query, listing.empty),
         ..Table::default()
     };
     Document {
-        title: "Functions of MPI by their time".to_owned(),
+        title: listing.title.to_owned(),
         blocks: [Block::Table(table)].into_iter().chain(blocks).collect(),
         notices: notices(query),
-        ..query.document_without_time("mpi")
+        ..query.document_without_time(listing.view)
     }
 }
 
@@ -87,16 +208,17 @@ const BY_RANK: [&str; 2] = ["most", "most_rank"];
 /// Those of a comparison.
 const COMPARED: [&str; 4] = ["seconds", "calls", "sent", "received"];
 
-/// The functions of a source.
-fn of_source(source: &Source<'_>) -> Vec<FunctionRow> {
+/// The rows of a source.
+fn of_source(source: &Source<'_>, listing: &Listing) -> Vec<FunctionRow> {
     match source.settings.filter {
         Some(_) => Vec::new(),
         None => {
             let analysis = source.analysis;
-            functions(
+            grouped(
                 &analysis.experiment.mpi_calls,
                 &source.names(),
                 &analysis.ranks(),
+                listing.key,
             )
         }
     }
@@ -104,9 +226,13 @@ fn of_source(source: &Source<'_>) -> Vec<FunctionRow> {
 
 /// What stands in place of a table without calls.
 pub(crate) fn without_calls(query: &Query<'_>) -> String {
+    without(query, "No MPI calls were recorded")
+}
+
+fn without(query: &Query<'_>, empty: &str) -> String {
     match query.settings.filter {
         Some(_) => "No MPI call: they are counted for the whole run, which the filter is not",
-        None => "No MPI calls were recorded",
+        None => empty,
     }
     .to_owned()
 }
@@ -163,7 +289,7 @@ pub(crate) fn listed(ranks: &Ranks<'_>, ids: &[RankId]) -> String {
 }
 
 /// The columns, in the order of JSON.
-fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
+fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool, listing: &Listing) -> Vec<CallField<'a>> {
     let ranks = ranks.clone();
     let most = |row: &FunctionRow| row.by_rank.first().copied();
     let mut fields = vec![
@@ -180,6 +306,9 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
         bytes("sent", "Sent", |it| it.sent),
         bytes("received", "Received", |it| it.received),
     ];
+    if listing.view == "memory" {
+        fields.push(bytes("allocated", "Allocated", |it| it.allocated));
+    }
     if has_ranks {
         let seconds_of_most =
             move |row: &FunctionRow| Value::known(most(row).map(|(_, calls)| calls.seconds));
@@ -195,6 +324,9 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
             .heading(["in", "rank"])
             .json(InJson::Nowhere),
         );
+    }
+    if listing.view != "mpi" {
+        fields.push(CallField::new("is", "", |row| Value::Json(what(row.key))));
     }
     fields.push(CallField::new("by_rank", "", |row| {
         let of = |(rank, calls): &(RankId, Calls)| {
@@ -217,6 +349,20 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool) -> Vec<CallField<'a>> {
     }));
     fields.push(CallField::of(Column::name(), |_| Value::Absent));
     fields
+}
+
+/// What a row is, for JSON.
+fn what(key: Option<Key>) -> Json {
+    let rank = |id: RankId| json!({"rank": id.number, "job": id.job + 1});
+    match key {
+        Some(Key::Class(interface, class)) => {
+            json!({"interface": interface.word(), "class": class.name()})
+        }
+        Some(Key::Pair(from, to)) => {
+            json!({"from": rank(from), "to": rank(to), "is_local": from == to})
+        }
+        _ => Json::Null,
+    }
 }
 
 fn in_json(calls: &Calls) -> Json {

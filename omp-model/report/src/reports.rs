@@ -13,7 +13,7 @@ use crate::header::header;
 use crate::locks::locks;
 use crate::loops::loops;
 use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
-use crate::mpi::mpi;
+use crate::mpi::{memory, mpi, pairs, pgas};
 use crate::neighbours::callers_callees;
 use crate::objects::{object_list, objects};
 use crate::overview::overview;
@@ -185,6 +185,9 @@ pub static REPORTS: &[Report] = &[
     report(Ranks, "waits", "list the waits of MPI by cause and call: which rank waited for which", Whole(waits)).uncompared(),
     report(Ranks, "causes", "list what ranks waited for in MPI in the end: the rank, and what it did in which function", Whole(causes)).uncompared(),
     report(Ranks, "critical", "list what the critical path through the ranks consists of", Whole(critical)).uncompared(),
+    report(Ranks, "pgas", "list one-sided operations by interface and class, with calls and bytes", Whole(pgas)),
+    report(Ranks, "pairs", "list accesses by rank and the rank whose memory it is, by their bytes", Whole(pairs)).uncompared(),
+    report(Ranks, "memory", "list the memory that other ranks access: symmetric variables, allocations and coarrays", Whole(memory)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
     report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),

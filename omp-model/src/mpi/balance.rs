@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ::mpi::pgas::Class;
 use experiment::Packed;
 use experiment::ids::ThreadId;
 use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
@@ -80,7 +81,8 @@ pub fn balance(
         (rank, spent)
     }));
     let mut in_mpi = FxHashMap::<ThreadId, f64>::default();
-    for call in calls.iter() {
+    let own = |call: &MpiCall| ::mpi::wait(call.function) == ::mpi::Wait::Own;
+    for call in calls.iter().filter(|call| !own(call)) {
         let seconds = call.length.seconds();
         *in_mpi.entry(call.thread).or_default() += seconds;
         if let Some(spent) = of_thread(&mut all, ranks, call.thread) {
@@ -88,8 +90,10 @@ pub fn balance(
             if ::mpi::wait(call.function) != ::mpi::Wait::Nothing {
                 spent.waiting += seconds;
             }
-            spent.sent = spent.sent.saturating_add(call.sent);
-            spent.received = spent.received.saturating_add(call.received);
+            if ::mpi::class(call.function) != Some(Class::Allocation) {
+                spent.sent = spent.sent.saturating_add(call.sent);
+                spent.received = spent.received.saturating_add(call.received);
+            }
         }
     }
     for message in messages.iter().filter(|it| it.end == MessageEnd::Sent) {

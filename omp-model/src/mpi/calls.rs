@@ -1,8 +1,10 @@
-//! All calls of MPI on the clocks of their hosts.
+//! All calls of MPI and other interfaces between ranks on the clocks of their hosts.
 
 use experiment::Packed;
 use experiment::ids::{FrameId, ThreadId};
 use experiment::rows::MpiCall;
+
+use ::mpi::Wait;
 
 use super::ranks::{RankId, Ranks};
 
@@ -28,7 +30,11 @@ pub struct Call {
 /// The calls, sorted by thread and start. They take 48 bytes each.
 pub fn calls(rows: &Packed<MpiCall>, ranks: &Ranks<'_>) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::with_capacity(rows.len());
-    calls.extend(rows.iter().map(|row| {
+    // What is the program's own has calls within it.
+    let rows = rows
+        .iter()
+        .filter(|row| ::mpi::wait(row.function) != Wait::Own);
+    calls.extend(rows.map(|row| {
         let start = ranks.on_clock(row.thread, row.start);
         Call {
             thread: row.thread,

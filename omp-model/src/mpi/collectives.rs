@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::mpi::pgas::{Bytes, pgas};
 use ::mpi::{Form, Function, Wait};
 
 use super::calls::Call;
@@ -27,6 +28,14 @@ impl Pattern {
     pub fn of(function: u16) -> Option<Pattern> {
         if !matches!(::mpi::wait(function), Wait::Barrier | Wait::Collective) {
             return None;
+        }
+        if let Some(row) = pgas(function) {
+            return match row.bytes {
+                // By the image that gets the result, all wait or that one.
+                Bytes::ReduceImage(..) => None,
+                Bytes::Broadcast(..) | Bytes::BroadcastImage(..) => Some(Pattern::FromRoot),
+                _ => Some(Pattern::All),
+            };
         }
         // Only the ranks of the group call it, not all of the communicator.
         if function == Function::MPI_Comm_create_group as u16 {

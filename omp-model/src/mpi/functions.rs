@@ -1,9 +1,12 @@
-//! Functions of MPI: how often each was called, how long that took, and how much it moved; by rank and by call.
+//! Calls between ranks: how often each function, class, pair of ranks or piece of memory had them, how long they took, and
+//! how much they moved; by rank and by call.
 
 use std::collections::BTreeMap;
 
+use ::mpi::Interface;
+use ::mpi::pgas::Class;
 use experiment::Packed;
-use experiment::ids::FrameId;
+use experiment::ids::{FrameId, ObjectId};
 use experiment::rows::MpiCall;
 use rustc_hash::FxHashMap;
 
@@ -24,6 +27,8 @@ pub struct Calls {
     pub sent: u64,
     /// Bytes that they received.
     pub received: u64,
+    /// Bytes of memory that they made.
+    pub allocated: u64,
 }
 
 impl Calls {
@@ -31,12 +36,18 @@ impl Calls {
     pub fn of(call: &MpiCall) -> Calls {
         let seconds = call.length.seconds();
         let count = u64::from(call.count).max(1);
+        let is_allocation = ::mpi::class(call.function) == Some(Class::Allocation);
+        let (received, allocated) = match is_allocation {
+            true => (0, call.received),
+            false => (call.received, 0),
+        };
         Calls {
             count,
             seconds,
             longest: seconds / count as f64,
             sent: call.sent,
-            received: call.received,
+            received,
+            allocated,
         }
     }
 
@@ -47,6 +58,7 @@ impl Calls {
         self.longest = self.longest.max(other.longest);
         self.sent = self.sent.saturating_add(other.sent);
         self.received = self.received.saturating_add(other.received);
+        self.allocated = self.allocated.saturating_add(other.allocated);
     }
 
     /// Seconds of a call in the mean.
@@ -55,9 +67,87 @@ impl Calls {
     }
 }
 
-/// A function of MPI.
+/// What calls are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// The function's number.
+    Function(u16),
+    /// The class of the operation.
+    Class(Interface, Class),
+    /// The calling rank, and the other one.
+    Pair(RankId, RankId),
+    /// The memory.
+    Object(ObjectId),
+}
+
+impl Key {
+    /// That of a function of MPI.
+    pub fn of_function(call: &MpiCall, _: RankId) -> Option<Key> {
+        let is_of_mpi = Interface::of(call.function) == Interface::Mpi;
+        is_of_mpi.then_some(Key::Function(call.function))
+    }
+
+    /// The class of one-sided operations and of all calls of interfaces without messages.
+    pub fn of_class(call: &MpiCall, _: RankId) -> Option<Key> {
+        let class = ::mpi::class(call.function)?;
+        Some(Key::Class(Interface::of(call.function), class))
+    }
+
+    /// The ranks of an access to the memory of one other rank, or of a lock or event there.
+    pub fn of_pair(call: &MpiCall, rank: RankId) -> Option<Key> {
+        let class = ::mpi::class(call.function)?;
+        let to = RankId {
+            number: call.peer.checked_sub(1)?,
+            ..rank
+        };
+        let is_of_all = matches!(class, Class::Collective | Class::Barrier);
+        (!is_of_all).then_some(Key::Pair(rank, to))
+    }
+
+    /// The memory of an access, a lock or an event.
+    pub fn of_object(call: &MpiCall, _: RankId) -> Option<Key> {
+        ::mpi::pgas::pgas(call.function)?;
+        (call.object != ObjectId::NONE).then_some(Key::Object(call.object))
+    }
+
+    fn name(self, names: &Names<'_>, ranks: &Ranks<'_>) -> String {
+        match self {
+            Key::Function(function) => name(function),
+            Key::Class(interface, class) => format!("{} {}", interface.name(), class.name()),
+            Key::Pair(from, to) if from == to => format!("{} itself", ranks.number(from)),
+            Key::Pair(from, to) => format!("{} to {}", ranks.number(from), ranks.number(to)),
+            Key::Object(id) => object_name(names, id),
+        }
+    }
+}
+
+/// The name of a piece of memory: of its variable, or by the call that allocated it.
+fn object_name(names: &Names<'_>, id: ObjectId) -> String {
+    let object = names.tables.objects.get(id.0);
+    let Some(object) = object else {
+        return "?".to_owned();
+    };
+    if object.allocation != FrameId::NONE {
+        let site = ConstructLocation::of_innermost(names, object.allocation);
+        return match &site.function {
+            Some(function) => format!("allocated at {} ({function})", site.short()),
+            None => format!("allocated at {}", site.short()),
+        };
+    }
+    match names.symbols.lock_name(object.variable) {
+        Some(name) => name.to_owned(),
+        None if object.variable != FrameId::NONE => "a variable without a name".to_owned(),
+        None => {
+            "memory that is neither allocated in sight of the recorder nor a variable".to_owned()
+        }
+    }
+}
+
+/// A function of MPI, or what else calls are put together by.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionRow {
+    /// What it is; `None` for all together.
+    pub key: Option<Key>,
     /// Its name.
     pub name: String,
     /// Its calls in all ranks.
@@ -80,6 +170,7 @@ impl FunctionRow {
             }
         }
         (of_all.count > 0).then(|| FunctionRow {
+            key: None,
             name: String::new(),
             of_all,
             by_rank: sorted(by_rank),
@@ -99,24 +190,46 @@ pub fn functions(
     names: &Names<'_>,
     ranks: &Ranks<'_>,
 ) -> Vec<FunctionRow> {
-    let mut sums = FxHashMap::<(u16, FrameId, RankId), Calls>::default();
+    grouped(calls, names, ranks, Key::of_function)
+}
+
+/// Calls by what `key` says of each, those with most time first; calls of which it says nothing are left out.
+pub fn grouped(
+    calls: &Packed<MpiCall>,
+    names: &Names<'_>,
+    ranks: &Ranks<'_>,
+    key: fn(&MpiCall, RankId) -> Option<Key>,
+) -> Vec<FunctionRow> {
+    let mut sums = FxHashMap::<(Key, FrameId, RankId), Calls>::default();
     for call in calls.iter() {
-        let key = (call.function, call.call, ranks.of_thread(call.thread));
-        sums.entry(key).or_default().add(&Calls::of(&call));
+        let rank = ranks.of_thread(call.thread);
+        let Some(key) = key(&call, rank) else {
+            continue;
+        };
+        let place = (key, call.call, rank);
+        sums.entry(place).or_default().add(&Calls::of(&call));
     }
     type Parts = (BTreeMap<RankId, Calls>, BTreeMap<ConstructLocation, Calls>);
-    let mut parts = BTreeMap::<u16, Parts>::new();
-    for ((function, call, rank), calls) in sums {
-        let (by_rank, sites) = parts.entry(function).or_default();
+    // Several pieces of memory have one name: an array's elements, and the same variable in each rank.
+    let mut named = BTreeMap::<String, Key>::new();
+    let mut known = FxHashMap::<Key, Key>::default();
+    let mut parts = BTreeMap::<Key, Parts>::new();
+    for ((key, call, rank), calls) in sums {
+        let key = *known.entry(key).or_insert_with(|| {
+            let name = key.name(names, ranks);
+            *named.entry(name).or_insert(key)
+        });
+        let (by_rank, sites) = parts.entry(key).or_default();
         by_rank.entry(rank).or_default().add(&calls);
         let site = ConstructLocation::of_innermost(names, call);
         sites.entry(site).or_default().add(&calls);
     }
-    let row = |(function, (by_rank, sites)): (u16, Parts)| {
+    let row = |(key, (by_rank, sites)): (Key, Parts)| {
         let mut of_all = Calls::default();
         by_rank.values().for_each(|calls| of_all.add(calls));
         FunctionRow {
-            name: name(function),
+            key: Some(key),
+            name: key.name(names, ranks),
             of_all,
             by_rank: sorted(by_rank),
             sites: sorted(sites),
@@ -137,7 +250,7 @@ fn sorted<K>(parts: BTreeMap<K, Calls>) -> Vec<(K, Calls)> {
 #[cfg(test)]
 mod tests {
     use ::mpi::Function;
-    use experiment::ids::{Nanos, ObjectId, ThreadId};
+    use experiment::ids::{Nanos, ThreadId};
 
     use super::*;
     use crate::mpi::ranks::tests::recording;

@@ -40,9 +40,27 @@ impl Arrays {
 unsafe impl Zeroed for Arrays {}
 
 impl State {
+    /// Has the thread's end told of.
+    pub(crate) fn watch(&mut self) {
+        if !self.is_watched {
+            self.is_watched = true;
+            crate::gomp::watch_end();
+        }
+    }
+
+    /// An event begins whose end is told by another one. Returns whether it is in no call that is recorded.
+    pub(crate) fn enters_event(&mut self) -> bool {
+        let is_outermost = self.frame == 0;
+        if is_outermost {
+            // Above all frames: calls in it are not recorded.
+            self.frame = u64::MAX;
+        }
+        is_outermost
+    }
+
     /// The outermost call ends.
     #[inline]
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.frame = 0;
     }
 
@@ -100,7 +118,7 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Whether the calls of an interface are to be recorded.
 #[inline]
-pub(super) fn is_wanted(interface: Interface) -> bool {
+pub(crate) fn is_wanted(interface: Interface) -> bool {
     process::arena().is_some_and(|arena| arena.recorded_calls() & interface.bit() != 0)
 }
 
@@ -117,10 +135,7 @@ pub(super) fn enter(around: &Around, function: u16, is_poll: bool) -> Option<(u6
         if !thread.mpi.enters(call.frame) {
             return None;
         }
-        if !thread.mpi.is_watched {
-            thread.mpi.is_watched = true;
-            crate::gomp::watch_end();
-        }
+        thread.mpi.watch();
         Some(thread.mpi_begin(function, &call, is_poll))
     })
 }

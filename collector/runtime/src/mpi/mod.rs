@@ -31,4 +31,4 @@ mod requests;
 mod table;
 mod volume;
 
-pub(crate) use call::State;
+pub(crate) use call::{State, is_wanted};

@@ -136,12 +136,18 @@ fn group(around: &Around, function: u16, row: &Row) -> u32 {
 
 /// The group of an operation of images: of all, if it is known to be of all.
 fn images(function: u16) -> u32 {
-    let is = |it: Caf| Interface::Caf.function(it as u16) == function;
-    let is_of_some = is(Caf::_gfortran_caf_sync_images) || is(Caf::_gfortran_caf_sync_team);
-    if is_of_some || TEAMS.load(Relaxed) > 0 {
-        0
-    } else {
+    let of_all = [
+        Caf::_gfortran_caf_sync_all,
+        Caf::_gfortran_caf_co_broadcast,
+        Caf::_gfortran_caf_finalize,
+    ];
+    let is_of_all = of_all
+        .map(|it| Interface::Caf.function(it as u16))
+        .contains(&function);
+    if is_of_all && TEAMS.load(Relaxed) == 0 {
         ALL
+    } else {
+        0
     }
 }
 

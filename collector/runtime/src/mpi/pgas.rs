@@ -1,8 +1,11 @@
 //! A call of OpenSHMEM or of coarrays: before the real function, and after it.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use inside::{Around, Onward, What};
 use mpi::Interface;
 use mpi::pgas::{Asks, Row, pgas};
+use mpi::shmem::Function as Shmem;
 use omp_ring::record::{BytesPayload, Kind, PeerPayload};
 
 use super::call::{enter, is_wanted, word};
@@ -10,12 +13,21 @@ use super::moved::{self, Moved};
 use super::real;
 use crate::tls;
 
+/// OpenSHMEM was finalized. Its library finalizes once more as the program exits.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Whether calls of the function are recorded now.
+fn is_recording(function: u16) -> bool {
+    let interface = Interface::of(function);
+    is_wanted(interface) && !(interface == Interface::Shmem && IS_OVER.load(Relaxed))
+}
+
 pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) -> Onward {
     // SAFETY: the entry point's own frame.
     let around = unsafe { &mut *around };
     let (function, kind) = (what.function() as u16, what.kind());
     let real = real::address(function, kind).unwrap_or_else(|| real::missing(function));
-    let Some(row) = pgas(function).filter(|_| is_wanted(Interface::of(function))) else {
+    let Some(row) = pgas(function).filter(|_| is_recording(function)) else {
         return Onward::jump(real);
     };
     let Some((began, payload)) = enter(around, function, row.asks != Asks::No) else {
@@ -24,6 +36,9 @@ pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) ->
     around.scratch[word::FUNCTION] = u64::from(function);
     around.scratch[word::BEGAN] = began;
     around.scratch[word::PAYLOAD] = payload;
+    if function == Interface::Shmem.function(Shmem::shmem_finalize as u16) {
+        IS_OVER.store(true, Relaxed);
+    }
     Onward::call(real, u32::from(row.words))
 }
 
