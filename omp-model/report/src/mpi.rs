@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ::mpi::pgas::{Bytes, Class};
 use experiment::rows::MpiCall;
-use omp_model::mpi::functions::{Calls, FunctionRow, Key, grouped};
+use omp_model::mpi::functions::{self, Calls, FunctionRow, Key, grouped};
 use omp_model::mpi::ranks::{RankId, Ranks};
 use omp_model::views::TOTAL;
 use omp_model::views::compare::join::Joined;
@@ -165,7 +165,9 @@ fn listed_by(query: &Query<'_>, listing: Listing) -> Document {
     };
     let has_calls = total.rows.iter().any(Option::is_some);
     joined.truncate(query.limited(joined.len()));
-    let blocks = sites(query, &joined);
+    let blocks = by_function(query, &joined, &listing)
+        .into_iter()
+        .chain(sites(query, &joined));
     let shown = list::rows(&joined, &fields);
     let mut rows = list::rows(&[total], &fields);
     rows[0].role = Role::Sum;
@@ -328,6 +330,16 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool, listing: &Listing) -> Vec<Call
     if listing.view != "mpi" {
         fields.push(CallField::new("is", "", |row| Value::Json(what(row.key))));
     }
+    if listing.view != "mpi" {
+        fields.push(CallField::new("functions", "", |row| {
+            let of = |(function, calls): &(u16, Calls)| {
+                let mut object = in_json(calls);
+                object["name"] = json!(functions::name(*function));
+                object
+            };
+            Value::Json(row.functions.iter().map(of).collect())
+        }));
+    }
     fields.push(CallField::new("by_rank", "", |row| {
         let of = |(rank, calls): &(RankId, Calls)| {
             let mut object = in_json(calls);
@@ -410,20 +422,27 @@ pub(crate) fn place(site: &ConstructLocation) -> String {
     }
 }
 
-/// The calls in the program with most time, which JSON has in each row.
-fn sites(query: &Query<'_>, joined: &[Joined<FunctionRow>]) -> Option<Block> {
-    if query.is_comparison() {
+/// The functions of a list of classes, which JSON has in each row.
+fn by_function(
+    query: &Query<'_>,
+    joined: &[Joined<FunctionRow>],
+    listing: &Listing,
+) -> Option<Block> {
+    if query.is_comparison() || listing.view != "pgas" {
         return None;
     }
     let rows = joined.iter().filter_map(|it| it.rows[0].as_ref());
-    let mut sites: Vec<(String, Calls)> = rows
-        .flat_map(|row| {
-            let sites = row.sites.iter();
-            sites.map(|(site, calls)| (at(&row.name, site), *calls))
-        })
+    let functions = rows.flat_map(|row| row.functions.iter());
+    let mut functions: Vec<(String, Calls)> = functions
+        .map(|(function, calls)| (functions::name(*function), *calls))
         .collect();
-    sites.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds));
-    sites.truncate(query.limited(MOST.min(sites.len())));
+    functions.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds));
+    functions.truncate(query.limited(MOST.min(functions.len())));
+    table_of(functions, "The functions with most time")
+}
+
+/// A table of calls under a title; `None` without rows.
+fn table_of(rows: Vec<(String, Calls)>, title: &str) -> Option<Block> {
     let column = |id: &str, heading: [&str; 2], unit, decimals| Column {
         heading: heading.map(str::to_owned).into(),
         unit,
@@ -452,16 +471,33 @@ fn sites(query: &Query<'_>, joined: &[Joined<FunctionRow>]) -> Option<Block> {
         ]],
         ..Row::named(name)
     };
-    (!sites.is_empty()).then(|| {
+    (!rows.is_empty()).then(|| {
         Block::Table(Table {
             style: Style::Sparse,
             columns,
             parts: vec![TablePart::new(
-                "The calls in the program with most time",
+                title,
                 COLUMNS.iter().copied().chain(["name"]),
             )],
-            rows: sites.into_iter().map(row).collect(),
+            rows: rows.into_iter().map(row).collect(),
             ..Table::default()
         })
     })
+}
+
+/// The calls in the program with most time, which JSON has in each row.
+fn sites(query: &Query<'_>, joined: &[Joined<FunctionRow>]) -> Option<Block> {
+    if query.is_comparison() {
+        return None;
+    }
+    let rows = joined.iter().filter_map(|it| it.rows[0].as_ref());
+    let mut sites: Vec<(String, Calls)> = rows
+        .flat_map(|row| {
+            let sites = row.sites.iter();
+            sites.map(|(site, calls)| (at(&row.name, site), *calls))
+        })
+        .collect();
+    sites.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds));
+    sites.truncate(query.limited(MOST.min(sites.len())));
+    table_of(sites, "The calls in the program with most time")
 }

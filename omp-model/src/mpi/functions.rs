@@ -154,6 +154,8 @@ pub struct FunctionRow {
     pub of_all: Calls,
     /// Those of each rank, longest first.
     pub by_rank: Vec<(RankId, Calls)>,
+    /// Those of each function, by its number, longest first.
+    pub functions: Vec<(u16, Calls)>,
     /// Those of each call in the program, longest first.
     pub sites: Vec<(ConstructLocation, Calls)>,
 }
@@ -174,6 +176,7 @@ impl FunctionRow {
             name: String::new(),
             of_all,
             by_rank: sorted(by_rank),
+            functions: Vec::new(),
             sites: Vec::new(),
         })
     }
@@ -200,39 +203,46 @@ pub fn grouped(
     ranks: &Ranks<'_>,
     key: fn(&MpiCall, RankId) -> Option<Key>,
 ) -> Vec<FunctionRow> {
-    let mut sums = FxHashMap::<(Key, FrameId, RankId), Calls>::default();
+    let mut sums = FxHashMap::<(Key, u16, FrameId, RankId), Calls>::default();
     for call in calls.iter() {
         let rank = ranks.of_thread(call.thread);
         let Some(key) = key(&call, rank) else {
             continue;
         };
-        let place = (key, call.call, rank);
+        let place = (key, call.function, call.call, rank);
         sums.entry(place).or_default().add(&Calls::of(&call));
     }
-    type Parts = (BTreeMap<RankId, Calls>, BTreeMap<ConstructLocation, Calls>);
+    #[derive(Default)]
+    struct Parts {
+        by_rank: BTreeMap<RankId, Calls>,
+        functions: BTreeMap<u16, Calls>,
+        sites: BTreeMap<ConstructLocation, Calls>,
+    }
     // Several pieces of memory have one name: an array's elements, and the same variable in each rank.
     let mut named = BTreeMap::<String, Key>::new();
     let mut known = FxHashMap::<Key, Key>::default();
     let mut parts = BTreeMap::<Key, Parts>::new();
-    for ((key, call, rank), calls) in sums {
+    for ((key, function, call, rank), calls) in sums {
         let key = *known.entry(key).or_insert_with(|| {
             let name = key.name(names, ranks);
             *named.entry(name).or_insert(key)
         });
-        let (by_rank, sites) = parts.entry(key).or_default();
-        by_rank.entry(rank).or_default().add(&calls);
+        let of = parts.entry(key).or_default();
+        of.by_rank.entry(rank).or_default().add(&calls);
+        of.functions.entry(function).or_default().add(&calls);
         let site = ConstructLocation::of_innermost(names, call);
-        sites.entry(site).or_default().add(&calls);
+        of.sites.entry(site).or_default().add(&calls);
     }
-    let row = |(key, (by_rank, sites)): (Key, Parts)| {
+    let row = |(key, of): (Key, Parts)| {
         let mut of_all = Calls::default();
-        by_rank.values().for_each(|calls| of_all.add(calls));
+        of.by_rank.values().for_each(|calls| of_all.add(calls));
         FunctionRow {
             key: Some(key),
             name: key.name(names, ranks),
             of_all,
-            by_rank: sorted(by_rank),
-            sites: sorted(sites),
+            by_rank: sorted(of.by_rank),
+            functions: sorted(of.functions),
+            sites: sorted(of.sites),
         }
     };
     let mut rows: Vec<FunctionRow> = parts.into_iter().map(row).collect();
@@ -308,6 +318,53 @@ mod tests {
         assert_eq!(total.of_all.count, 8);
         assert_eq!(of(&total)[0].0, 1, "the rank with most time");
         assert_eq!(FunctionRow::total([].iter()), None);
+    }
+
+    #[test]
+    fn accesses_add_up_by_class_and_pair() {
+        let test = TestRun::new(2, 100);
+        let recordings = [recording("a", 0, 2, 0), recording("a", 1, 2, 0)];
+        let ranks = Ranks::of(&recordings, &[1, 2]);
+        let of = |place: ::mpi::shmem::Function| Interface::Shmem.function(place as u16);
+        let access = |thread: u32, place, peer: u32, bytes: [u64; 2]| MpiCall {
+            function: of(place),
+            peer,
+            ..call(thread, Function::MPI_Put, 1_000, bytes)
+        };
+        use ::mpi::shmem::Function as Shmem;
+        let calls = Packed::from_iter([
+            access(0, Shmem::shmem_long_put, 2, [80, 0]),
+            access(0, Shmem::shmem_double_p, 2, [8, 0]),
+            access(1, Shmem::shmem_long_get, 2, [0, 40]),
+            access(1, Shmem::shmem_broadcast64, 1, [0, 16]),
+            access(0, Shmem::shmem_malloc, 0, [0, 4_000]),
+            call(0, Function::MPI_Put, 2_000, [24, 0]),
+            call(0, Function::MPI_Send, 2_000, [24, 0]),
+        ]);
+        let names = test.names();
+        let all = |key| grouped(&calls, &names, &ranks, key);
+        let classes = all(Key::of_class);
+        let sums = |name: &str| {
+            let row = classes.iter().find(|row| row.name == name).unwrap();
+            let of = row.of_all;
+            (of.count, of.sent, of.received, of.allocated)
+        };
+        assert_eq!(classes.len(), 5);
+        assert_eq!(sums("OpenSHMEM put"), (2, 88, 0, 0));
+        assert_eq!(sums("OpenSHMEM allocation"), (1, 0, 0, 4_000));
+        assert_eq!(sums("MPI put"), (1, 24, 0, 0));
+        let puts = classes.iter().find(|row| row.name == "OpenSHMEM put");
+        assert_eq!(puts.unwrap().functions.len(), 2);
+        let pairs: Vec<_> = all(Key::of_pair)
+            .into_iter()
+            .map(|row| (row.name, row.of_all.sent + row.of_all.received))
+            .collect();
+        let pairs: std::collections::BTreeMap<String, u64> = pairs.into_iter().collect();
+        assert_eq!(
+            pairs.into_iter().collect::<Vec<_>>(),
+            [("0 to 1".to_owned(), 88), ("1 itself".to_owned(), 40)]
+        );
+        assert_eq!(all(Key::of_function).len(), 2, "MPI's");
     }
 
     #[test]
