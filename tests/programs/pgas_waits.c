@@ -26,6 +26,7 @@ int main(void) {
         shmem_set_lock(&lock);
         shmem_clear_lock(&lock);
     }
+    shmem_barrier_all();
     if (me == 1) {
         sleep_ms(100);
         shmem_long_p(&flag, 1, 0);

@@ -81,6 +81,7 @@ pub(crate) fn test(suite: Suite) -> ExitCode {
     note(packages::gfortran("the tests' Fortran programs"));
     note(packages::cxx("the tests' C++ programs"));
     note(packages::mpi("the tests' MPI programs"));
+    note(packages::coarrays("the tests' programs with coarrays"));
     for (name, package, for_what) in PROGRAMS {
         note(packages::program(name, package, for_what));
     }

@@ -94,7 +94,7 @@ pub(crate) const PACKAGE: &str = "parallax";
 pub(crate) const DOCUMENTS: &str = "share/doc/parallax";
 
 /// Folders of the repository whose files are installed: those with this ending, and where.
-const FOLDERS: [(&str, &str, &str); 7] = [
+const FOLDERS: [(&str, &str, &str); 10] = [
     ("docs/man", ".1", "share/man/man1"),
     (
         "docs/completions",
@@ -108,6 +108,9 @@ const FOLDERS: [(&str, &str, &str); 7] = [
     ),
     ("docs/completions", "_er_print", "share/zsh/site-functions"),
     ("collector/runtime/include", "", "include/parallax"),
+    ("collector/gasp", "-upcc", "bin"),
+    ("collector/gasp", ".c", "share/parallax/gasp"),
+    ("collector/gasp", ".h", "share/parallax/gasp"),
     ("docs", ".md", "share/doc/parallax/docs"),
     ("docs/pictures", ".svg", "share/doc/parallax/docs/pictures"),
 ];
@@ -190,7 +193,9 @@ fn copy(from: &Path, to: &Path) -> Result<u64, String> {
             std::fs::create_dir_all(folder)?;
         }
         std::fs::copy(from, aside(to))?;
-        finish(to, 0o644)
+        // A script can be run.
+        let mode = std::fs::metadata(from)?.permissions().mode();
+        finish(to, if mode & 0o100 == 0 { 0o644 } else { 0o755 })
     };
     copy().map_err(|e| e.to_string())
 }
@@ -251,6 +256,8 @@ mod tests {
             "docs/metrics.md",
             "docs/pictures/regions.svg",
             "collector/runtime/include/collectorAPI.h",
+            "collector/gasp/parallax-upcc",
+            "collector/gasp/pupc.h",
             "Cargo.toml",
             "README.md",
             "LICENSE-MIT",
@@ -260,7 +267,7 @@ mod tests {
         }
         let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        assert_eq!(copy(&items[13].from, &copied), Ok(1));
+        assert_eq!(copy(&items[15].from, &copied), Ok(1));
         assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
         let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
@@ -274,6 +281,8 @@ mod tests {
             ("share/fish/vendor_completions.d/er_print.fish", Kind::Text),
             ("share/zsh/site-functions/_er_print", Kind::Text),
             ("include/parallax/collectorAPI.h", Kind::Text),
+            ("bin/parallax-upcc", Kind::Text),
+            ("share/parallax/gasp/pupc.h", Kind::Text),
             ("share/doc/parallax/docs/metrics.md", Kind::Text),
             ("share/doc/parallax/docs/pictures/regions.svg", Kind::Text),
             ("share/doc/parallax/LICENSE-MIT", Kind::Text),

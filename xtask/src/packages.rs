@@ -19,6 +19,8 @@ pub(crate) struct Manager {
     gfortran: &'static str,
     /// Open MPI, and MPICH where it can be installed beside it.
     mpi: &'static [&'static str],
+    /// OpenCoarrays' library over Open MPI, where there is a package.
+    coarrays: Option<&'static str>,
     cxx: &'static str,
 }
 
@@ -30,6 +32,7 @@ const MANAGERS: &[Manager] = &[
         clang: &["clang", "libomp-dev"],
         gfortran: "gfortran",
         mpi: &["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev"],
+        coarrays: Some("libcoarrays-openmpi-dev"),
         cxx: "g++",
     },
     Manager {
@@ -39,6 +42,7 @@ const MANAGERS: &[Manager] = &[
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-gfortran",
         mpi: &["openmpi-devel", "mpich-devel"],
+        coarrays: Some("OpenCoarrays-openmpi-devel"),
         cxx: "gcc-c++",
     },
     Manager {
@@ -48,6 +52,7 @@ const MANAGERS: &[Manager] = &[
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-fortran",
         mpi: &["openmpi4-devel", "mpich-devel"],
+        coarrays: None,
         cxx: "gcc-c++",
     },
     Manager {
@@ -57,6 +62,7 @@ const MANAGERS: &[Manager] = &[
         clang: &["clang", "openmp"],
         gfortran: "gcc-fortran",
         mpi: &["openmpi"],
+        coarrays: None,
         cxx: "gcc",
     },
 ];
@@ -160,6 +166,23 @@ pub(crate) fn gfortran(for_what: &str) -> Outcome {
 pub(crate) fn cxx(for_what: &str) -> Outcome {
     let package = manager().map_or("g++", |m| m.cxx);
     program("g++", package, for_what)
+}
+
+/// The library of coarrays, installed if need be.
+pub(crate) fn coarrays(for_what: &str) -> Outcome {
+    if fixtures::coarrays().is_some() {
+        return Ok(());
+    }
+    let package = manager().and_then(|it| it.coarrays);
+    let package =
+        package.unwrap_or("OpenCoarrays (https://github.com/sourceryinstitute/OpenCoarrays)");
+    install(&[package.to_owned()], for_what)?;
+    match fixtures::coarrays() {
+        Some(_) => Ok(()),
+        None => Err(format!(
+            "{package} is installed, and still there is no libcaf_mpi.so"
+        )),
+    }
 }
 
 /// An implementation of MPI, installed if need be.

@@ -99,7 +99,7 @@ pub(crate) static FRAMES: [Column; 12] = [
     given("inlined", Kind::Boolean),
 ];
 
-pub(crate) static REGIONS: [Column; 41] = [
+pub(crate) static REGIONS: [Column; 48] = [
     given("region", Kind::Integer),
     given("name", Kind::Text),
     maybe("function", Kind::Text),
@@ -141,6 +141,13 @@ pub(crate) static REGIONS: [Column; 41] = [
     given("mpibarwt", Kind::Double),
     given("mpicolwt", Kind::Double),
     given("mpirmawt", Kind::Double),
+    given("pgaswork", Kind::Double),
+    given("pgasxfwt", Kind::Double),
+    given("pgasquwt", Kind::Double),
+    given("pgasflwt", Kind::Double),
+    given("pgaslkwt", Kind::Double),
+    given("pgasbawt", Kind::Double),
+    given("pgascowt", Kind::Double),
 ];
 
 pub(crate) static THREADS: [Column; 14] = [

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ::mpi::pgas::{Bytes, Class};
+use ::mpi::pgas::{Bytes, Class, pgas as pgas_row};
 use experiment::rows::MpiCall;
 use omp_model::mpi::functions::{self, Calls, FunctionRow, Key, grouped};
 use omp_model::mpi::ranks::{RankId, Ranks};
@@ -90,41 +90,43 @@ pub(crate) fn memory(query: &Query<'_>) -> Document {
 /// What the rows of one-sided operations are short of.
 fn untold(query: &Query<'_>) -> Vec<String> {
     let calls = &query.all.analysis.experiment.mpi_calls;
-    let mut untold = BTreeMap::<u16, u64>::new();
+    // Functions whose bytes are not known, and those of which only what they give is.
+    let mut untold = [BTreeMap::<u16, u64>::new(), BTreeMap::new()];
     let mut without_peer = 0;
     for call in calls.iter() {
-        let class = ::mpi::class(call.function);
-        match ::mpi::pgas::pgas(call.function).map(|row| row.bytes) {
-            Some(Bytes::Unknown | Bytes::Collect(..)) => {
-                *untold.entry(call.function).or_default() += u64::from(call.count);
-            }
-            None if matches!(class, Some(Class::Get | Class::Put | Class::Atomic)) => {
-                without_peer += u64::from(call.peer == 0);
-            }
-            Some(_) if matches!(class, Some(Class::Get | Class::Put)) => {
-                without_peer += u64::from(call.peer == 0);
-            }
-            _ => {}
+        let bytes = pgas_row(call.function).map(|row| row.bytes);
+        let kind = match bytes {
+            Some(Bytes::Unknown) => Some(0),
+            Some(Bytes::Collect(..)) => Some(1),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            *untold[kind].entry(call.function).or_default() += u64::from(call.count);
         }
+        let class = ::mpi::class(call.function);
+        let is_access = matches!(class, Some(Class::Get | Class::Put | Class::Atomic));
+        without_peer += u64::from(is_access && call.peer == 0);
     }
-    let name = |function: u16| ::mpi::name(function).unwrap_or("?");
-    let mut said: Vec<String> = untold
-        .into_iter()
-        .map(|(function, count)| {
-            let what = match ::mpi::pgas::pgas(function).map(|row| row.bytes) {
-                Some(Bytes::Collect(..)) => "gets from the others",
-                _ => "moves",
-            };
-            format!(
-                "{count} calls of {}: the bytes that it {what} are not known, and are in no sum",
-                name(function)
-            )
-        })
-        .collect();
+    let what = ["they move", "they get from other ranks"];
+    let sentences = untold.iter().zip(what).filter_map(|(of, what)| {
+        let names: Vec<String> = of.keys().map(|it| functions::name(*it)).collect();
+        let calls = match of.values().sum() {
+            0_u64 => return None,
+            1 => "1 call".to_owned(),
+            count => format!("{count} calls"),
+        };
+        Some(format!(
+            "{calls} of {}: the bytes that {what} are not known, and are in no sum",
+            names.join(", ")
+        ))
+    });
+    let mut said: Vec<String> = sentences.collect();
     if without_peer > 0 {
-        said.push(format!(
-            "{without_peer} accesses do not tell the other rank: they are in no pair"
-        ));
+        let accesses = match without_peer {
+            1 => "1 access does not tell the other rank: it is in no pair".to_owned(),
+            count => format!("{count} accesses do not tell the other rank: they are in no pair"),
+        };
+        said.push(accesses);
     }
     said
 }

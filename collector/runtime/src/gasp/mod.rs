@@ -178,9 +178,21 @@ unsafe extern "C" fn parallax_gasp_event(
     code: u64,
     frame: u64,
 ) {
-    if !is_wanted(Interface::Gasp) {
-        return;
+    if is_wanted(Interface::Gasp) {
+        // SAFETY: the caller's list.
+        unsafe { record(number, kind, arguments, (code, frame)) };
     }
+}
+
+/// # Safety
+/// The list is of an event with this number.
+#[inline(never)]
+unsafe fn record(
+    number: c_uint,
+    kind: c_int,
+    arguments: *mut Arguments,
+    (code, frame): (u64, u64),
+) {
     let Some(numbers) = numbers() else {
         return;
     };

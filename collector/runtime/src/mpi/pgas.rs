@@ -17,17 +17,29 @@ use crate::tls;
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Whether calls of the function are recorded now.
+#[inline]
 fn is_recording(function: u16) -> bool {
     let interface = Interface::of(function);
     is_wanted(interface) && !(interface == Interface::Shmem && IS_OVER.load(Relaxed))
 }
 
+/// Small, so that a call that is not recorded costs little.
 pub(super) unsafe extern "C-unwind" fn begin(around: *mut Around, what: What) -> Onward {
-    // SAFETY: the entry point's own frame.
-    let around = unsafe { &mut *around };
     let (function, kind) = (what.function() as u16, what.kind());
-    let real = real::address(function, kind).unwrap_or_else(|| real::missing(function));
-    let Some(row) = pgas(function).filter(|_| is_recording(function)) else {
+    let real = match real::address(function, kind) {
+        Some(real) => real,
+        None => real::missing(function),
+    };
+    if !is_recording(function) {
+        return Onward::jump(real);
+    }
+    // SAFETY: the entry point's own frame.
+    begin_recorded(unsafe { &mut *around }, function, real)
+}
+
+#[inline(never)]
+fn begin_recorded(around: &mut Around, function: u16, real: usize) -> Onward {
+    let Some(row) = pgas(function) else {
         return Onward::jump(real);
     };
     let Some((began, payload)) = enter(around, function, row.asks != Asks::No) else {
