@@ -108,9 +108,10 @@ impl Prototype {
     /// Words of arguments: a long double takes two, behind the six registers.
     fn words(&self) -> usize {
         let mut reals = self.arguments.iter().filter(|it| is_real(it));
-        match reals.any(|it| it.starts_with("long")) {
-            true => 8,
-            false => self.arguments.iter().filter(|it| !is_real(it)).count(),
+        if reals.any(|it| it.starts_with("long")) {
+            8
+        } else {
+            self.arguments.iter().filter(|it| !is_real(it)).count()
         }
     }
 

@@ -37,9 +37,10 @@ impl Calls {
         let seconds = call.length.seconds();
         let count = u64::from(call.count).max(1);
         let is_allocation = ::mpi::class(call.function) == Some(Class::Allocation);
-        let (received, allocated) = match is_allocation {
-            true => (0, call.received),
-            false => (call.received, 0),
+        let (received, allocated) = if is_allocation {
+            (0, call.received)
+        } else {
+            (call.received, 0)
         };
         Calls {
             count,

@@ -153,10 +153,12 @@ unsafe extern "C" fn parallax_gasp_create_event(
     let Some(numbers) = numbers().filter(|_| is_wanted(Interface::Gasp)) else {
         return 0;
     };
-    let text = |text: *const c_char| match text.is_null() {
-        true => &b""[..],
+    let text = |text: *const c_char| {
+        if text.is_null() {
+            return &b""[..];
+        }
         // SAFETY: the program's strings.
-        false => unsafe { CStr::from_ptr(text) }.to_bytes(),
+        unsafe { CStr::from_ptr(text) }.to_bytes()
     };
     let (name, description) = (text(name), text(description));
     let [first, last] = numbers.user();
