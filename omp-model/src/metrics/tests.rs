@@ -84,6 +84,12 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
         Metric::State(RefinedState::MpiBarrier),
         Metric::State(RefinedState::MpiCollective),
         Metric::State(RefinedState::MpiOneSided),
+        Metric::State(RefinedState::PgasTransfer),
+        Metric::State(RefinedState::PgasQuiet),
+        Metric::State(RefinedState::PgasFlag),
+        Metric::State(RefinedState::PgasLock),
+        Metric::State(RefinedState::PgasBarrier),
+        Metric::State(RefinedState::PgasCollective),
     ];
     for item in every_kind_of_item() {
         let counted = |metrics: &[Metric]| metrics.iter().filter(|m| m.counts(&item)).count();
@@ -97,6 +103,7 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
             Metric::State(RefinedState::Overhead),
             Metric::State(RefinedState::Reduction),
             Metric::State(RefinedState::Mpi),
+            Metric::State(RefinedState::Pgas),
         ]);
         assert!(parts_of_work <= counted(&[Metric::OmpWork]), "{item:?}");
     }
