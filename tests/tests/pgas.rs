@@ -175,7 +175,7 @@ fn waits_of_openshmem_stand_at_leaves_and_interfaces_are_selected() {
             .find(|row| row["name"] == *name)
             .unwrap();
         let total = row["values"]["i.total"].as_f64().unwrap();
-        assert!((0.08..0.2).contains(&total), "{leaf}: {total}");
+        assert!((0.08..0.35).contains(&total), "{leaf}: {total}");
     }
     // Whom it waited for.
     let waits = place.report("w.er", "-waits");
@@ -252,9 +252,10 @@ fn accesses_of_coarrays_are_exact_and_mpi_below_them_is_not_counted() {
     assert_eq!(next["values"]["sent"], 240);
     // Statically, as the wrapper `caf` links it, nothing of it can be seen, which is said.
     let archive = format!("{library}/libcaf_openmpi.a");
-    let archive = match Path::new(&archive).exists() {
-        true => archive,
-        false => format!("{library}/libcaf_mpi.a"),
+    let archive = if Path::new(&archive).exists() {
+        archive
+    } else {
+        format!("{library}/libcaf_mpi.a")
     };
     place.build(
         "mpif90.openmpi",
