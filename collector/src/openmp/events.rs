@@ -251,7 +251,9 @@ impl Conversion<'_> {
             | Kind::MpiSendDone
             | Kind::MpiComm
             | Kind::MpiPolls
-            | Kind::MpiPosted => self.mpi(kind, payload)?,
+            | Kind::MpiPosted
+            | Kind::MpiOperationDone
+            | Kind::MpiAccess => self.mpi(kind, payload)?,
             _ => return None,
         })
     }
@@ -361,6 +363,8 @@ impl Conversion<'_> {
             Kind::MpiPosted => mpi.receive_posted(current, of, payload),
             Kind::MpiReceived => mpi.received(current, of, payload),
             Kind::MpiSendDone => mpi.send_done(current, of, payload),
+            Kind::MpiOperationDone => mpi.operation_done(current, of, payload),
+            Kind::MpiAccess => mpi.access(current, of, payload),
             Kind::MpiEnd => {
                 mpi.end(current, of, payload);
                 return Some(What::MpiEnd);
