@@ -416,6 +416,52 @@ fn a_rank_without_a_cpu_is_named_first() {
     }
 }
 
+/// Waits at windows, and for collective operations that are begun, are as long as the times at which ranks came say.
+#[test]
+fn waits_of_one_sided_and_of_begun_operations_are_as_planted() {
+    for place in places_of("onesided", "onesided") {
+        let outcome = place.shell("$M -n 4 $C -o w.er ./onesided");
+        assert_eq!(outcome.status, 0);
+        let mut planted = [0.0; 6];
+        for line in outcome.stdout.lines() {
+            let times = line.split(' ').skip(1).map(|it| it.parse::<f64>().unwrap());
+            planted
+                .iter_mut()
+                .zip(times)
+                .for_each(|(sum, it)| *sum += it);
+        }
+        let job = place.folder.join("w.er");
+        let json = tools().print(&job, &["-printmode", "json", "-waits"]);
+        let waits: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let of = |kinds: &[&str], function: &str| -> f64 {
+            let rows = rows(&waits).iter();
+            let rows = rows.filter(|row| {
+                let is_kind = |kind: &&str| row["kind"] == *kind;
+                kinds.iter().any(is_kind) && row["mpi_function"] == function
+            });
+            rows.map(|row| row["values"]["seconds"].as_f64().unwrap())
+                .sum()
+        };
+        let complete = of(&["late post"], "MPI_Win_complete");
+        let found = [
+            of(&["fence"], "MPI_Win_fence"),
+            of(&["late post"], "MPI_Win_start") + complete,
+            of(&["late complete"], "MPI_Win_wait"),
+            of(&["lock"], "MPI_Win_lock") + of(&["lock"], "MPI_Win_flush"),
+            of(&["barrier"], "MPI_Wait"),
+            of(&["collective", "early root"], "MPI_Waitall"),
+        ];
+        // The first fence and the last one are not among what the ranks measured.
+        for (planted, found) in planted.into_iter().zip(found) {
+            assert!(
+                planted > 0.03 && (found - planted).abs() < 0.1 * planted + 0.01,
+                "{}: {planted} s planted, {found} s found\n{json}",
+                place.mpi.name
+            );
+        }
+    }
+}
+
 /// Ranks in time namespaces have clocks that are as far apart as the namespaces say.
 #[test]
 fn clocks_are_compared_by_the_ranks_messages_and_waits_between_them_are_as_planted() {

@@ -19,6 +19,8 @@ pub struct Abi {
     pub undefined: i32,
     /// `MPI_GRAPH`, `MPI_CART`, `MPI_DIST_GRAPH`.
     pub topologies: [i32; 3],
+    /// `MPI_LOCK_EXCLUSIVE`.
+    pub exclusive: i32,
     /// `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_COMM_NULL`, `MPI_BYTE`; where each is the
     /// address of a variable, 0.
     pub handles: [u64; 4],
@@ -43,6 +45,7 @@ impl Abi {
         in_place: 1,
         undefined: -32766,
         topologies: [2, 1, 3],
+        exclusive: 1,
         handles: [0; 4],
     };
 
@@ -56,6 +59,7 @@ impl Abi {
         in_place: u64::MAX,
         undefined: -32766,
         topologies: [1, 2, 3],
+        exclusive: 234,
         handles: [0x4400_0000, 0x4400_0001, 0x0400_0000, 0x4c00_010d],
     };
 
@@ -69,6 +73,7 @@ impl Abi {
         in_place: 1,
         undefined: -32766,
         topologies: [212, 211, 213],
+        exclusive: 301,
         handles: [0x101, 0x102, 0x100, 0x247],
     };
 }

@@ -113,18 +113,38 @@ pub enum Form {
     CommunicatorLater,
     /// communicator.
     CommunicatorFree,
-    /// buffer, count, type, target, place, count, type and more.
+    /// buffer, count, type, target, place, count, type, window, request of some.
     Put,
     /// The same.
     Get,
-    /// buffer, count, type; buffer, count, type; target and more.
+    /// buffer, count, type, target, place, count, type, operation, window, request of some.
+    Accumulate,
+    /// buffer, count, type; buffer, count, type; target, place, count, type, operation, window, request of some.
     GetAccumulate,
-    /// A number of one element, with its type at the third or fourth place.
+    /// buffer, buffer, type, target, place, operation, window.
     Fetch,
-    /// What the program says about a window.
-    Window,
-    /// A window is made or freed.
-    WindowMake,
+    /// three buffers, type, target, place, window.
+    CompareAndSwap,
+    /// assertion, window.
+    Fence,
+    /// group of targets, assertion, window.
+    AccessStart,
+    /// group of those that may access, assertion, window.
+    AccessPost,
+    /// type, target, assertion, window.
+    Lock,
+    /// target, window.
+    OfTarget,
+    /// window.
+    OfWindow,
+    /// memory, bytes, unit, info, communicator, new window.
+    WindowCreate,
+    /// bytes, unit, info, communicator, memory, new window.
+    WindowAllocate,
+    /// info, communicator, new window.
+    WindowDynamic,
+    /// window, by address.
+    WindowFree,
     /// file, buffer, count, type and more.
     FileWrite,
     /// file, place, buffer, count, type and more.
@@ -147,25 +167,29 @@ impl Form {
     pub const fn arguments(self) -> u32 {
         match self {
             Form::Start | Form::RequestFree | Form::Barrier | Form::CommunicatorFree => 1,
-            Form::Wait | Form::Communicator2 | Form::Init => 2,
+            Form::OfWindow | Form::WindowFree => 1,
+            Form::Wait | Form::Communicator2 | Form::Init | Form::Fence | Form::OfTarget => 2,
             Form::StartAll | Form::Test | Form::WaitAll => 3,
             Form::Communicator3 | Form::CommunicatorLater => 3,
+            Form::AccessStart | Form::AccessPost | Form::WindowDynamic => 3,
             Form::Probe | Form::TestAll | Form::WaitAny | Form::Communicator4 => 4,
+            Form::Lock => 4,
             Form::Iprobe | Form::Mprobe | Form::TestAny | Form::WaitSome | Form::TestSome => 5,
             Form::Mreceive | Form::Imreceive | Form::Broadcast | Form::Communicator5 => 5,
             Form::FileWrite | Form::FileRead => 6,
             Form::Send | Form::Improbe | Form::Allreduce | Form::Scan => 6,
             Form::ReduceScatter | Form::ReduceScatterBlock => 6,
-            Form::Communicator6 | Form::Window | Form::WindowMake => 6,
+            Form::Communicator6 | Form::WindowCreate | Form::WindowAllocate => 6,
             Form::Isend | Form::SendInit | Form::Receive | Form::Ireceive => 7,
             Form::ReceiveInit | Form::Reduce | Form::Allgather | Form::Alltoall => 7,
             Form::NeighborAllgather | Form::NeighborAlltoall => 7,
             Form::FileWriteAt | Form::FileReadAt | Form::Fetch => 7,
+            Form::CompareAndSwap => 7,
             Form::Gather | Form::Scatter | Form::Allgatherv | Form::NeighborAllgatherv => 8,
             Form::Gatherv | Form::Scatterv | Form::Alltoallv | Form::Alltoallw => 9,
             Form::NeighborAlltoallv | Form::NeighborAlltoallw => 9,
-            Form::SendReceiveReplace | Form::Communicator9 | Form::Get => 9,
-            Form::Put | Form::Plain | Form::Communicator10 => 10,
+            Form::SendReceiveReplace | Form::Communicator9 | Form::Put | Form::Get => 9,
+            Form::Accumulate | Form::Plain | Form::Communicator10 => 10,
             Form::SendReceive => 12,
             Form::GetAccumulate => 13,
             Form::Finalize => 0,
@@ -184,6 +208,9 @@ impl Form {
             | Form::Communicator9
             | Form::Communicator10
             | Form::CommunicatorLater => 0,
+            Form::WindowDynamic => 1,
+            Form::WindowAllocate => 3,
+            Form::WindowCreate => 4,
             Form::Probe | Form::Iprobe | Form::Mprobe | Form::Improbe => 2,
             Form::Broadcast => 4,
             Form::Send
@@ -219,6 +246,42 @@ impl Form {
             Form::Gatherv | Form::Scatterv => 7,
             _ => return None,
         })
+    }
+
+    /// Which argument is the window.
+    pub const fn window(self) -> Option<usize> {
+        Some(match self {
+            Form::OfWindow => 0,
+            Form::Fence | Form::OfTarget => 1,
+            Form::AccessStart | Form::AccessPost => 2,
+            Form::Lock => 3,
+            Form::Fetch | Form::CompareAndSwap => 6,
+            Form::Put | Form::Get => 7,
+            Form::Accumulate => 8,
+            Form::GetAccumulate => 11,
+            _ => return None,
+        })
+    }
+
+    /// Which argument is the target, a rank of the window.
+    pub const fn target(self) -> Option<usize> {
+        Some(match self {
+            Form::OfTarget => 0,
+            Form::Lock => 1,
+            Form::Put | Form::Get | Form::Accumulate | Form::Fetch => 3,
+            Form::CompareAndSwap => 4,
+            Form::GetAccumulate => 6,
+            _ => return None,
+        })
+    }
+
+    /// Which argument is the new window.
+    pub const fn new_window(self) -> Option<usize> {
+        match self {
+            Form::WindowCreate | Form::WindowAllocate => Some(5),
+            Form::WindowDynamic => Some(2),
+            _ => None,
+        }
     }
 
     /// Which argument is the status.
@@ -263,7 +326,7 @@ impl Form {
             Form::Alltoallv | Form::Alltoallw | Form::NeighborAlltoallv => (&[], &[1, 2, 5, 6]),
             Form::NeighborAlltoallw => (&[], &[1, 5]),
             Form::ReduceScatter => (&[], &[2]),
-            Form::Put | Form::Get => (&[1, 5], &[]),
+            Form::Put | Form::Get | Form::Accumulate => (&[1, 5], &[]),
             Form::GetAccumulate => (&[1, 4, 8], &[]),
             Form::FileWrite | Form::FileRead => (&[2], &[]),
             Form::FileWriteAt | Form::FileReadAt => (&[3], &[]),

@@ -160,8 +160,8 @@ macro_rules! functions {
             CommunicatorFree Collective {
                 MPI_Comm_free PMPI_Comm_free; MPI_Comm_disconnect PMPI_Comm_disconnect;
             }
-            Put Nothing {
-                MPI_Put PMPI_Put; MPI_Put_c PMPI_Put_c; MPI_Rput PMPI_Rput; MPI_Rput_c PMPI_Rput_c;
+            Put Nothing { MPI_Put PMPI_Put; MPI_Put_c PMPI_Put_c; MPI_Rput PMPI_Rput; MPI_Rput_c PMPI_Rput_c; }
+            Accumulate Nothing {
                 MPI_Accumulate PMPI_Accumulate; MPI_Accumulate_c PMPI_Accumulate_c;
                 MPI_Raccumulate PMPI_Raccumulate; MPI_Raccumulate_c PMPI_Raccumulate_c;
             }
@@ -172,24 +172,29 @@ macro_rules! functions {
                 MPI_Get_accumulate PMPI_Get_accumulate; MPI_Get_accumulate_c PMPI_Get_accumulate_c;
                 MPI_Rget_accumulate PMPI_Rget_accumulate; MPI_Rget_accumulate_c PMPI_Rget_accumulate_c;
             }
-            Fetch Nothing { MPI_Fetch_and_op PMPI_Fetch_and_op; MPI_Compare_and_swap PMPI_Compare_and_swap; }
-            Window OneSided {
-                MPI_Win_fence PMPI_Win_fence; MPI_Win_start PMPI_Win_start;
-                MPI_Win_complete PMPI_Win_complete; MPI_Win_post PMPI_Win_post; MPI_Win_wait PMPI_Win_wait;
-                MPI_Win_lock PMPI_Win_lock; MPI_Win_unlock PMPI_Win_unlock;
-                MPI_Win_lock_all PMPI_Win_lock_all; MPI_Win_unlock_all PMPI_Win_unlock_all;
-                MPI_Win_flush PMPI_Win_flush; MPI_Win_flush_all PMPI_Win_flush_all;
-                MPI_Win_flush_local PMPI_Win_flush_local; MPI_Win_flush_local_all PMPI_Win_flush_local_all;
-            }
-            WindowMake Collective {
-                MPI_Win_create PMPI_Win_create; MPI_Win_create_c PMPI_Win_create_c;
+            Fetch Nothing { MPI_Fetch_and_op PMPI_Fetch_and_op; }
+            CompareAndSwap Nothing { MPI_Compare_and_swap PMPI_Compare_and_swap; }
+            Fence OneSided { MPI_Win_fence PMPI_Win_fence; }
+            AccessStart OneSided { MPI_Win_start PMPI_Win_start; }
+            OfWindow OneSided { MPI_Win_complete PMPI_Win_complete; }
+            AccessPost OneSided { MPI_Win_post PMPI_Win_post; }
+            OfWindow OneSided { MPI_Win_wait PMPI_Win_wait; }
+            Lock OneSided { MPI_Win_lock PMPI_Win_lock; }
+            OfTarget OneSided { MPI_Win_unlock PMPI_Win_unlock; }
+            Fence OneSided { MPI_Win_lock_all PMPI_Win_lock_all; }
+            OfWindow OneSided { MPI_Win_unlock_all PMPI_Win_unlock_all; }
+            OfTarget OneSided { MPI_Win_flush PMPI_Win_flush; }
+            OfWindow OneSided { MPI_Win_flush_all PMPI_Win_flush_all; }
+            OfTarget OneSided { MPI_Win_flush_local PMPI_Win_flush_local; }
+            OfWindow OneSided { MPI_Win_flush_local_all PMPI_Win_flush_local_all; }
+            WindowCreate Collective { MPI_Win_create PMPI_Win_create; MPI_Win_create_c PMPI_Win_create_c; }
+            WindowAllocate Collective {
                 MPI_Win_allocate PMPI_Win_allocate; MPI_Win_allocate_c PMPI_Win_allocate_c;
                 MPI_Win_allocate_shared PMPI_Win_allocate_shared;
                 MPI_Win_allocate_shared_c PMPI_Win_allocate_shared_c;
             }
-            WindowMake Collective {
-                MPI_Win_create_dynamic PMPI_Win_create_dynamic; MPI_Win_free PMPI_Win_free;
-            }
+            WindowDynamic Collective { MPI_Win_create_dynamic PMPI_Win_create_dynamic; }
+            WindowFree Collective { MPI_Win_free PMPI_Win_free; }
             FileWrite Nothing {
                 MPI_File_write PMPI_File_write; MPI_File_write_c PMPI_File_write_c;
                 MPI_File_write_shared PMPI_File_write_shared;
@@ -468,6 +473,9 @@ mod tests {
                 form.root(),
                 form.status(),
                 form.new_communicator(),
+                form.window(),
+                form.target(),
+                form.new_window(),
                 form.found(),
             ];
             let places = places.into_iter().flatten();

@@ -200,6 +200,12 @@ kinds! {
     /// Something of the program's own ends in which other calls may have been made; payload: how long it took, in units
     /// of the arena's clock. A prefix [`Kind::Subject`] has what it is.
     Span = 41, doing, u64;
+    /// A collective operation that was begun is complete by the call of MPI that ends; payload: that of its
+    /// [`Kind::MpiPosted`]. The prefix [`Kind::MpiBytes`] has the communicator.
+    MpiOperationDone = 42, doing, u64;
+    /// The call of MPI that ends asks for access to a window of another rank or grants it; payload: which
+    /// ([`MPI_START`] and others). [`Kind::MpiPeer`] has the rank, [`Kind::MpiBytes`] the window for communicator.
+    MpiAccess = 43, doing, u64;
 }
 
 /// Identifies an instance of a region or a task within an experiment: the slot of the thread that
@@ -443,6 +449,15 @@ impl Whole for () {
 
 /// In the payload of a [`Kind::MpiSent`].
 pub const MPI_DONE: u64 = 1 << 63;
+
+/// `MPI_Win_start`, in the payload of a [`Kind::MpiAccess`].
+pub const MPI_START: u64 = 0;
+/// `MPI_Win_post`.
+pub const MPI_POST: u64 = 1;
+/// `MPI_Win_lock` for several ranks.
+pub const MPI_LOCK_SHARED: u64 = 2;
+/// `MPI_Win_lock` for one rank.
+pub const MPI_LOCK_EXCLUSIVE: u64 = 3;
 
 /// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering
 /// thread runs such a task before it continues. In a team of one thread the runtime calls the task;

@@ -258,7 +258,9 @@ impl Conversion<'_> {
             | Kind::MpiPolls
             | Kind::Subject
             | Kind::Span
-            | Kind::MpiPosted => self.mpi(kind, payload)?,
+            | Kind::MpiPosted
+            | Kind::MpiOperationDone
+            | Kind::MpiAccess => self.mpi(kind, payload)?,
             _ => return None,
         })
     }
@@ -369,6 +371,8 @@ impl Conversion<'_> {
             Kind::MpiReceived => mpi.received(current, of, payload),
             Kind::MpiSendDone => mpi.send_done(current, of, payload),
             Kind::Subject => current.subject(payload),
+            Kind::MpiOperationDone => mpi.operation_done(current, of, payload),
+            Kind::MpiAccess => mpi.access(current, of, payload),
             Kind::MpiEnd => {
                 let object = self.object(payload);
                 let (mpi, current) = (&mut self.shared.mpi, &mut self.references.mpi);

@@ -3,7 +3,9 @@
 use experiment::ids::{FrameId, Nanos, ObjectId, ThreadId};
 use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
 use mpi::Interface;
-use omp_ring::record::{BytesPayload, PeerPayload};
+use omp_ring::record::{
+    BytesPayload, MPI_LOCK_EXCLUSIVE, MPI_LOCK_SHARED, MPI_POST, MPI_START, PeerPayload,
+};
 use rustc_hash::FxHashMap;
 
 /// The call of MPI that a thread is in, and the prefixes of its next record.
@@ -157,7 +159,7 @@ impl Mpi {
         }
     }
 
-    /// A receive is posted.
+    /// A receive is posted, or a collective operation is begun.
     pub(super) fn receive_posted(&mut self, current: &Current, of: Of, posted: u64) {
         if let Some(begun) = current.call {
             let posting = Posted::Receive(of.thread, Nanos(begun.time));
@@ -180,6 +182,33 @@ impl Mpi {
             call.received += message.bytes;
         }
         current.completed.push(message);
+    }
+
+    /// A collective operation that was begun before is complete.
+    pub(super) fn operation_done(&mut self, current: &mut Current, of: Of, posted: u64) {
+        let Some(Posted::Receive(thread, time)) = self.posted.remove(&(of.pid, posted)) else {
+            return;
+        };
+        let none = PeerPayload { rank: 0, tag: 0 };
+        current.peer(none.pack());
+        if let Some(mut operation) = self.end_of(current, of, MessageEnd::Operation) {
+            (operation.thread, operation.posted) = (thread, time);
+            current.completed.push(operation);
+        }
+    }
+
+    /// The call asks a rank for access to its window, or grants it access to its own.
+    pub(super) fn access(&mut self, current: &mut Current, of: Of, which: u64) {
+        let end = match which {
+            MPI_START => MessageEnd::Start,
+            MPI_POST => MessageEnd::Post,
+            MPI_LOCK_SHARED => MessageEnd::LockShared,
+            MPI_LOCK_EXCLUSIVE => MessageEnd::LockExclusive,
+            _ => return,
+        };
+        if let Some(access) = self.end_of(current, of, end) {
+            current.completed.push(access);
+        }
     }
 
     /// A message that was posted before is sent.

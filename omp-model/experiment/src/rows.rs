@@ -297,12 +297,29 @@ pub struct MpiCall {
 }
 
 numbered! {
-    /// Which end of a message it is.
+    /// Which end of a message it is; or which other thing that ranks wait for, with the window for communicator.
     pub enum MessageEnd {
         /// The sender's.
         Sent = 0,
         /// The receiver's.
         Received = 1,
+        /// A collective operation that is begun by one call and completed by another one.
+        Operation = 2,
+        /// Access to the window of a rank that will grant it is asked for (`MPI_Win_start`).
+        Start = 3,
+        /// Access to the own window is granted to a rank (`MPI_Win_post`).
+        Post = 4,
+        /// A lock on the window of a rank that others may have, too.
+        LockShared = 5,
+        /// A lock on the window of a rank for one alone.
+        LockExclusive = 6,
+    }
+}
+
+impl MessageEnd {
+    /// Whether it is an end of a message.
+    pub const fn is_message(self) -> bool {
+        matches!(self, MessageEnd::Sent | MessageEnd::Received)
     }
 }
 

@@ -112,6 +112,10 @@ const fn words(kind: Kind) -> &'static str {
         Kind::Collective => "collective",
         Kind::LateRoot => "late root",
         Kind::EarlyRoot => "early root",
+        Kind::Fence => "fence",
+        Kind::LatePost => "late post",
+        Kind::LateComplete => "late complete",
+        Kind::Lock => "lock",
     }
 }
 
@@ -309,6 +313,10 @@ fn sentence(
         Kind::Barrier | Kind::Collective => format!("for {peer}, which comes last"),
         Kind::LateRoot => format!("for {peer}, the root"),
         Kind::EarlyRoot => format!("as the root for {peer}, which comes last"),
+        Kind::Fence => format!("at a fence for {peer}, which comes last"),
+        Kind::LatePost => format!("for {peer} to grant access to its window"),
+        Kind::LateComplete => format!("for {peer} to end its access"),
+        Kind::Lock => format!("for a lock that {peer} has"),
     };
     let all = match row.pairs.len() {
         1 => String::new(),

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calls::calls;
-use super::collectives::{Pattern, collected};
+use super::collectives::{Pattern, collected, is_synchronous};
 use super::matching::matched;
 use super::ranks::{RankId, Ranks, Recording};
 use experiment::Experiment;
@@ -144,6 +144,9 @@ impl Clocks {
         });
         let calls = calls(&experiment.mpi_calls, apart);
         collected(&calls, apart, |pattern, together| {
+            if !is_synchronous(calls[together[0]].function) {
+                return;
+            }
             let rank = |at: usize| apart.of_thread(calls[at].thread);
             let is_root = |at: usize| calls[at].root == rank(at).number + 1;
             // By clock: when its last rank came, when its first one left.

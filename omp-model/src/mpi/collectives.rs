@@ -23,10 +23,14 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// That of a function; `None` if it is not known by the function, as which neighbours a rank waits for, or if it
-    /// does not wait.
+    /// That of a function, or of the call that completes it; `None` if it is not known by the function, as which
+    /// neighbours a rank waits for, or if neither waits.
     pub fn of(function: u16) -> Option<Pattern> {
-        if !matches!(::mpi::wait(function), Wait::Barrier | Wait::Collective) {
+        if function == Function::MPI_Win_fence as u16 {
+            return Some(Pattern::All);
+        }
+        let waits = matches!(::mpi::wait(function), Wait::Barrier | Wait::Collective);
+        if !waits && !::mpi::is_later(function) {
             return None;
         }
         if let Some(row) = pgas(function) {
@@ -58,13 +62,25 @@ impl Pattern {
             | Form::Communicator6
             | Form::Communicator9
             | Form::Communicator10
-            | Form::WindowMake
+            | Form::WindowCreate
+            | Form::WindowAllocate
+            | Form::WindowDynamic
             | Form::Finalize => Some(Pattern::All),
             Form::Broadcast | Form::Scatter | Form::Scatterv => Some(Pattern::FromRoot),
             Form::Reduce | Form::Gather | Form::Gatherv => Some(Pattern::ToRoot),
             _ => None,
         }
     }
+}
+
+/// Whether no rank leaves the function before it has what it needs of the others. A fence may be told that there is
+/// nothing to wait for, one that is begun is completed by another call, and windows need not be made together.
+pub fn is_synchronous(function: u16) -> bool {
+    let is_window = matches!(
+        ::mpi::form(function),
+        Form::Fence | Form::WindowCreate | Form::WindowAllocate | Form::WindowDynamic
+    );
+    !is_window && !::mpi::is_later(function)
 }
 
 /// How many collective operations were put together.
@@ -174,6 +190,7 @@ mod tests {
             call(0, MPI_Barrier, 7, 30),
             call(0, MPI_Finalize, 0, 90),
             call(1, MPI_Barrier, 7, 11),
+            call(1, MPI_Iallreduce, 7, 21),
             call(1, MPI_Barrier, 7, 31),
             call(1, MPI_Allreduce, 8, 41),
             call(1, MPI_Allreduce, 9, 51),
@@ -184,6 +201,7 @@ mod tests {
         let expected = [
             vec![90, 95],
             vec![10, 11],
+            vec![20, 21],
             vec![30, 31],
             vec![25, 41],
             vec![51],
@@ -191,7 +209,7 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(
             (collected.whole, collected.partial, collected.doubtful),
-            (5, 0, 0)
+            (6, 0, 0)
         );
     }
 
@@ -227,7 +245,16 @@ mod tests {
         assert_eq!(of(MPI_Barrier), Some(Pattern::All));
         assert_eq!(of(MPI_Scatterv), Some(Pattern::FromRoot));
         assert_eq!(of(MPI_Gather_c), Some(Pattern::ToRoot));
-        let none = [MPI_Send, MPI_Ibarrier, MPI_Scan, MPI_Comm_create_group];
+        assert_eq!(of(MPI_Ireduce), Some(Pattern::ToRoot));
+        assert_eq!(of(MPI_Win_fence), Some(Pattern::All));
+        let none = [MPI_Send, MPI_Win_lock_all, MPI_Scan, MPI_Comm_create_group];
         assert_eq!(none.map(of), [None; 4]);
+        let is_synchronous = |function: Function| is_synchronous(function as u16);
+        assert!(is_synchronous(MPI_Allreduce));
+        assert!(
+            ![MPI_Win_fence, MPI_Ibarrier, MPI_Win_create]
+                .iter()
+                .any(|it| is_synchronous(*it))
+        );
     }
 }

@@ -93,7 +93,7 @@ pub fn matched(
 ) -> Matched {
     let mut matched = Matched::default();
     let mut ends: Vec<(Channel, MessageEnd, End)> = Vec::new();
-    for message in messages {
+    for message in messages.filter(|it| it.end.is_message()) {
         let channel = channel(ranks, &message);
         let end = End::of(ranks, &message);
         if ranks.knows_until(end.thread, end.posted) {
@@ -146,7 +146,7 @@ impl Matched {
             let row = row.or_default();
             *match end {
                 MessageEnd::Sent => &mut row.sent,
-                MessageEnd::Received => &mut row.received,
+                _ => &mut row.received,
             } += count;
         }
     }
@@ -185,7 +185,7 @@ fn channel(ranks: &Ranks<'_>, message: &MpiMessage) -> Channel {
     };
     let (from, to) = match message.end {
         MessageEnd::Sent => (own, peer),
-        MessageEnd::Received => (peer, own),
+        _ => (peer, own),
     };
     Channel {
         from,

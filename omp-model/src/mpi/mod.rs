@@ -7,6 +7,7 @@
 //! ([`waits`]), what that one did in which function ([`causes`]), and what the run could not have been shorter without
 //! ([`critical`]).
 
+mod access;
 pub mod balance;
 pub mod calls;
 pub mod causes;

@@ -1,7 +1,7 @@
 //! Who waited for whom in MPI, and what that rank did meanwhile.
 //!
 //! The kinds are those of Scalasca (its pattern documentation: Late Sender, Late Receiver, Wait at Barrier, Wait at N x N,
-//! Late Broadcast, Early Reduce). A call waits from its start until the last thing has happened elsewhere without which it
+//! Late Broadcast, Early Reduce, Wait at Fence, Late Post, Early Wait, Lock Contention). A call waits from its start until the last thing has happened elsewhere without which it
 //! could not end; it is charged to that one alone.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use ::mpi::{Form, Wait as WaitsFor};
 use experiment::Experiment;
 use experiment::ids::{FrameId, Nanos, ThreadId};
+use experiment::rows::MessageEnd;
 use rustc_hash::FxHashMap;
 
+use super::access::accesses;
 use super::calls::{ByEnd, Call, calls};
 use super::collectives::{Collected, Pattern, collected};
 use super::functions::name;
@@ -35,6 +37,14 @@ pub enum Kind {
     LateRoot,
     /// The root of a reduction or gather, until the last of the others came.
     EarlyRoot,
+    /// A fence of one-sided operations, until the last rank came.
+    Fence,
+    /// Access to a window of another rank, until that one granted it.
+    LatePost,
+    /// The end of access to the own window, until the last rank with access gave it up.
+    LateComplete,
+    /// A lock of a window, until another rank gave it up.
+    Lock,
 }
 
 /// A wait of a call.
@@ -74,7 +84,7 @@ pub struct Waits {
 }
 
 /// What a call waits for last: when it happened, why, and who did it.
-type Last = (u64, Kind, ThreadId);
+pub(super) type Last = (u64, Kind, ThreadId);
 
 impl Wait {
     /// When what it waited for happened, on the same clock.
@@ -112,7 +122,9 @@ pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Searc
         }),
         last: vec![None; calls.len()],
         calls: &calls,
+        completes: FxHashMap::default(),
     };
+    found.operations(experiment);
     let matched = matched(experiment.mpi_messages.iter(), ranks, |pair| {
         if ranks.are_comparable(pair.channel.from, pair.channel.to) {
             found.message(pair);
@@ -121,6 +133,9 @@ pub(super) fn search<'a>(experiment: &Experiment, ranks: &'a Ranks<'a>) -> Searc
     let mut apart = 0;
     let collected = collected(&calls, ranks, |pattern, together| {
         apart += u64::from(!found.operation(pattern, together));
+    });
+    accesses(&experiment.mpi_messages, &calls, ranks, |at, last| {
+        found.happened(at, last);
     });
     let activity = Activity::new(&calls, &experiment.intervals, &experiment.tables, ranks);
     let mut uncertain = 0;
@@ -164,9 +179,36 @@ struct Found<'a> {
     calls: &'a [Call],
     by_end: ByEnd,
     last: Vec<Option<Last>>,
+    /// The calls that complete collective operations which others have begun.
+    completes: FxHashMap<usize, usize>,
 }
 
 impl Found<'_> {
+    /// Finds the calls that complete collective operations.
+    fn operations(&mut self, experiment: &Experiment) {
+        let rows = experiment.mpi_messages.iter();
+        for row in rows.filter(|it| it.end == MessageEnd::Operation) {
+            let posted = self.ranks.on_clock(row.thread, row.posted);
+            let key = |call: &Call| (call.thread, call.start);
+            let begun = self.calls.binary_search_by_key(&(row.thread, posted), key);
+            let of = (self.ranks.of_thread(row.thread), row.thread);
+            let end = posted.saturating_add(row.length.0);
+            let done = self.by_end.find(self.calls, of, end);
+            if let Some((begun, done)) = begun.ok().zip(done) {
+                self.completes.insert(begun, done);
+            }
+        }
+    }
+
+    /// The call that waits for a collective operation, itself or one that completes it.
+    fn waiting(&self, at: usize) -> Option<usize> {
+        if ::mpi::is_later(self.calls[at].function) {
+            self.completes.get(&at).copied()
+        } else {
+            Some(at)
+        }
+    }
+
     /// Something that a call waits for happened at a moment.
     fn happened(&mut self, at: usize, (when, kind, peer): Last) {
         let Call { start, end, .. } = self.calls[at];
@@ -241,28 +283,39 @@ impl Found<'_> {
         };
         match pattern {
             Pattern::All => {
-                let is_barrier = ::mpi::wait(calls[together[0]].function) == WaitsFor::Barrier;
-                let kind = if is_barrier {
-                    Kind::Barrier
-                } else {
-                    Kind::Collective
+                let function = calls[together[0]].function;
+                let kind = match ::mpi::form(function) {
+                    Form::Barrier => Kind::Barrier,
+                    Form::Fence => Kind::Fence,
+                    _ if ::mpi::wait(function) == WaitsFor::Barrier => Kind::Barrier,
+                    _ => Kind::Collective,
                 };
                 let Some(last) = last_but(None) else {
                     return true;
                 };
-                for &at in together.iter().filter(|&&at| at != last) {
+                let others = together.iter().filter(|&&at| at != last);
+                for at in others
+                    .filter_map(|&at| self.waiting(at))
+                    .collect::<Vec<_>>()
+                {
                     self.happened(at, came(last, kind));
                 }
             }
             Pattern::FromRoot => {
                 let Some(root) = root else { return true };
-                for &at in together.iter().filter(|&&at| at != root) {
+                let others = together.iter().filter(|&&at| at != root);
+                for at in others
+                    .filter_map(|&at| self.waiting(at))
+                    .collect::<Vec<_>>()
+                {
                     self.happened(at, came(root, Kind::LateRoot));
                 }
             }
             Pattern::ToRoot => {
-                if let Some((root, last)) = root.zip(last_but(root)) {
-                    self.happened(root, came(last, Kind::EarlyRoot));
+                if let Some((root, last)) = root.zip(last_but(root))
+                    && let Some(at) = self.waiting(root)
+                {
+                    self.happened(at, came(last, Kind::EarlyRoot));
                 }
             }
         }

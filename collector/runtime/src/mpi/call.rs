@@ -204,7 +204,12 @@ unsafe fn before(around: &mut Around, abi: &Abi, form: Form) {
     // SAFETY: the program's pointer to a handle.
     let handle_in = |argument: u64| unsafe { handle_at(abi, argument, 0) };
     match form {
-        Form::Wait | Form::Test | Form::Start | Form::RequestFree | Form::CommunicatorFree => {
+        Form::Wait
+        | Form::Test
+        | Form::Start
+        | Form::RequestFree
+        | Form::CommunicatorFree
+        | Form::WindowFree => {
             around.scratch[word::BEFORE] = handle_in(around.argument(0));
         }
         Form::Mreceive | Form::Imreceive => {
@@ -289,6 +294,12 @@ impl Ended<'_> {
     /// The communicator of an argument.
     pub(super) fn communicator(&self, place: usize) -> Option<Communicator> {
         self.communicator_of(handle(self.abi, self.around.argument(place)))
+    }
+
+    /// The window that the call is about.
+    pub(super) fn window(&self) -> Option<Communicator> {
+        let place = self.form.window()?;
+        communicators::known(handle(self.abi, self.around.argument(place)))
     }
 
     /// The communicator with this handle, which is made known if it is new.
@@ -399,18 +410,18 @@ unsafe fn after(ended: &Ended<'_>, has_failed: bool) {
             volume = volume::of(ended);
         }
     }
-    let root = volume.root.map(|rank| PeerPayload { rank, tag: 0 }.pack());
+    let peer = volume.peer.map(|rank| PeerPayload { rank, tag: 0 }.pack());
     let bytes = BytesPayload {
         bytes: volume.sent,
         comm: volume.communicator,
     };
     let records = [
-        (Kind::MpiPeer, root.unwrap_or(0)),
+        (Kind::MpiPeer, peer.unwrap_or(0)),
         (Kind::MpiBytes, bytes.pack()),
         (Kind::MpiEnd, volume.received),
     ];
-    let without_root = usize::from(root.is_none());
-    ended.push(records.get(without_root..).unwrap_or_default());
+    let without_peer = usize::from(peer.is_none());
+    ended.push(records.get(without_peer..).unwrap_or_default());
 }
 
 /// Communicators that the call has made or freed, and requests that it has freed.
@@ -425,9 +436,15 @@ unsafe fn made_or_freed(ended: &Ended<'_>) {
                 ended.communicator_of(handle);
             }
         }
-        Form::CommunicatorFree => communicators::forget(ended.handle_before()),
+        Form::CommunicatorFree | Form::WindowFree => communicators::forget(ended.handle_before()),
         Form::RequestFree => requests::forget(ended.handle_before()),
         _ => {}
+    }
+    if let Some(place) = ended.form.new_window() {
+        // SAFETY: the program's pointer to a handle, which the call has written.
+        let handle = unsafe { handle_at(ended.abi, ended.around.argument(place), 0) };
+        let (_, made) = communicators::add_window(handle);
+        ended.tell(made);
     }
     // One that is made later can be asked nothing yet: it is added when it is used.
     let Some(place) = ended.form.new_communicator() else {

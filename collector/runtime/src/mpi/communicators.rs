@@ -1,7 +1,8 @@
-//! Communicators by handle: what all of their ranks know them by.
+//! Communicators and windows by handle: what all of their ranks know them by.
 //!
 //! A communicator is known by a number made of the ranks in it and of how many of the same ranks were made before,
-//! which all of its ranks count alike, since they make communicators in the same order. No message is sent for that.
+//! which all of its ranks count alike, since they make communicators in the same order. No message is sent for that. A window
+//! is known likewise: its handle is none of a communicator, in each implementation.
 
 use inside::memory;
 use omp_ring::record::{BytesPayload, PeerPayload};
@@ -69,6 +70,11 @@ pub(super) fn of(handle: u64) -> (Option<Communicator>, Option<Made>) {
     }
 }
 
+/// The window with this handle. One that was not seen when it was made is not known: its ranks cannot be asked alike.
+pub(super) fn known(handle: u64) -> Option<Communicator> {
+    COMMUNICATORS.find(handle).map(Communicator::of)
+}
+
 /// The communicator ceases to exist. Its ranks stay mapped: another thread may look at them.
 pub(super) fn forget(handle: u64) {
     COMMUNICATORS.take(handle);
@@ -85,7 +91,7 @@ pub(super) fn add(handle: u64) -> (Option<Communicator>, Option<Made>) {
     if handle == no || handle == 0 {
         return none;
     }
-    let (mut size, mut rank, mut is_inter) = (0i32, 0i32, 0i32);
+    let (mut rank, mut is_inter) = (0i32, 0i32);
     let ok = ask!(
         c"PMPI_Comm_rank",
         fn(u64, *mut i32) -> i32,
@@ -96,34 +102,85 @@ pub(super) fn add(handle: u64) -> (Option<Communicator>, Option<Made>) {
             fn(u64, *mut i32) -> i32,
             (handle, &raw mut is_inter)
         ) == 0;
-    let sized = if is_inter != 0 {
-        ask!(
-            c"PMPI_Comm_remote_size",
-            fn(u64, *mut i32) -> i32,
-            (handle, &raw mut size)
-        )
-    } else {
-        ask!(
+    let Some(rank) = u32::try_from(rank).ok().filter(|_| ok) else {
+        return none;
+    };
+    if handle == world {
+        let mut size = 0i32;
+        let sized = ask!(
             c"PMPI_Comm_size",
             fn(u64, *mut i32) -> i32,
             (handle, &raw mut size)
+        );
+        return match u32::try_from(size) {
+            Ok(size) if sized == 0 => put(handle, WORLD, [size, rank], 0),
+            _ => none,
+        };
+    }
+    let mut group = 0u64;
+    let has_group = if is_inter != 0 {
+        ask!(
+            c"PMPI_Comm_remote_group",
+            fn(u64, *mut u64) -> i32,
+            (handle, &raw mut group)
+        )
+    } else {
+        ask!(
+            c"PMPI_Comm_group",
+            fn(u64, *mut u64) -> i32,
+            (handle, &raw mut group)
         )
     };
-    let (Ok(size), Ok(rank)) = (u32::try_from(size), u32::try_from(rank)) else {
+    let members = (has_group == 0).then(|| members(world, group)).flatten();
+    let Some(Members { ranks, size, hash }) = members else {
         return none;
     };
-    if !ok || sized != 0 || size == 0 {
-        return none;
+    let id = if handle == own { OWN } else { id(hash) };
+    put(handle, id, [size, rank], ranks)
+}
+
+/// Adds a window that was just made.
+#[cold]
+pub(super) fn add_window(handle: u64) -> (Option<Communicator>, Option<Made>) {
+    let mut group = 0u64;
+    let Some(abi) = real::interface() else {
+        return (None, None);
+    };
+    let has_group = ask!(
+        c"PMPI_Win_get_group",
+        fn(u64, *mut u64) -> i32,
+        (handle, &raw mut group)
+    );
+    let mut rank = 0i32;
+    let ranked = has_group == 0
+        && ask!(
+            c"PMPI_Group_rank",
+            fn(u64, *mut i32) -> i32,
+            (group, &raw mut rank)
+        ) == 0;
+    let rank = u32::try_from(rank).ok().filter(|_| ranked);
+    let members = (has_group == 0)
+        .then(|| members(abi.handles[0], group))
+        .flatten();
+    match (members, rank) {
+        (Some(Members { ranks, size, hash }), Some(rank)) => {
+            // Windows are counted apart from communicators of the same ranks.
+            put(handle, id(!hash), [size, rank], ranks)
+        }
+        _ => (None, None),
     }
-    let (ranks, id) = if handle == world {
-        (0, WORLD)
-    } else {
-        let Some((ranks, hash)) = world_ranks(world, handle, size, is_inter != 0) else {
-            return none;
-        };
-        let id = if handle == own { OWN } else { id(hash) };
-        (ranks, id)
-    };
+}
+
+/// Puts one in, with what it is known by and where its ranks in `MPI_COMM_WORLD` are.
+fn put(
+    handle: u64,
+    id: u32,
+    [size, rank]: [u32; 2],
+    ranks: u64,
+) -> (Option<Communicator>, Option<Made>) {
+    if size == 0 {
+        return (None, None);
+    }
     let words = [
         u64::from(id),
         u64::from(size) | u64::from(rank) << 32,
@@ -133,7 +190,7 @@ pub(super) fn add(handle: u64) -> (Option<Communicator>, Option<Made>) {
         Ok(at) => at,
         // Another thread was first.
         Err(Refused::Known) => return (COMMUNICATORS.find(handle).map(Communicator::of), None),
-        Err(Refused::Full) => return none,
+        Err(Refused::Full) => return (None, None),
     };
     let made = Made {
         size: BytesPayload {
@@ -164,64 +221,79 @@ fn id(hash: u64) -> u32 {
     id.max(FIRST)
 }
 
-/// The ranks in `MPI_COMM_WORLD` of those with which the communicator talks, in memory of their own, and a hash of
-/// them.
-fn world_ranks(world: u64, handle: u64, size: u32, is_inter: bool) -> Option<(u64, u64)> {
-    let count = size as usize;
-    let bytes = count.checked_mul(4)?;
-    let [own, there] = [memory::map_bytes(bytes)?, memory::map_bytes(bytes)?];
-    // SAFETY: new mappings of so many bytes, aligned to pages.
-    let (numbers, ranks) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(own.cast::<i32>(), count),
-            std::slice::from_raw_parts_mut(there.cast::<i32>(), count),
-        )
-    };
-    for (number, rank) in (0..).zip(numbers.iter_mut()) {
-        *rank = number;
-    }
-    let (mut group, mut all) = (0u64, 0u64);
-    let has_group = if is_inter {
-        ask!(
-            c"PMPI_Comm_remote_group",
-            fn(u64, *mut u64) -> i32,
-            (handle, &raw mut group)
-        )
-    } else {
-        ask!(
-            c"PMPI_Comm_group",
-            fn(u64, *mut u64) -> i32,
-            (handle, &raw mut group)
-        )
-    };
-    let has_all = ask!(
-        c"PMPI_Comm_group",
-        fn(u64, *mut u64) -> i32,
-        (world, &raw mut all)
+/// The ranks of a group.
+struct Members {
+    /// Where their ranks in `MPI_COMM_WORLD` are, in memory of their own.
+    ranks: u64,
+    /// Their number.
+    size: u32,
+    /// A hash of them.
+    hash: u64,
+}
+
+/// The ranks of a group, which is freed.
+fn members(world: u64, mut group: u64) -> Option<Members> {
+    let mut size = 0i32;
+    let sized = ask!(
+        c"PMPI_Group_size",
+        fn(u64, *mut i32) -> i32,
+        (group, &raw mut size)
     );
-    let translated = has_group == 0
-        && has_all == 0
-        && ask!(
-            c"PMPI_Group_translate_ranks",
-            fn(u64, i32, *const i32, u64, *mut i32) -> i32,
-            (
-                group,
-                size as i32,
-                numbers.as_ptr(),
-                all,
-                ranks.as_mut_ptr()
-            )
-        ) == 0;
-    for (has, group) in [(has_group, &raw mut group), (has_all, &raw mut all)] {
-        if has == 0 {
-            ask!(c"PMPI_Group_free", fn(*mut u64) -> i32, (group));
-        }
-    }
+    let count = usize::try_from(size).ok().filter(|_| sized == 0);
+    let ranks = count.and_then(|count| {
+        let there = memory::map_bytes(count.max(1) * 4)?.cast::<i32>();
+        // SAFETY: a new mapping of so many, aligned to pages.
+        let ranks = unsafe { std::slice::from_raw_parts_mut(there, count) };
+        world_ranks(world, group, 0, ranks).then_some((there as u64, &*ranks))
+    });
+    ask!(c"PMPI_Group_free", fn(*mut u64) -> i32, (&raw mut group));
+    let (there, ranks) = ranks?;
     // FNV-1a.
     let hash = ranks.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, rank| {
         (hash ^ u64::from(*rank as u32)).wrapping_mul(0x100_0000_01b3)
     });
-    // SAFETY: nothing refers to the first one from here on.
-    unsafe { memory::unmap_bytes(own, bytes) };
-    translated.then_some((there as u64, hash))
+    Some(Members {
+        ranks: there,
+        size: size as u32,
+        hash,
+    })
+}
+
+/// Writes the ranks in `MPI_COMM_WORLD` of a group's ranks from `first` on. Returns whether they are known.
+pub(super) fn world_ranks(world: u64, group: u64, first: usize, ranks: &mut [i32]) -> bool {
+    /// Asked together.
+    const MOST: usize = 64;
+    let mut all = 0u64;
+    let has_all = ask!(
+        c"PMPI_Comm_group",
+        fn(u64, *mut u64) -> i32,
+        (world, &raw mut all)
+    ) == 0;
+    let mut number = first as i32;
+    let mut is_known = has_all;
+    for part in ranks.chunks_mut(MOST) {
+        let mut numbers = [0i32; MOST];
+        for place in &mut numbers {
+            *place = number;
+            number += 1;
+        }
+        // The last of the array may be more than there are.
+        number -= (MOST - part.len()) as i32;
+        is_known = is_known
+            && ask!(
+                c"PMPI_Group_translate_ranks",
+                fn(u64, i32, *const i32, u64, *mut i32) -> i32,
+                (
+                    group,
+                    part.len() as i32,
+                    numbers.as_ptr(),
+                    all,
+                    part.as_mut_ptr()
+                )
+            ) == 0;
+    }
+    if has_all {
+        ask!(c"PMPI_Group_free", fn(*mut u64) -> i32, (&raw mut all));
+    }
+    is_known
 }

@@ -1,9 +1,13 @@
 //! What calls post and complete.
 
 use mpi::Form;
-use omp_ring::record::{BytesPayload, Kind, MPI_DONE, PeerPayload};
+use omp_ring::record::{
+    BytesPayload, Kind, MPI_DONE, MPI_LOCK_EXCLUSIVE, MPI_LOCK_SHARED, MPI_POST, MPI_START,
+    PeerPayload,
+};
 
 use super::call::Ended;
+use super::communicators::{Communicator, world_ranks};
 use super::real::{ask, handle, handle_at};
 use super::requests::{self, Request};
 use super::table::Refused;
@@ -78,6 +82,13 @@ pub(super) unsafe fn tell(ended: &Ended<'_>) {
                     keep(ended, handle_at(ended.abi, around.argument(4), 0), request);
                 }
             }
+            Form::AccessStart => access(ended, MPI_START),
+            Form::AccessPost => access(ended, MPI_POST),
+            Form::Lock => lock(ended),
+            form if mpi::is_later(ended.function) => {
+                let request = around.argument(form.arguments() as usize);
+                begin_operation(ended, handle_at(ended.abi, request, 0));
+            }
             Form::Start => start(ended, ended.handle_before(), 0),
             Form::StartAll => {
                 for at in 0..(around.argument(0) as i32).max(0) as usize {
@@ -128,6 +139,7 @@ fn status(ended: &Ended<'_>, statuses: u64, number: usize) -> u64 {
 fn send(ended: &Ended<'_>) -> Request {
     Request {
         is_send: true,
+        is_operation: false,
         is_persistent: false,
         posted: ended.began,
         communicator: handle(ended.abi, ended.around.argument(5)),
@@ -149,6 +161,7 @@ fn receive(ended: &Ended<'_>) -> Request {
 fn now(ended: &Ended<'_>, communicator: usize) -> Request {
     Request {
         is_send: false,
+        is_operation: false,
         is_persistent: false,
         posted: 0,
         communicator: handle(ended.abi, ended.around.argument(communicator)),
@@ -192,6 +205,72 @@ fn post(ended: &Ended<'_>, new: u64, request: Request) {
     ended.push(&[(Kind::MpiPosted, request.posted)]);
 }
 
+/// A collective operation was begun.
+fn begin_operation(ended: &Ended<'_>, new: u64) {
+    let Some(place) = ended.form.communicator() else {
+        return;
+    };
+    let request = Request {
+        is_operation: true,
+        posted: ended.began,
+        ..now(ended, place)
+    };
+    post(ended, new, request);
+}
+
+/// The call asks the ranks of its group for access to their windows, or grants it to them.
+fn access(ended: &Ended<'_>, which: u64) {
+    /// Asked together.
+    const MOST: usize = 64;
+    let Some(window) = ended.window() else { return };
+    let group = handle(ended.abi, ended.around.argument(0));
+    let mut size = 0i32;
+    ask!(
+        c"PMPI_Group_size",
+        fn(u64, *mut i32) -> i32,
+        (group, &raw mut size)
+    );
+    let size = size.max(0) as usize;
+    for first in (0..size).step_by(MOST) {
+        let mut ranks = [0i32; MOST];
+        let count = MOST.min(size - first);
+        let ranks = &mut ranks[..count];
+        if world_ranks(ended.abi.handles[0], group, first, ranks) {
+            for rank in ranks.iter().filter_map(|rank| u32::try_from(*rank).ok()) {
+                push_access(ended, window, rank, which);
+            }
+        }
+    }
+}
+
+/// The call locks the window of a rank.
+fn lock(ended: &Ended<'_>) {
+    let is_exclusive = ended.around.argument(0) as i32 == ended.abi.exclusive;
+    let target = ended.around.argument(1) as i32;
+    let which = if is_exclusive {
+        MPI_LOCK_EXCLUSIVE
+    } else {
+        MPI_LOCK_SHARED
+    };
+    if let Some(window) = ended.window()
+        && let Some(rank) = window.world(target)
+    {
+        push_access(ended, window, rank, which);
+    }
+}
+
+fn push_access(ended: &Ended<'_>, window: Communicator, rank: u32, which: u64) {
+    let bytes = BytesPayload {
+        bytes: 0,
+        comm: window.number,
+    };
+    ended.push(&[
+        (Kind::MpiPeer, PeerPayload { rank, tag: 0 }.pack()),
+        (Kind::MpiBytes, bytes.pack()),
+        (Kind::MpiAccess, which),
+    ]);
+}
+
 /// Keeps a request for the call that will complete it.
 fn keep(ended: &Ended<'_>, new: u64, request: Request) {
     if !requests::put_alone(new, request) {
@@ -221,7 +300,9 @@ unsafe fn complete(ended: &Ended<'_>, request: u64, status: u64) {
     let Some(request) = requests::complete(request) else {
         return;
     };
-    if request.is_send {
+    if request.is_operation {
+        operation_done(ended, &request);
+    } else if request.is_send {
         ended.push(&[(Kind::MpiSendDone, request.posted)]);
     } else if status == ended.abi.ignored {
         // There were too many for statuses of ours.
@@ -229,6 +310,20 @@ unsafe fn complete(ended: &Ended<'_>, request: u64, status: u64) {
     } else if !is_cancelled(status) {
         // SAFETY: the caller's promise.
         unsafe { received(ended, &request, status) };
+    }
+}
+
+/// A collective operation that was begun is complete.
+fn operation_done(ended: &Ended<'_>, request: &Request) {
+    if let Some(communicator) = ended.communicator_of(request.communicator) {
+        let bytes = BytesPayload {
+            bytes: 0,
+            comm: communicator.number,
+        };
+        ended.push(&[
+            (Kind::MpiBytes, bytes.pack()),
+            (Kind::MpiOperationDone, request.posted),
+        ]);
     }
 }
 

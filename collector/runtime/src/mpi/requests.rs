@@ -9,6 +9,8 @@ static REQUESTS: Table<{ 1 << 16 }, 5> = Table::new();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) is_send: bool,
+    /// A collective operation.
+    pub(super) is_operation: bool,
     /// It is started again and again.
     pub(super) is_persistent: bool,
     /// When it was posted; 0 for a persistent one that was not started.
@@ -25,23 +27,26 @@ pub(super) struct Request {
 
 const SEND: u64 = 1;
 const PERSISTENT: u64 = 2;
+const OPERATION: u64 = 4;
 
 impl Request {
     fn words(self) -> [u64; 5] {
         let flags = if self.is_send { SEND } else { 0 };
         let persistent = if self.is_persistent { PERSISTENT } else { 0 };
+        let operation = if self.is_operation { OPERATION } else { 0 };
         [
             self.posted,
             self.communicator,
             u64::from(self.peer as u32) | u64::from(self.tag as u32) << 32,
             self.bytes,
-            flags | persistent,
+            flags | persistent | operation,
         ]
     }
 
     fn of([posted, communicator, peer_and_tag, bytes, flags]: [u64; 5]) -> Request {
         Request {
             is_send: flags & SEND != 0,
+            is_operation: flags & OPERATION != 0,
             is_persistent: flags & PERSISTENT != 0,
             posted,
             communicator,

@@ -13,10 +13,10 @@ use super::real::{ask, bytes_of};
 pub(super) struct Volume {
     pub(super) sent: u64,
     pub(super) received: u64,
-    /// The communicator's number in the process; 0: none.
+    /// The number of the communicator or window in the process; 0: none.
     pub(super) communicator: u32,
-    /// The rank of the root in `MPI_COMM_WORLD`, if there is one.
-    pub(super) root: Option<u32>,
+    /// The rank of the root or target in `MPI_COMM_WORLD`, if there is one.
+    pub(super) peer: Option<u32>,
 }
 
 /// The part of a rank in an operation with a root.
@@ -38,10 +38,13 @@ pub(super) unsafe fn of(ended: &Ended<'_>) -> Volume {
     let communicator = ended
         .form
         .communicator()
-        .and_then(|at| ended.communicator(at));
+        .and_then(|at| ended.communicator(at))
+        .or_else(|| ended.window());
     let number = communicator.map_or(0, |it| it.number);
-    let root = ended.form.root().map(|at| ended.around.argument(at) as i32);
-    let world = root.and_then(|root| communicator?.world(root));
+    let rank = |place: Option<usize>| place.map(|at| ended.around.argument(at) as i32);
+    let root = rank(ended.form.root());
+    let peer = root.or(rank(ended.form.target()));
+    let peer = peer.and_then(|peer| communicator?.world(peer));
     let part = part(ended, communicator, root);
     // SAFETY: the caller's promise.
     let [sent, received] = unsafe { bytes(ended, communicator, part) };
@@ -49,7 +52,7 @@ pub(super) unsafe fn of(ended: &Ended<'_>) -> Volume {
         sent,
         received,
         communicator: number,
-        root: world,
+        peer,
     }
 }
 
@@ -224,7 +227,7 @@ unsafe fn bytes(ended: &Ended<'_>, communicator: Option<Communicator>, part: Par
                 ]
             }
         }
-        Form::Put => [ended.bytes(1, 2), 0],
+        Form::Put | Form::Accumulate => [ended.bytes(1, 2), 0],
         Form::Get => [0, ended.bytes(1, 2)],
         Form::GetAccumulate => [ended.bytes(1, 2), ended.bytes(4, 5)],
         Form::FileWrite => [ended.bytes(2, 3), 0],

@@ -167,3 +167,29 @@ fn what_the_other_rank_did_meanwhile_adds_up_to_the_wait() {
     };
     assert_eq!(job.meanwhile(), [expected]);
 }
+
+#[test]
+fn the_call_that_completes_a_collective_operation_waits_for_the_last_to_begin_it() {
+    let mut job = Job::new(2);
+    job.call(0, MPI_Ibarrier, [10, 12], 0);
+    job.end(MessageEnd::Operation, 0, 0, 0, [10, 700]);
+    job.call(0, MPI_Wait, [200, 700], 0);
+    job.call(1, MPI_Ibarrier, [600, 602], 0);
+    job.end(MessageEnd::Operation, 1, 0, 0, [600, 705]);
+    job.call(1, MPI_Wait, [650, 705], 0);
+    // It is in one order with those that wait themselves.
+    job.call(0, MPI_Barrier, [800, 905], 0);
+    job.call(1, MPI_Barrier, [900, 906], 0);
+    assert_eq!(
+        job.waits(),
+        [(0, Kind::Barrier, 1, 400), (0, Kind::Barrier, 1, 100)]
+    );
+}
+
+#[test]
+fn a_fence_waits_for_the_last_rank() {
+    let mut job = Job::new(2);
+    job.call(0, MPI_Win_fence, [10, 510], 0);
+    job.call(1, MPI_Win_fence, [500, 512], 0);
+    assert_eq!(job.waits(), [(0, Kind::Fence, 1, 490)]);
+}
