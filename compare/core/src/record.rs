@@ -96,13 +96,15 @@ pub enum Cause {
     Device,
     /// Too much was written, or is shared with other processes.
     Size,
+    /// It takes random numbers from a generator of the C library that all threads share.
+    Random,
     /// The system refused a process, or a filter of its system calls.
     Refused,
 }
 
 impl Cause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 14] = [
         Cause::Alone,
         Cause::OtherThread,
         Cause::Reads,
@@ -115,6 +117,7 @@ impl Cause {
         Cause::Time,
         Cause::Device,
         Cause::Size,
+        Cause::Random,
         Cause::Refused,
     ];
 
@@ -133,6 +136,7 @@ impl Cause {
             Cause::Time => "with one thread it did not end in time",
             Cause::Device => "a device is mapped into the program's memory",
             Cause::Size => "too much memory was written, or is shared with other processes",
+            Cause::Random => "takes random numbers from a generator that threads share",
             Cause::Refused => {
                 "the system refused a process for the execution with one thread, or a filter of its system calls"
             }

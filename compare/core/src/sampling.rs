@@ -4,11 +4,11 @@
 const FIRST: u64 = 3;
 
 /// Nanoseconds that comparing may take beyond the program's own time: short programs are compared as a whole.
-const GRACE: u64 = 500_000_000;
+const GRACE: u64 = 300_000_000;
 
 /// Of the program's own time, in hundredths: the most that comparing may take. Memory that is shared with the
 /// reference costs the program something, too, which is not measured.
-const SHARE: u64 = 80;
+const SHARE: u64 = 40;
 
 /// What has been spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ mod tests {
     fn comparing_takes_no_longer_than_the_program() {
         let second = 1_000_000_000;
         let budget = |own, spent, next| Budget { own, spent, next };
-        assert!(is_chosen(1, budget(10 * second, 8 * second, 0)));
-        assert!(!is_chosen(1, budget(10 * second, 8 * second, second)));
+        assert!(is_chosen(1, budget(10 * second, 4 * second, 0)));
+        assert!(!is_chosen(1, budget(10 * second, 4 * second, second)));
         assert!(is_chosen(1, budget(0, 0, GRACE)));
     }
 }

@@ -25,11 +25,18 @@ pub enum Class {
     Unwritten,
     /// Several threads changed it, one thread did not.
     Extra,
+    /// The variable holds the same values, in another order.
+    Order,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 3] = [Class::Different, Class::Unwritten, Class::Extra];
+    pub const ALL: [Class; 4] = [
+        Class::Different,
+        Class::Unwritten,
+        Class::Extra,
+        Class::Order,
+    ];
 
     /// Its words.
     pub const fn words(self) -> &'static str {
@@ -37,6 +44,7 @@ impl Class {
             Class::Different => "different",
             Class::Unwritten => "written by nobody",
             Class::Extra => "written only with N threads",
+            Class::Order => "in another order",
         }
     }
 }
@@ -73,6 +81,25 @@ impl Difference {
             _ => (self.address, 8),
         }
     }
+}
+
+/// Whether the differences of a variable are the same values in another order, as a list has them that threads fill
+/// one after the other: of 8 bytes, or of 4.
+pub fn are_reordered(differences: &[Difference]) -> bool {
+    let is_same = |mut one: Vec<u64>, mut other: Vec<u64>| {
+        one.sort_unstable();
+        other.sort_unstable();
+        one == other
+    };
+    let halves = |word: u64| [word & 0xffff_ffff, word >> 32];
+    let of = |value: fn(&Difference) -> u64| differences.iter().map(value);
+    let (reference, result) = (of(|it| it.reference), of(|it| it.result));
+    differences.len() > 1
+        && (is_same(reference.clone().collect(), result.clone().collect())
+            || is_same(
+                reference.flat_map(halves).collect(),
+                result.flat_map(halves).collect(),
+            ))
 }
 
 /// Calls `found` with the address and both values of each word in which two pieces of memory differ, which begin
@@ -165,6 +192,18 @@ mod tests {
             found.push((at, one ^ other))
         });
         assert_eq!(found, [(0x1008, (9 ^ 99) << 8), (0x1010, (19 ^ 98) << 24)]);
+    }
+
+    #[test]
+    fn the_same_values_in_another_order_are_known() {
+        let of = |pairs: &[(u64, u64)]| {
+            let all = pairs.iter().map(|(one, other)| difference(0, *one, *other));
+            are_reordered(&all.collect::<Vec<_>>())
+        };
+        assert!(of(&[(1, 2), (2, 3), (3, 1)]));
+        assert!(of(&[(1, 2 << 32), (2 << 32, 1)]));
+        assert!(!of(&[(1, 2), (2, 2)]));
+        assert!(!of(&[]));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Table {
     }
 
     fn remove(&mut self, address: u64) {
-        let Some(mut hole) = self.place(address) else {
+        let Some(mut hole) = self.place(address).filter(|_| address != 0) else {
             return;
         };
         if self

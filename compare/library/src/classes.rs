@@ -1,6 +1,7 @@
 //! What differences are: errors, or what differs in right programs, too.
 #![allow(unsafe_code)]
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use divergence::parts::{Changed, is_per_thread};
@@ -80,7 +81,7 @@ pub(crate) fn without_pointers(
 pub(crate) fn without_team(
     keeper: &mut Keeper,
     pages: &Pages,
-    threads: u64,
+    (threads, per_thread): (u64, &mut HashSet<u64>),
     groups: &mut Vec<Group>,
     outcome: &mut Outcome,
 ) -> Result<(), Cause> {
@@ -93,8 +94,15 @@ pub(crate) fn without_team(
     outcome.per_thread += take_out(groups, |difference| difference.is_team_size(threads));
     let mut kept = Vec::new();
     for group in groups.drain(..) {
-        let changed = changed(keeper, pages, &group.span)?;
-        if changed.is_some_and(|changed| is_per_thread(&changed, threads)) {
+        let place = group.span.place();
+        if !per_thread.contains(&place) {
+            let changed = changed(keeper, pages, &group.span)?;
+            if changed.is_some_and(|changed| is_per_thread(&changed, threads)) {
+                // Where a sum is the same as before, nothing is seen of it.
+                per_thread.insert(place);
+            }
+        }
+        if per_thread.contains(&place) {
             outcome.per_thread += group.differences.len() as u64;
         } else {
             kept.push(group);

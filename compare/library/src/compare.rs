@@ -1,6 +1,7 @@
 //! The memory that two executions of a region left.
 #![allow(unsafe_code)]
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use divergence::record::{Cause, Memory};
@@ -31,6 +32,17 @@ pub(crate) struct Span {
     pub(crate) is_mixed: bool,
 }
 
+impl Span {
+    /// What is the same in other instances: blocks of one call are one.
+    pub(crate) fn place(&self) -> u64 {
+        if self.code != 0 {
+            self.code
+        } else {
+            self.begin
+        }
+    }
+}
+
 /// The differences in a variable or block.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
@@ -50,6 +62,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) threads: u64,
     /// The most time that the region may take with one thread.
     pub(crate) limit: Duration,
+    /// Arrays that have had a part for each thread.
+    pub(crate) per_thread: &'a mut HashSet<u64>,
 }
 
 impl Comparison<'_> {
@@ -68,7 +82,8 @@ impl Comparison<'_> {
         }
         classes::without_pointers(self.keeper, &mut groups, &mut outcome)?;
         let keeper = &mut *self.keeper;
-        classes::without_team(keeper, &pages, self.threads, &mut groups, &mut outcome)?;
+        let team = (self.threads, &mut *self.per_thread);
+        classes::without_team(keeper, &pages, team, &mut groups, &mut outcome)?;
         if !groups.is_empty() {
             classes::without_noise(keeper, self.limit, &mut groups, &mut outcome)?;
         }

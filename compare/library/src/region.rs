@@ -1,7 +1,7 @@
 //! An instance of a construct: whether it is compared, and what is counted.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use divergence::record::{CONSTRUCTS, Cause, Construct, FINDINGS, Finding, Head, Memory};
 use divergence::sampling::{Budget, is_chosen};
-use divergence::words::{Class, ranges};
+use divergence::words::{Class, Difference, are_reordered, ranges};
 
 use crate::board::Board;
 use crate::classes::Outcome;
@@ -50,6 +50,8 @@ struct State {
     numbers: HashMap<(u64, u64), usize>,
     findings: Vec<Finding>,
     known: HashMap<(u64, Class, u64, u64), usize>,
+    /// Arrays with a part for each thread, by their places.
+    per_thread: HashSet<u64>,
     /// The program's variables, of as many objects as the loader had loaded.
     variables: Vec<Span>,
     loads: u64,
@@ -100,6 +102,7 @@ pub(crate) fn start(output: &'static Output) {
         numbers: HashMap::new(),
         findings: Vec::new(),
         known: HashMap::new(),
+        per_thread: HashSet::new(),
         variables: Vec::new(),
         loads: 0,
         stack_end: inside::stack::initial_top(),
@@ -336,6 +339,7 @@ impl State {
             variables: &self.variables,
             threads,
             limit: Duration::from_secs(2) + took * 20 * threads as u32,
+            per_thread: &mut self.per_thread,
         }
         .compare();
         drop(keeper);
@@ -367,8 +371,18 @@ impl State {
         let instance = told.instances;
         self.tell(number);
         for group in &outcome.groups {
-            for class in Class::ALL {
-                self.find(call, (number, instance, threads), group, class);
+            let mut by_class = HashMap::<Class, Vec<Difference>>::new();
+            let is_order = are_reordered(&group.differences);
+            for difference in &group.differences {
+                let class = if is_order {
+                    Class::Order
+                } else {
+                    difference.class()
+                };
+                by_class.entry(class).or_default().push(*difference);
+            }
+            for (class, own) in by_class {
+                self.find(call, (number, instance, threads), group, (class, own));
             }
         }
     }
@@ -379,21 +393,10 @@ impl State {
         call: &Call<'_>,
         (construct, instance, threads): (usize, u64, u64),
         group: &Group,
-        class: Class,
+        (class, own): (Class, Vec<Difference>),
     ) {
-        let own = group.differences.iter().filter(|it| it.class() == class);
-        let own: Vec<_> = own.copied().collect();
-        if own.is_empty() {
-            return;
-        }
         let span = &group.span;
-        // Blocks of one call are one.
-        let place = if span.code != 0 {
-            span.code
-        } else {
-            span.begin
-        };
-        let key = (construct as u64, class, span.memory as u64, place);
+        let key = (construct as u64, class, span.memory as u64, span.place());
         if let Some(finding) = self.known.get(&key)
             && let Some(known) = self.findings.get_mut(*finding)
         {

@@ -1,14 +1,16 @@
-//! Threads that the program creates: while one runs, memory changes beside the region.
+//! What threads share besides memory: while a thread of the program runs, memory changes beside the region; and the
+//! next random number goes to whoever asks next.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use divergence::record::Cause;
 use inside::next::Next;
 use inside::{next, noting};
 
-use crate::objects;
+use crate::{guard, keeper, objects};
 
 /// Threads of the program, besides the first, that have not ended.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
@@ -86,3 +88,25 @@ extern "C" fn c11_created() -> usize {
 }
 
 noting! { thrd_create => c11_created [] []; }
+
+macro_rules! random {
+    ($($name:ident $to:ident $symbol:literal;)*) => {$(
+        extern "C" fn $to() -> usize {
+            static NEXT: Next = Next::new($symbol);
+            if keeper::is_peer() {
+                guard::give_up(Cause::Random);
+            }
+            NEXT.or_nothing()
+        }
+
+        noting! { $name => $to [] []; }
+    )*};
+}
+
+random! {
+    rand next_rand c"rand";
+    random next_random c"random";
+    drand48 next_drand48 c"drand48";
+    lrand48 next_lrand48 c"lrand48";
+    mrand48 next_mrand48 c"mrand48";
+}
