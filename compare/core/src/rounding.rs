@@ -109,6 +109,16 @@ fn are_singles(differences: &[Difference]) -> bool {
     differences.len() >= ENOUGH && usual.count() * 10 >= differences.len() * 9
 }
 
+/// A number in as many digits as it takes to know it.
+pub fn text(number: f64) -> String {
+    let is_plain = number == 0.0 || (1e-4..1e15).contains(&number.abs()) || !number.is_finite();
+    if is_plain {
+        format!("{number}")
+    } else {
+        format!("{number:e}")
+    }
+}
+
 /// The value of a word, or of half a word, as the numbers around it suggest.
 pub fn shown(value: u64, bytes: u64) -> String {
     if bytes == 4 {
@@ -123,7 +133,7 @@ pub fn shown(value: u64, bytes: u64) -> String {
     }
     let double = f64::from_bits(value);
     if (1e-100..1e100).contains(&double.abs()) || double.is_nan() && value >> 52 & 0x7ff == 0x7ff {
-        format!("{double}")
+        text(double)
     } else {
         (value as i64).to_string()
     }

@@ -318,6 +318,12 @@ goldens! {
         ["-misuse", "-uninit", "-udetail", "1", "race.er"];
     misuse_and_uninitialised_reads_as_json: "misuse.json",
         ["-printmode", "json", "-misuse", "-uninit", "-udetail", "race.er"];
+    divergences: "divergence.txt", [
+        "-setpath", "checked", "-divergence", "-vdetail", "all", "-vsummary", "-header",
+        "-check", "divergence == 0", "compare.er",
+    ];
+    divergences_as_json: "divergence.json",
+        ["-printmode", "json", "-divergence", "-vdetail", "1", "-vsummary", "compare.er"];
     nothing_found: "nothing_found.txt", [
         "-deadlocks", "-ddetail", "all", "-dsummary", "-printmode", "json", "-deadlocks", "-misuse",
         "-check", "deadlocks", "clean.er",
@@ -436,6 +442,8 @@ fn json_is_one_object_a_command() {
         "dsummary",
         "misuse",
         "uninit",
+        "divergence",
+        "vsummary",
     ];
     for (mode, experiments) in [
         ("off", ["omp.er"].as_slice()),
