@@ -220,17 +220,17 @@ fn findings(memory: &Memory, pid: i32, facts: &program::Facts, after: &mut After
     comparison.spent = memory.get(Head::Spent) as f64 / 1e9;
     comparison.elapsed = memory.get(Head::Elapsed) as f64 / 1e9;
     let mut losses = losses(memory, &constructs);
-    for compared in &comparison.constructs {
-        let at = compared
-            .construct
-            .file
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
-        let place = format!(
-            "{} at {at}:{}",
-            compared.construct.name, compared.construct.line
+    if !constructs.is_empty() && comparison.instances().0 == 0 {
+        losses.push(
+            "nothing was checked: no instance of a parallel construct could be compared".to_owned(),
         );
+    }
+    for compared in &comparison.constructs {
+        let Construct { name, file, line } = &compared.construct;
+        let place = match file.rsplit('/').next() {
+            Some(file) if !file.is_empty() => format!("{name} at {file}:{line}"),
+            _ => format!("{name} in {}", compared.function),
+        };
         let alone = Cause::Alone.words();
         let not = compared.not.iter().filter(|(cause, _)| cause != alone);
         losses.extend(not.map(|(cause, count)| {

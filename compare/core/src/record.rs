@@ -242,8 +242,8 @@ pub struct Finding {
     pub whole: (u64, u64),
     /// The return address of the call that allocated it.
     pub allocated: u64,
-    /// The stack and frame pointers at the call that forks, and the block that it passes.
-    pub frame: [u64; 3],
+    /// The stack and frame pointers at the call that forks, the block that it passes, and its return address.
+    pub frame: [u64; 4],
     /// Differing bytes in the first instance, in units of 4.
     pub units: u64,
     /// Differing words in the first instance.
@@ -279,11 +279,11 @@ impl Finding {
     /// Of words; `None` if they are none of a finding.
     pub fn from_words(words: &[u64]) -> Option<Finding> {
         let at = |place: usize| words.get(place).copied().unwrap_or_default();
-        let (ranges, values) = (at(15) as usize, at(16) as usize);
+        let (ranges, values) = (at(16) as usize, at(17) as usize);
         if ranges > RANGES || values > VALUES || ranges == 0 || values == 0 {
             return None;
         }
-        let values_at = 18 + 2 * ranges;
+        let values_at = 19 + 2 * ranges;
         Some(Finding {
             construct: at(0),
             instance: at(1),
@@ -293,12 +293,12 @@ impl Finding {
             memory: *Memory::ALL.get(at(5) as usize)?,
             whole: (at(6), at(7)),
             allocated: at(8),
-            frame: [at(9), at(10), at(11)],
-            units: at(12),
-            words: at(13),
-            spread: at(14),
+            frame: [at(9), at(10), at(11), at(12)],
+            units: at(13),
+            words: at(14),
+            spread: at(15),
             ranges: (0..ranges)
-                .map(|it| (at(18 + 2 * it), at(19 + 2 * it)))
+                .map(|it| (at(19 + 2 * it), at(20 + 2 * it)))
                 .collect(),
             values: (0..values)
                 .map(|it| values_at + 4 * it)
@@ -309,12 +309,12 @@ impl Finding {
                     result: at(place + 3),
                 })
                 .collect(),
-            is_cut: at(17) != 0,
+            is_cut: at(18) != 0,
         })
     }
 }
 
-const _: () = assert!(18 + 2 * RANGES + 4 * VALUES <= FINDING_WORDS);
+const _: () = assert!(19 + 2 * RANGES + 4 * VALUES <= FINDING_WORDS);
 const _: () = assert!(10 + Cause::ALL.len() <= CONSTRUCT_WORDS);
 
 #[cfg(test)]
@@ -346,7 +346,7 @@ mod tests {
             memory: Memory::Stack,
             whole: (5, 6),
             allocated: 7,
-            frame: [8, 9, 10],
+            frame: [8, 9, 10, 22],
             units: 11,
             words: 12,
             spread: 13,

@@ -176,30 +176,34 @@ unsafe extern "C" fn mapped(saved: &Saved, _: u32) -> usize {
     result
 }
 
-extern "C" fn unmapped(place: usize) -> usize {
+/// Memory is unmapped. What this library unmaps is not the program's, and may be a table of blocks.
+unsafe extern "C" fn unmapped(saved: &Saved, _: u32) -> usize {
     static NEXT: Next = Next::new(c"munmap");
-    if region::is_on() {
+    let [place, bytes, ..] = saved.registers;
+    if region::is_on() && objects::is_own(saved.code) {
         blocks::remove(place as u64);
     }
-    NEXT.or_nothing()
+    next!(NEXT, fn(usize, usize) -> usize, (place, bytes), usize::MAX)
 }
 
-inside::noting! { munmap => unmapped [] []; }
-
 macro_rules! mapping {
-    ($($name:ident)*) => {$(
+    ($($name:ident $to:ident;)*) => {$(
         inside::naked! { $name:
             ".cfi_startproc",
             inside::call_saved!(),
             inside::return_saved!(),
             ".cfi_endproc",
             what = const 0,
-            to = sym mapped,
+            to = sym $to,
         }
     )*};
 }
 
-mapping! { mmap mmap64 }
+mapping! {
+    mmap mapped;
+    mmap64 mapped;
+    munmap unmapped;
+}
 
 /// Looks up what is called while a thread holds a lock of the loader.
 pub(crate) fn start() {

@@ -4,16 +4,19 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use divergence::parts::{Changed, is_per_thread};
+use divergence::parts::{Changed, is_per_thread, per_thread_arrays};
 use divergence::record::Cause;
 use divergence::rounding::{Repeated, rounding};
 use divergence::spans::{self, Pages};
-use divergence::words::{Difference, word};
+use divergence::words::Difference;
 
 use crate::blocks::{self, Block};
 use crate::board::{Box, ROOM};
 use crate::compare::{Group, Span};
 use crate::keeper::{Keeper, Mode};
+
+/// Arrays with a part for each thread: the frame in which they are, or 0, and their places.
+pub(crate) type PerThread = HashSet<(u64, u64)>;
 
 /// What an instance has shown.
 #[derive(Default)]
@@ -81,7 +84,7 @@ pub(crate) fn without_pointers(
 pub(crate) fn without_team(
     keeper: &mut Keeper,
     pages: &Pages,
-    (threads, per_thread): (u64, &mut HashSet<u64>),
+    (threads, per_thread): (u64, &mut PerThread),
     groups: &mut Vec<Group>,
     outcome: &mut Outcome,
 ) -> Result<(), Cause> {
@@ -93,18 +96,15 @@ pub(crate) fn without_team(
     }
     outcome.per_thread += take_out(groups, |difference| difference.is_team_size(threads));
     let mut kept = Vec::new();
-    for group in groups.drain(..) {
-        let place = group.span.place();
-        if !per_thread.contains(&place) {
-            let changed = changed(keeper, pages, &group.span)?;
-            if changed.is_some_and(|changed| is_per_thread(&changed, threads)) {
-                // Where a sum is the same as before, nothing is seen of it.
-                per_thread.insert(place);
-            }
+    for mut group in groups.drain(..) {
+        let before = group.differences.len();
+        if group.span.is_mixed {
+            without_arrays(keeper, pages, (threads, &mut *per_thread), &mut group)?;
+        } else if is_of_team(keeper, pages, (threads, &mut *per_thread), &group.span)? {
+            group.differences.clear();
         }
-        if per_thread.contains(&place) {
-            outcome.per_thread += group.differences.len() as u64;
-        } else {
+        outcome.per_thread += (before - group.differences.len()) as u64;
+        if !group.differences.is_empty() {
             kept.push(group);
         }
     }
@@ -112,12 +112,73 @@ pub(crate) fn without_team(
     keeper.end_peer()
 }
 
-/// The words in a span that an execution changed; `None`: they are too many for a part for each thread.
-fn changed(keeper: &Keeper, pages: &Pages, span: &Span) -> Result<Option<Vec<Changed>>, Cause> {
+/// Bytes of what may be an element.
+const UNITS: [u64; 2] = [8, 4];
+
+/// Whether an array has a part for each thread, or had.
+fn is_of_team(
+    keeper: &Keeper,
+    pages: &Pages,
+    (threads, per_thread): (u64, &mut PerThread),
+    span: &Span,
+) -> Result<bool, Cause> {
+    // Where a sum is the same as before, nothing is seen of it.
+    if per_thread.contains(&(0, span.place())) {
+        return Ok(true);
+    }
+    for unit in UNITS {
+        let changed = changed(keeper, pages, (span.begin, span.end), unit)?;
+        if changed.is_some_and(|changed| is_per_thread(&changed, threads, unit)) {
+            per_thread.insert((0, span.place()));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Takes out what is in arrays with a part for each thread, among variables that nobody knows.
+fn without_arrays(
+    keeper: &Keeper,
+    pages: &Pages,
+    (threads, per_thread): (u64, &mut PerThread),
+    group: &mut Group,
+) -> Result<(), Cause> {
+    const HALF: u64 = 4;
+    /// Bytes before the first difference in which the first part may be.
+    const BEFORE: u64 = 64;
+    for unit in UNITS {
+        let range = (
+            (group.span.begin / 8 * 8).saturating_sub(BEFORE),
+            group.span.end,
+        );
+        let Some(changed) = changed(keeper, pages, range, unit)? else {
+            return Ok(());
+        };
+        // Where a number is the same as before, nothing is seen of it: so they are known from then on.
+        for (begin, end) in per_thread_arrays(&changed, threads, unit) {
+            let units = (begin..end).step_by(HALF as usize);
+            per_thread.extend(units.map(|at| (group.span.code, at)));
+        }
+    }
+    group.differences.retain(|difference| {
+        let (at, bytes) = difference.bytes();
+        let mut units = (at..at + bytes).step_by(HALF as usize);
+        !units.all(|at| per_thread.contains(&(group.span.code, at)))
+    });
+    Ok(())
+}
+
+/// The units in a range that an execution changed; `None`: they are too many for a part for each thread.
+fn changed(
+    keeper: &Keeper,
+    pages: &Pages,
+    (begin, end): (u64, u64),
+    unit: u64,
+) -> Result<Option<Vec<Changed>>, Cause> {
     const MOST: u64 = 1 << 20;
-    let pieces: Vec<(u64, u64)> = spans::within(pages, span.begin, span.end).collect();
+    let pieces: Vec<(u64, u64)> = spans::within(pages, begin, end).collect();
     let bytes: u64 = pieces.iter().map(|(begin, end)| end - begin).sum();
-    if bytes > MOST.min(ROOM as u64) || span.is_mixed {
+    if bytes > MOST.min(ROOM as u64) {
         return Ok(None);
     }
     let copy = |of: Box| {
@@ -131,15 +192,13 @@ fn changed(keeper: &Keeper, pages: &Pages, span: &Span) -> Result<Option<Vec<Cha
         // SAFETY: as in `compare`.
         let result =
             unsafe { std::slice::from_raw_parts(*begin as *const u8, (end - begin) as usize) };
-        let words = before
-            .chunks(8)
-            .zip(reference.chunks(8))
-            .zip(result.chunks(8));
-        for (number, ((before, reference), result)) in words.enumerate() {
-            let by_one = word(before) != word(reference);
-            if by_one || word(before) != word(result) {
+        let units = |bytes| <[u8]>::chunks(bytes, unit as usize);
+        let all = units(before).zip(units(reference)).zip(units(result));
+        for (number, ((before, reference), result)) in all.enumerate() {
+            let by_one = before != reference;
+            if by_one || before != result {
                 changed.push(Changed {
-                    address: begin + 8 * number as u64,
+                    address: begin + unit * number as u64,
                     by_one,
                 });
             }

@@ -1,7 +1,6 @@
 //! The memory that two executions of a region left.
 #![allow(unsafe_code)]
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use divergence::record::{Cause, Memory};
@@ -10,7 +9,7 @@ use divergence::words::{Difference, differing};
 
 use crate::blocks;
 use crate::board::{Box, ROOM};
-use crate::classes::{self, Outcome};
+use crate::classes::{self, Outcome, PerThread};
 use crate::keeper::{Keeper, Mode};
 use crate::pages::{self, Area};
 
@@ -26,7 +25,7 @@ pub(crate) struct Span {
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) memory: Memory,
-    /// The call that allocated it.
+    /// The call that allocated it; of a stack, where the frame begins that forks the region.
     pub(crate) code: u64,
     /// It holds several variables that nobody knows.
     pub(crate) is_mixed: bool,
@@ -35,10 +34,9 @@ pub(crate) struct Span {
 impl Span {
     /// What is the same in other instances: blocks of one call are one.
     pub(crate) fn place(&self) -> u64 {
-        if self.code != 0 {
-            self.code
-        } else {
-            self.begin
+        match self.memory {
+            Memory::Heap | Memory::Mapping => self.code,
+            Memory::Static | Memory::Stack => self.begin,
         }
     }
 }
@@ -63,7 +61,7 @@ pub(crate) struct Comparison<'a> {
     /// The most time that the region may take with one thread.
     pub(crate) limit: Duration,
     /// Arrays that have had a part for each thread.
-    pub(crate) per_thread: &'a mut HashSet<u64>,
+    pub(crate) per_thread: &'a mut PerThread,
 }
 
 impl Comparison<'_> {

@@ -73,14 +73,14 @@ impl Call<'_> {
         self.saved.frame() + 8
     }
 
-    /// The stack and frame pointers in the runtime's function, and the block of variables that it gets.
-    pub(crate) fn frame(&self) -> [u64; 3] {
+    /// The stack and frame pointers in the runtime's function, the block of variables that it gets, and the call.
+    pub(crate) fn frame(&self) -> [u64; 4] {
         let data = if self.is_llvms() {
             0
         } else {
             self.saved.registers[1] as u64
         };
-        [self.saved.frame(), self.base, data]
+        [self.saved.frame(), self.base, data, self.saved.code]
     }
 
     /// How many threads the program asks for.

@@ -1,7 +1,7 @@
 //! An instance of a construct: whether it is compared, and what is counted.
 #![allow(unsafe_code)]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use divergence::sampling::{Budget, is_chosen};
 use divergence::words::{Class, Difference, are_reordered, ranges};
 
 use crate::board::Board;
-use crate::classes::Outcome;
+use crate::classes::{Outcome, PerThread};
 use crate::compare::{Comparison, Group, Span};
 use crate::entry::Call;
 use crate::keeper::{self, Keeper};
@@ -47,11 +47,11 @@ struct State {
     spent: Duration,
     is_all: bool,
     constructs: Vec<Known>,
-    numbers: HashMap<(u64, u64), usize>,
+    numbers: HashMap<u64, usize>,
     findings: Vec<Finding>,
     known: HashMap<(u64, Class, u64, u64), usize>,
     /// Arrays with a part for each thread, by their places.
-    per_thread: HashSet<u64>,
+    per_thread: PerThread,
     /// The program's variables, of as many objects as the loader had loaded.
     variables: Vec<Span>,
     loads: u64,
@@ -102,7 +102,7 @@ pub(crate) fn start(output: &'static Output) {
         numbers: HashMap::new(),
         findings: Vec::new(),
         known: HashMap::new(),
-        per_thread: HashSet::new(),
+        per_thread: PerThread::new(),
         variables: Vec::new(),
         loads: 0,
         stack_end: inside::stack::initial_top(),
@@ -185,7 +185,8 @@ pub(crate) unsafe fn run(call: &Call<'_>) -> Option<usize> {
 impl State {
     /// The construct that a call forks.
     fn number(&mut self, call: &Call<'_>) -> Option<usize> {
-        let key = (call.code(), call.body());
+        // Compilers copy calls, as in unrolled loops; the outlined function is one.
+        let key = call.body();
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
@@ -194,7 +195,7 @@ impl State {
             return None;
         }
         let mut known = Known::default();
-        (known.told.code, known.told.body) = key;
+        (known.told.code, known.told.body) = (call.code(), key);
         self.constructs.push(known);
         let number = self.constructs.len() - 1;
         self.numbers.insert(key, number);
@@ -328,7 +329,7 @@ impl State {
             begin: call.stack(),
             end: self.stack_end,
             memory: Memory::Stack,
-            code: 0,
+            code: call.stack(),
             is_mixed: true,
         };
         self.variables.retain(|span| span.memory != Memory::Stack);
@@ -418,7 +419,11 @@ impl State {
             threads,
             memory: span.memory,
             whole: (span.begin, span.end - span.begin),
-            allocated: span.code,
+            allocated: if span.memory == Memory::Stack {
+                0
+            } else {
+                span.code
+            },
             frame: call.frame(),
             units: own.iter().map(|it| it.bytes().1 / 4).sum(),
             words: own.len() as u64,

@@ -64,6 +64,9 @@ extern "C-unwind" fn create(
             libc::EAGAIN
         )
     };
+    if keeper::is_peer() {
+        guard::give_up(Cause::Threads);
+    }
     if objects::is_runtime(code) {
         return create(function, argument);
     }

@@ -121,7 +121,7 @@ impl Namer<'_> {
                 scalar.flatten()
             }
             Memory::Stack => {
-                let [stack, base, data] = self.finding.frame;
+                let [stack, base, data, code] = self.finding.frame;
                 let frame = FramePlace {
                     calls: [code, code],
                     stack,

@@ -63,7 +63,11 @@ impl Debug {
             (of, offset) = (next, rest);
         }
         let (bare, _) = self.bare(of)?;
-        let holds = match gimli::DwAte(self.number(bare, gimli::DW_AT_encoding)? as u8) {
+        let gimli::AttributeValue::Encoding(encoding) = self.value(bare, gimli::DW_AT_encoding)?.1
+        else {
+            return None;
+        };
+        let holds = match encoding {
             gimli::DW_ATE_float => Holds::Float,
             gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => Holds::Signed,
             gimli::DW_ATE_unsigned | gimli::DW_ATE_unsigned_char | gimli::DW_ATE_boolean => {
