@@ -86,6 +86,9 @@ struct Place {
     scalar: Option<Scalar>,
 }
 
+/// Begins and lengths.
+type Ranges = Vec<(u64, u64)>;
+
 struct Namer<'a> {
     finding: &'a record::Finding,
     construct: &'a record::Construct,
@@ -149,7 +152,7 @@ fn named(
         construct,
         places,
     };
-    let mut groups: Vec<(Option<String>, Place, Vec<(u64, u64)>)> = Vec::new();
+    let mut groups: Vec<(Option<String>, Place, Ranges)> = Vec::new();
     for range in &finding.ranges {
         let place = namer.place(range.0);
         let bare = place
@@ -164,7 +167,7 @@ fn named(
     }
     let (frame, named) = region(construct, namer.places);
     let is_one = groups.len() == 1;
-    let divergence = |(_, place, ranges): (_, Place, Vec<(u64, u64)>)| {
+    let divergence = |(_, place, ranges): (_, Place, Ranges)| {
         let last = ranges.last().map(|(begin, bytes)| begin + bytes - 1);
         let scalar = place.scalar.filter(|scalar| matches!(scalar.bytes, 4 | 8));
         let bytes: u64 = ranges.iter().map(|(_, bytes)| bytes).sum();
