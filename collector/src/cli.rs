@@ -14,6 +14,18 @@ use crate::control_options::{self, ControlOptions};
 use crate::perf::counters::{self, Counter};
 use crate::python;
 
+/// What `-r` looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// Errors in what threads do.
+    For(Checks),
+    /// Memory that regions leave different with one thread.
+    Compared {
+        /// In every instance, and not in a sample.
+        all: bool,
+    },
+}
+
 /// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -26,7 +38,7 @@ pub struct Request {
     /// `-C`.
     pub comments: Vec<String>,
     /// `-r`: what to check the program for, instead of sampling it.
-    pub checks: Option<Checks>,
+    pub checks: Option<Checked>,
     /// `-n`: print what would be recorded, and record nothing.
     pub dry_run: bool,
     /// `-v`.
@@ -242,11 +254,12 @@ pub fn command() -> Command {
 fn checked_for() -> Arg {
     Arg::new("checks")
         .short('r')
-        .value_name("race|deadlock|init|all|off,...")
+        .value_name("race|deadlock|init|all|off,...|compare[=all]")
         .conflicts_with_all(["attach", "counters", "period"])
         .help(
             "Check the program for data races, deadlocks and misuse, or uninitialised reads, \
-             instead of sampling it",
+             instead of sampling it; compare: run its parallel regions with one thread, too, and find \
+             the memory that they leave different",
         )
 }
 
@@ -421,7 +434,12 @@ fn checked(
 }
 
 /// The argument of `-r`; `None` for off.
-fn checks(words: &str) -> Result<Option<Checks>, String> {
+fn checks(words: &str) -> Result<Option<Checked>, String> {
+    match words {
+        "compare" => return Ok(Some(Checked::Compared { all: false })),
+        "compare=all" => return Ok(Some(Checked::Compared { all: true })),
+        _ => {}
+    }
     let mut all = Checks::default();
     for word in words.split(',') {
         let check = match word {
@@ -432,13 +450,14 @@ fn checks(words: &str) -> Result<Option<Checks>, String> {
             "all" => Checks::RACE.and(Checks::DEADLOCK).and(Checks::INIT),
             _ => {
                 return Err(format!(
-                    "-r {words}: expected race, deadlock, init or several with commas, all or off"
+                    "-r {words}: expected race, deadlock, init or several with commas, all, compare, \
+                     compare=all or off"
                 ));
             }
         };
         all = all.and(check);
     }
-    Ok(Some(all))
+    Ok(Some(Checked::For(all)))
 }
 
 /// The argument of `-p`, in microseconds; `None` for off.

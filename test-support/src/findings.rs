@@ -12,8 +12,9 @@
 //! | 2 | initial value | the global `ready`, before it is written |
 
 use experiment::findings::{
-    Access, Check, Class, Construct, Content, Coverage, Deadlock, Declaration, Edge, Findings,
-    Frame, Kind, Misuse, Origin, Race, Uninitialised, Variable,
+    Access, Check, Class, Compared, Comparison, Construct, Content, Coverage, Deadlock,
+    Declaration, Difference, Divergence, Edge, Findings, Frame, Kind, Misuse, Origin, Race,
+    Uninitialised, Values, Variable,
 };
 
 /// The file that they name.
@@ -190,6 +191,7 @@ pub fn findings() -> Findings {
                 count: 1,
             },
         ],
+        ..Findings::default()
     }
 }
 
@@ -208,4 +210,85 @@ pub fn later_findings() -> Findings {
     later.coverage.own_uninstrumented.clear();
     later.coverage.losses.clear();
     later
+}
+
+/// What `collect -r compare` finds: an array of which a part is not written, and a list in another order.
+pub fn divergences() -> Findings {
+    let construct = Construct {
+        name: "parallel".to_owned(),
+        file: FILE.to_owned(),
+        line: 8,
+    };
+    let array = Variable {
+        name: Some("a[17]".to_owned()),
+        address: 0x7f00_0000_1088,
+        size: 8,
+        whole: 800,
+        origin: Origin::Heap(vec![frame("main", 21)]),
+    };
+    let value = |name: &str, one: &str, several: &str| Values {
+        name: Some(name.to_owned()),
+        before: "0".to_owned(),
+        one: one.to_owned(),
+        several: several.to_owned(),
+    };
+    let unwritten = Divergence {
+        class: Difference::Unwritten,
+        variable: array.clone(),
+        last: Some("a[18]".to_owned()),
+        elements: 2,
+        element_bytes: 8,
+        is_cut: false,
+        ranges: vec![(136, 16)],
+        values: vec![value("a[17]", "1.5", "0"), value("a[18]", "2.5", "0")],
+        spread: 1e-16,
+        stack: vec![frame("add", 8)],
+        constructs: vec![construct.clone()],
+        instance: 2,
+        count: 3,
+        threads: 4,
+        advice: Some("look how the region divides its work".to_owned()),
+    };
+    let reordered = Divergence {
+        class: Difference::Order,
+        last: None,
+        is_cut: true,
+        spread: 0.0,
+        advice: None,
+        ..unwritten.clone()
+    };
+    let compared = |line, compared, not: &[(&str, u64)]| Compared {
+        construct: Construct {
+            line,
+            ..construct.clone()
+        },
+        function: "add".to_owned(),
+        instances: 20,
+        compared,
+        not: not
+            .iter()
+            .map(|(cause, count)| ((*cause).to_owned(), *count))
+            .collect(),
+        words: 100 * compared,
+        rounded: compared,
+        spread: 1e-12,
+        ..Compared::default()
+    };
+    Findings {
+        checks: vec![Check::Compare],
+        divergences: vec![unwritten, reordered],
+        comparison: Some(Comparison {
+            constructs: vec![
+                compared(8, 6, &[]),
+                compared(10, 0, &[("reads from a file, a pipe or a terminal", 3)]),
+            ],
+            spent: 0.25,
+            elapsed: 0.75,
+        }),
+        coverage: Coverage {
+            losses: vec!["3 of 20 instances of parallel at foo.c:10: reads from a file".to_owned()],
+            ..Coverage::default()
+        },
+        ..Findings::default()
+    }
 }

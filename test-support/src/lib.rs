@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 pub use builder::Builder;
-pub use findings::{SOURCE, findings, later_findings};
+pub use findings::{SOURCE, divergences, findings, later_findings};
 pub use noise::skewed;
 pub use ranks::{Job, Message};
 pub use recording::{JITTER_NS, Recording, assert_same_tables};

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// The three programs of the build that the running test belongs to.
 #[derive(Debug)]
 pub struct Tools {
-    /// `collect`, with `libcollector.so` and `libparallax_races.so` beside it.
+    /// `collect`, with `libcollector.so`, `libparallax_races.so` and `libparallax_compare.so` beside it.
     pub collect: PathBuf,
     /// `er_print`.
     pub er_print: PathBuf,
@@ -48,6 +48,8 @@ pub fn tools() -> &'static Tools {
                 "analyzer-tui",
                 "-p",
                 "race-library",
+                "-p",
+                "compare-library",
             ])
             .arg("--target-dir")
             .arg(target)

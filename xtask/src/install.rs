@@ -27,10 +27,11 @@ pub(crate) struct Item {
 }
 
 /// The packages of the programs and of the libraries.
-pub(crate) const PACKAGES: [&str; 5] = [
+pub(crate) const PACKAGES: [&str; 6] = [
     "collector",
     "collector-runtime",
     "race-library",
+    "compare-library",
     "er-print",
     "analyzer-tui",
 ];
@@ -38,7 +39,11 @@ pub(crate) const PACKAGES: [&str; 5] = [
 /// The programs and the library below cargo's folder of a profile.
 pub(crate) const PROGRAMS: [&str; 3] = ["collect", "er_print", "analyzer"];
 /// The libraries that are loaded into programs under test.
-pub(crate) const LIBRARIES: [&str; 2] = ["libcollector.so", "libparallax_races.so"];
+pub(crate) const LIBRARIES: [&str; 3] = [
+    "libcollector.so",
+    "libparallax_races.so",
+    "libparallax_compare.so",
+];
 
 /// Builds the programs and the library in release mode.
 pub(crate) fn build_release() -> Outcome {
@@ -267,7 +272,7 @@ mod tests {
         }
         let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        assert_eq!(copy(&items[15].from, &copied), Ok(1));
+        assert_eq!(copy(&items[16].from, &copied), Ok(1));
         assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
         let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
@@ -276,6 +281,7 @@ mod tests {
             ("bin/analyzer", Kind::Program),
             ("lib/parallax/libcollector.so", Kind::Library),
             ("lib/parallax/libparallax_races.so", Kind::Library),
+            ("lib/parallax/libparallax_compare.so", Kind::Library),
             ("share/man/man1/collect.1", Kind::Text),
             ("share/bash-completion/completions/er_print", Kind::Text),
             ("share/fish/vendor_completions.d/er_print.fish", Kind::Text),

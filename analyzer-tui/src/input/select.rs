@@ -62,7 +62,7 @@ impl App {
             View::Source => self.go(View::Disassembly),
             View::Disassembly => self.go(View::Source),
             View::Threads => self.show_thread(),
-            View::Races => self.tell("r shows all of it: rdetail, ddetail, udetail"),
+            View::Races => self.tell("r shows all of it: rdetail, ddetail, udetail, vdetail"),
             view if view.order().is_some() => self.show_directive(),
             _ => {}
         }

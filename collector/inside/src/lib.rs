@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `x86_64` | entry points |
 //! | `next` | the functions that ours hide |
+//! | `allocator` | those of the allocator |
 //! | `loader`, `symbols` | objects by name, and their symbols |
 //! | `provider` | the runtime of a call: its functions, by caller |
 //! | `objects` | the memory of the process's objects |
@@ -17,6 +18,7 @@
 //! | `process_forks` | keeps forks of the process and calls of the loader apart |
 //! | `filters`, `valgrind` | whether the program has set a filter of system calls, and whether valgrind runs it |
 
+pub mod allocator;
 mod code;
 pub mod context;
 pub mod filters;

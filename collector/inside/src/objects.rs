@@ -2,7 +2,7 @@
 //! describes it.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 
 /// An object, while the loader describes it.
@@ -19,6 +19,8 @@ pub struct Segment {
     pub filled: Range<u64>,
     /// Addresses of the zeros.
     pub zero: Range<u64>,
+    /// The program may write to it.
+    pub is_writable: bool,
 }
 
 impl Segment {
@@ -27,6 +29,7 @@ impl Segment {
         Segment {
             filled: begin..zero,
             zero: zero..end,
+            is_writable: header.p_flags & libc::PF_W != 0,
         }
     }
 }
@@ -53,7 +56,7 @@ impl Object<'_> {
     }
 
     /// What is added to addresses in its file.
-    pub(crate) fn base(&self) -> u64 {
+    pub fn base(&self) -> u64 {
         self.info.dlpi_addr
     }
 
@@ -69,8 +72,18 @@ impl Object<'_> {
         self.info.dlpi_name
     }
 
+    /// The path by which it was loaded; empty for the executable.
+    pub fn path(&self) -> &[u8] {
+        let name = self.info.dlpi_name;
+        if name.is_null() {
+            return &[];
+        }
+        // SAFETY: a C string of the loader's, which lives as long as its description.
+        unsafe { CStr::from_ptr(name) }.to_bytes()
+    }
+
     /// Whether it is the library that asks.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.bounds().contains(&(own as *const () as u64))
     }
 
@@ -127,7 +140,7 @@ pub fn with<T>(address: u64, of: impl Fn(&Object<'_>) -> T) -> Option<T> {
 }
 
 /// How many objects the loader has loaded so far, at its start and later.
-pub(crate) fn loads() -> u64 {
+pub fn loads() -> u64 {
     first(|object| Some(object.info.dlpi_adds)).unwrap_or_default()
 }
 

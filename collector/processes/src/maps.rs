@@ -47,7 +47,8 @@ pub(crate) fn unmarked(path: &[u8]) -> &[u8] {
     path.strip_suffix(DELETED).unwrap_or(path)
 }
 
-fn parsed(maps: &[u8]) -> Vec<Area> {
+/// The areas in such a text.
+pub fn parsed(maps: &[u8]) -> Vec<Area> {
     let lines = maps.split(|byte| *byte == b'\n');
     lines.filter_map(area).collect()
 }

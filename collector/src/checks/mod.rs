@@ -2,8 +2,9 @@
 //!
 //! The library in the program writes streams ([`race_stream`]), the checkers read them here
 //! ([`race_checker`]), and what they found is named ([`race_names`]) and stored beside an
-//! experiment without samples.
+//! experiment without samples. `-r compare` has a library of its own (`compare`).
 
+mod compare;
 mod program;
 
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ use race_stream::record::Checks;
 use symbolize::Files;
 
 use crate::after::After;
-use crate::cli::Request;
+use crate::cli::{Checked, Request};
 use crate::dump::Dump;
 use crate::library::{SANITIZER_OPTION, SANITIZER_VARIABLE};
 use crate::record::RecordError;
@@ -55,11 +56,18 @@ fn other(what: impl ToString) -> RecordError {
     RecordError::Other(what.to_string())
 }
 
-/// Runs the program under the checks. Returns its exit status.
+/// Runs the program under the checks, or compares its regions. Returns its exit status.
 ///
 /// # Errors
 /// [`RecordError`] if the program did not run. No experiment is left then.
-pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
+pub fn record(request: &Request, checked: Checked) -> Result<i32, RecordError> {
+    match checked {
+        Checked::For(checks) => check(request, checks),
+        Checked::Compared { all } => compare::record(request, all),
+    }
+}
+
+fn check(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     let limit = limit(request).map_err(other)?;
     experiment::choose(&request.target).map_err(other)?;
     let facts = program::check(&request.command[0], checks).map_err(other)?;
@@ -83,22 +91,17 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
         Ok(consumer) => environment(&library, links.path(), &consumer.path(), request.follow),
         Err(_) => std::env::vars_os().collect(),
     };
-    let held = launch::hold(&request.command, &environment, signals.inherited())
-        .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let pid = held.pid;
-    let start = clock::raw_now();
-    let mut header = header::initial(request, &environment, start);
-    let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
-    store_nothing(&mut writer, checks);
-    let program = request.command[0].to_string_lossy().into_owned();
-    // Before this, there is one thread, which forks.
-    let presence = consumer.as_ref().ok().map(Consumer::stay).transpose();
-    let _presence = presence.map_err(|error| other(format!("cannot start a thread: {error}")))?;
-    if let Err(cause) = held.release() {
-        return Err(RecordError::Program { program, cause });
-    }
-    made.keep();
-    crate::record::print_creating(writer.directory(), pid);
+    let ready = || {
+        let presence = consumer.as_ref().ok().map(Consumer::stay).transpose();
+        presence.map_err(|error| other(format!("cannot start a thread: {error}")))
+    };
+    let (begun, _presence) = begin(request, &environment, words(checks), &signals, ready)?;
+    let Begun {
+        pid,
+        start,
+        mut header,
+        writer,
+    } = begun;
 
     let mut session = Session {
         consumer,
@@ -146,6 +149,47 @@ pub fn record(request: &Request, checks: Checks) -> Result<i32, RecordError> {
     Ok(ended.status())
 }
 
+/// A program that runs, and the experiment of it.
+struct Begun {
+    pid: i32,
+    /// When it was started.
+    start: u64,
+    header: ::experiment::header::Header,
+    writer: Writer,
+}
+
+/// Starts the program with an experiment in which nothing is stored yet. `ready` is called before the program's own
+/// code runs: until then there is one thread, which forks.
+fn begin<T>(
+    request: &Request,
+    environment: &[(OsString, OsString)],
+    checks: Vec<Check>,
+    signals: &Signals,
+    ready: impl FnOnce() -> Result<T, RecordError>,
+) -> Result<(Begun, T), RecordError> {
+    let held = launch::hold(&request.command, environment, signals.inherited())
+        .map_err(|error| other(format!("cannot start a process: {error}")))?;
+    let pid = held.pid;
+    let start = clock::raw_now();
+    let header = header::initial(request, environment, start);
+    let (mut writer, made) = experiment::make(&request.target, &header).map_err(other)?;
+    store_nothing(&mut writer, checks);
+    let program = request.command[0].to_string_lossy().into_owned();
+    let ready = ready()?;
+    if let Err(cause) = held.release() {
+        return Err(RecordError::Program { program, cause });
+    }
+    made.keep();
+    crate::record::print_creating(writer.directory(), pid);
+    let begun = Begun {
+        pid,
+        start,
+        header,
+        writer,
+    };
+    Ok((begun, ready))
+}
+
 /// The part of a limited address space that the shared memory may take: the program needs the rest.
 const SHARE: u64 = 4;
 
@@ -163,18 +207,23 @@ fn shared_memory(checks: Checks) -> std::io::Result<Consumer> {
 
 /// Why nothing is checked without the memory that the library shares with us.
 fn no_memory(error: &std::io::Error) -> String {
+    no_memory_for(LIBRARY, error)
+}
+
+/// Why a library has no memory to share with us.
+fn no_memory_for(library: &str, error: &std::io::Error) -> String {
     let hint = match error.raw_os_error() {
         Some(libc::EFBIG) => "; files may not be as long (ulimit -f)",
         Some(libc::ENOMEM) => "; there is too little address space (ulimit -v)",
         _ => "",
     };
-    format!("the memory that {LIBRARY} shares with collect cannot be made: {error}{hint}")
+    format!("the memory that {library} shares with collect cannot be made: {error}{hint}")
 }
 
 /// Stores that nothing is stored yet, for the case that this process is killed before it stores more.
-fn store_nothing(writer: &mut Writer, checks: Checks) {
+fn store_nothing(writer: &mut Writer, checks: Vec<Check>) {
     let nothing = Findings {
-        checks: words(checks),
+        checks,
         coverage: Coverage {
             losses: vec![
                 "the recording was cut off before anything was stored: what the program did is unknown"
@@ -638,6 +687,7 @@ impl Session {
             deadlocks,
             misuse,
             uninitialised,
+            ..Findings::default()
         };
         // What few things were seen were not seen in their order.
         if findings.coverage.is_nothing_checked() {

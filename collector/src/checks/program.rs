@@ -27,19 +27,29 @@ pub(super) struct Facts {
     compiler: Compiler,
 }
 
+/// Why nothing is known of a program.
+const STATIC: &str = "the program is linked statically, and loads no library";
+/// See [`STATIC`].
+const UNLOADED: &str = "the program did nothing that is looked at, or the library was not loaded into it (is it \
+                        set-user-id, or was its environment cleared on the way to it?), or could not open its memory \
+                        there (does it run in a namespace of its own?)";
+
 impl Facts {
     /// Why nothing was recorded of it.
     pub(super) fn why_nothing(&self) -> String {
         let why = if self.is_static {
-            "the program is linked statically, and loads no library"
+            STATIC
         } else if let Some(why) = self.why_silent() {
             return why;
         } else {
-            "the program did nothing that is looked at, or the library was not loaded into it (is it \
-             set-user-id, or was its environment cleared on the way to it?), or could not open its memory there \
-             (does it run in a namespace of its own?)"
+            UNLOADED
         };
         format!("nothing was checked: {why}")
+    }
+
+    /// Why a library of ours was not loaded into it.
+    pub(super) fn why_unloaded(&self) -> &'static str {
+        if self.is_static { STATIC } else { UNLOADED }
     }
 
     /// Why LLVM's runtime tells nothing, if that is so.

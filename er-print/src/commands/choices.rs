@@ -13,7 +13,7 @@ pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     match command.name {
         "export" => &FORMAT_NAMES,
         "inline" => &["on", "off"],
-        "rdetail" | "ddetail" | "udetail" => &["all"],
+        "rdetail" | "ddetail" | "udetail" | "vdetail" => &["all"],
         "viewmode" => &["user", "expert", "machine"],
         "printmode" => &["text", "json", "html", "markdown"],
         "compare" => &["off", "on", "delta", "ratio", "scaling"],

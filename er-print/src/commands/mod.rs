@@ -134,7 +134,9 @@ impl Group {
             Group::Filters => "Filters",
             Group::Reports(reports::Group::Metrics) => "Metrics",
             Group::Output => "Output",
-            Group::Reports(reports::Group::Findings) => "Races, deadlocks and uninitialised reads",
+            Group::Reports(reports::Group::Findings) => {
+                "Races, deadlocks, uninitialised reads and divergences"
+            }
             Group::Reports(reports::Group::Run) => "About the run, and others",
             Group::Experiments => "Several experiments",
             Group::Defaults => "Defaults",

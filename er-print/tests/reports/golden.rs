@@ -318,6 +318,12 @@ goldens! {
         ["-misuse", "-uninit", "-udetail", "1", "race.er"];
     misuse_and_uninitialised_reads_as_json: "misuse.json",
         ["-printmode", "json", "-misuse", "-uninit", "-udetail", "race.er"];
+    divergences: "divergence.txt", [
+        "-setpath", "checked", "-divergence", "-vdetail", "all", "-vsummary", "-header",
+        "compare.er",
+    ];
+    divergences_as_json: "divergence.json",
+        ["-printmode", "json", "-divergence", "-vdetail", "1", "-vsummary", "compare.er"];
     nothing_found: "nothing_found.txt", [
         "-deadlocks", "-ddetail", "all", "-dsummary", "-printmode", "json", "-deadlocks", "-misuse",
         "-check", "deadlocks", "clean.er",
@@ -416,6 +422,9 @@ fn json_is_one_object_a_command() {
             "objects_default",
             "no_source",
             "redact",
+            // Of no experiment here.
+            "divergence",
+            "vsummary",
         ];
         let name = words(row, "name");
         supported && row["arguments"] == "" && !apart.contains(&name.as_str())
@@ -488,6 +497,10 @@ fn findings_over_budget_fail_the_check() {
         ),
         (&["-check", "misuse", "race.er"], "FAIL misuse == 0: 1"),
         (&["-check", "uninit == 0", "race.er"], "FAIL uninit == 0: 1"),
+        (
+            &["-check", "divergence == 0", "compare.er"],
+            "FAIL divergence == 0: 1",
+        ),
     ] {
         let ended = er_print(folder.path(), words);
         assert_eq!(

@@ -134,6 +134,7 @@ pub(crate) fn checked(folder: &Path) {
     };
     write("race.er", &test_support::findings());
     write("later.er", &test_support::later_findings());
+    write("compare.er", &test_support::divergences());
     let clean = Findings {
         checks: vec![Check::Deadlock],
         ..Findings::default()

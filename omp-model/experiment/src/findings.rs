@@ -29,6 +29,12 @@ pub struct Findings {
     pub misuse: Vec<Misuse>,
     /// Reads of memory that nothing has written.
     pub uninitialised: Vec<Uninitialised>,
+    /// Memory that a region leaves different with one thread.
+    #[serde(default)]
+    pub divergences: Vec<Divergence>,
+    /// What was compared with executions by one thread; `None` if nothing was to be.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
 }
 
 /// A kind of error that `collect -r` looks for.
@@ -41,6 +47,8 @@ pub enum Check {
     Deadlock,
     /// `-r init`.
     Init,
+    /// `-r compare`.
+    Compare,
 }
 
 /// How much of the program was seen.
@@ -313,6 +321,135 @@ impl Content {
     }
 }
 
+/// Memory that a parallel region leaves different with one thread than with as many as the program asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// How it differs.
+    pub class: Difference,
+    /// The first element that differs.
+    pub variable: Variable,
+    /// The last element that differs, if it is another one.
+    pub last: Option<String>,
+    /// How many elements differ in the first instance; of unknown size, how many words of 8 bytes.
+    pub elements: u64,
+    /// Bytes of an element; 0 if unknown.
+    pub element_bytes: u64,
+    /// More elements differ than are counted.
+    pub is_cut: bool,
+    /// Differing bytes: the distance from the begin of the variable or block, and how many. The first ones.
+    pub ranges: Vec<(u64, u64)>,
+    /// The first values that differ.
+    pub values: Vec<Values>,
+    /// How far another direction of rounding changes the variable at most; 0: not at all.
+    pub spread: f64,
+    /// The frame that executes the construct, as far as it is known.
+    pub stack: Vec<Frame>,
+    /// The construct.
+    pub constructs: Vec<Construct>,
+    /// The first instance of the construct in which it was found, from 1.
+    pub instance: u64,
+    /// In how many of the compared instances it was found; at least 1.
+    pub count: u64,
+    /// How many threads the program asked for.
+    pub threads: u64,
+    /// What to do about it.
+    pub advice: Option<String>,
+}
+
+/// How memory differs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum Difference {
+    /// Both executions changed it, to different values.
+    #[default]
+    #[serde(rename = "different")]
+    Different,
+    /// One thread changed it, several threads did not.
+    #[serde(rename = "written by nobody")]
+    Unwritten,
+    /// Several threads changed it, one thread did not.
+    #[serde(rename = "written only with N threads")]
+    Extra,
+    /// The variable holds the same values in another order, as a list that threads fill one after the other.
+    #[serde(rename = "in another order")]
+    Order,
+}
+
+impl Difference {
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Difference::Different => "different",
+            Difference::Unwritten => "written by nobody",
+            Difference::Extra => "written only with N threads",
+            Difference::Order => "in another order",
+        }
+    }
+}
+
+/// The values of one element, as text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Values {
+    /// The element; `None` if nothing names it.
+    pub name: Option<String>,
+    /// Before the region.
+    pub before: String,
+    /// After it with one thread.
+    pub one: String,
+    /// After it with several threads.
+    pub several: String,
+}
+
+/// What was compared with executions by one thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Each parallel construct that the program executed.
+    pub constructs: Vec<Compared>,
+    /// Seconds that comparing took.
+    pub spent: f64,
+    /// Seconds from the program's start to the last comparison, or its end.
+    pub elapsed: f64,
+}
+
+/// How much of a construct was compared. Words have 8 bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The construct.
+    pub construct: Construct,
+    /// The function that has it; empty if unknown.
+    pub function: String,
+    /// How often it was executed.
+    pub instances: u64,
+    /// How many instances were compared.
+    pub compared: u64,
+    /// Instances that could not be compared, by cause.
+    pub not: Vec<(String, u64)>,
+    /// Words that were compared.
+    pub words: u64,
+    /// Words that two executions with one thread leave different as well.
+    pub varying: u64,
+    /// Words that differ within rounding.
+    pub rounded: u64,
+    /// Words of arrays with a part for each thread, and numbers of threads.
+    pub per_thread: u64,
+    /// Pointers to blocks that the region allocates.
+    pub pointers: u64,
+    /// The largest change by another direction of rounding where a difference was taken for rounding.
+    pub spread: f64,
+}
+
+impl Comparison {
+    /// Instances that were compared, and all.
+    pub fn instances(&self) -> (u64, u64) {
+        let sum = |of: fn(&Compared) -> u64| {
+            let each = self.constructs.iter().map(of);
+            each.fold(0, u64::saturating_add)
+        };
+        (sum(|it| it.compared), sum(|it| it.instances))
+    }
+}
+
 impl Findings {
     /// The source files that they name.
     pub fn files(&self) -> BTreeSet<&str> {
@@ -320,7 +457,9 @@ impl Findings {
         let mut frames: Vec<&Frame> = Vec::new();
         let mut constructs: Vec<&Construct> = Vec::new();
         let mut files = BTreeSet::new();
-        for variable in variables.chain(self.uninitialised.iter().map(|read| &read.variable)) {
+        let read = self.uninitialised.iter().map(|read| &read.variable);
+        let differing = self.divergences.iter().map(|it| &it.variable);
+        for variable in variables.chain(read).chain(differing) {
             match &variable.origin {
                 Origin::Unknown => {}
                 Origin::Global(it) | Origin::Thread(it) | Origin::Stack(it) => {
@@ -333,6 +472,12 @@ impl Findings {
             frames.extend(&read.stack);
             constructs.extend(&read.constructs);
         }
+        for divergence in &self.divergences {
+            frames.extend(&divergence.stack);
+            constructs.extend(&divergence.constructs);
+        }
+        let compared = self.comparison.iter().flat_map(|it| &it.constructs);
+        constructs.extend(compared.map(|it| &it.construct));
         for access in self.races.iter().flat_map(|race| &race.accesses) {
             frames.extend(&access.stack);
             constructs.extend(&access.constructs);
@@ -362,6 +507,7 @@ impl Findings {
             kept.deadlocks.truncate(most);
             kept.misuse.truncate(most);
             kept.uninitialised.truncate(most);
+            kept.divergences.truncate(most);
             let lengths = kept.lengths();
             let left_out = all - lengths.iter().sum::<usize>();
             if left_out > 0 {
@@ -379,12 +525,13 @@ impl Findings {
         }
     }
 
-    fn lengths(&self) -> [usize; 4] {
+    fn lengths(&self) -> [usize; 5] {
         let Findings {
             races,
             deadlocks,
             misuse,
             uninitialised,
+            divergences,
             ..
         } = self;
         [
@@ -392,6 +539,7 @@ impl Findings {
             deadlocks.len(),
             misuse.len(),
             uninitialised.len(),
+            divergences.len(),
         ]
     }
 }

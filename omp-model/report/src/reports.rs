@@ -1,6 +1,6 @@
 //! The table of reports. `er_print` makes its commands of it, and `analyzer` its list of reports.
 
-use experiment::findings::{Deadlock, Race, Uninitialised};
+use experiment::findings::{Deadlock, Divergence, Race, Uninitialised};
 
 use crate::calltree::calltree;
 use crate::causes::causes;
@@ -209,6 +209,9 @@ pub static REPORTS: &[Report] = &[
     report(Findings, "misuse", "list what the OpenMP specification forbids", IfRecorded(races::misuse)),
     report(Findings, "uninit", "list reads of memory that nothing has written", IfRecorded(races::list::<Uninitialised>)),
     report(Findings, "udetail", "show such reads in detail: all, or the one with a number", Numbered(races::details::<Uninitialised>)),
+    report(Findings, "divergence", "list memory that a parallel region leaves different with one thread", IfRecorded(races::list::<Divergence>)),
+    report(Findings, "vdetail", "show such differences in detail: all, or the one with a number", Numbered(races::details::<Divergence>)),
+    report(Findings, "vsummary", "count such differences by class, function and variable, and tell what was compared", IfRecorded(races::summary::<Divergence>)).uncompared(),
 
     report(Run, "header", "tell how the recording was made, and what it is short of", Whole(|query| header(&query.added_up()))).uncompared(),
     report(Run, "overview", "tell where the time went", Whole(overview)),

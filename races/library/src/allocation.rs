@@ -4,11 +4,10 @@
 //! given back, so that the blocks at one address are in order.
 #![allow(unsafe_code)]
 
-use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use inside::allocator::{FIRST, address};
 use inside::next::Next;
 use race_stream::record::{Checks, Event};
 
@@ -22,54 +21,6 @@ static MEMALIGN: Next = Next::new(c"memalign");
 static ALIGNED: Next = Next::new(c"aligned_alloc");
 static USABLE: Next = Next::new(c"malloc_usable_size");
 static POSIX: Next = Next::new(c"posix_memalign");
-
-/// Memory for calls that come while the next library's functions are looked up: the loader may
-/// allocate. It is never given back.
-static FIRST: First = First {
-    bytes: [const { AtomicUsize::new(0) }; FIRST_WORDS],
-    used: AtomicUsize::new(0),
-};
-const FIRST_WORDS: usize = 1 << 13;
-
-#[repr(align(16))]
-struct First {
-    bytes: [AtomicUsize; FIRST_WORDS],
-    used: AtomicUsize,
-}
-
-impl First {
-    /// Zeroed memory of `size` bytes, aligned to 16; NULL if there is no more.
-    fn take(&self, size: usize) -> *mut c_void {
-        let words = size.div_ceil(16).saturating_mul(2);
-        let at = self.used.fetch_add(words, Relaxed);
-        if at.checked_add(words).is_some_and(|end| end <= FIRST_WORDS) {
-            self.bytes.as_ptr().wrapping_add(at) as *mut c_void
-        } else {
-            null_mut()
-        }
-    }
-
-    fn has(&self, block: *const c_void) -> bool {
-        self.bytes.as_ptr_range().contains(&block.cast())
-    }
-}
-
-/// Looks for `next`, but not while it is already being looked for by this thread.
-fn address(next: &'static Next) -> Option<usize> {
-    use std::sync::atomic::AtomicU64;
-    static SEEKER: AtomicU64 = AtomicU64::new(0);
-    if let Some(found) = next.found() {
-        return Some(found);
-    }
-    let thread = inside::stack::thread_register();
-    if SEEKER.load(Relaxed) == thread {
-        return None;
-    }
-    SEEKER.store(thread, Relaxed);
-    let found = next.address();
-    SEEKER.store(0, Relaxed);
-    found
-}
 
 /// Whether blocks are told of: a lock in recycled memory is another one, too.
 #[inline]
@@ -170,10 +121,10 @@ extern "C" fn resized(block: *mut c_void, size: usize, code: u64) -> *mut c_void
     if FIRST.has(block) {
         let new = plain(size, code);
         if !new.is_null() {
-            let room = FIRST.bytes.as_ptr_range().end as usize - block as usize;
             // SAFETY: both blocks have as many bytes.
             unsafe {
-                std::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), size.min(room))
+                let bytes = size.min(FIRST.room(block));
+                std::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), bytes)
             };
         }
         return new;
@@ -273,18 +224,7 @@ extern "C-unwind" fn new_array(size: usize, code: u64) -> *mut c_void {
     new(size, code, &NEXT)
 }
 
-macro_rules! with_code {
-    ($($register:literal $name:ident $to:ident;)*) => {$(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        #[allow(non_snake_case, reason = "they are the symbols' names")]
-        unsafe extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {to}", to = sym $to)
-        }
-    )*};
-}
-
-with_code! {
+inside::with_code! {
     "rsi" malloc plain;
     "rdx" calloc zeroed;
     "rdx" realloc resized;

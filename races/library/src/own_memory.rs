@@ -108,7 +108,7 @@ pub(crate) fn is_initial(thread: u32) -> bool {
 fn thread_local() -> Range<u64> {
     let mut all: Range<u64> = 0..0;
     inside::objects::each(|object| {
-        let Some(Segment { filled, zero }) = object.thread_local() else {
+        let Some(Segment { filled, zero, .. }) = object.thread_local() else {
             return;
         };
         if all.is_empty() {

@@ -6,6 +6,7 @@
 
 mod advice;
 mod debug;
+mod divergences;
 mod loop_variables;
 mod loops;
 mod places;
@@ -31,6 +32,7 @@ use race_checker::site::{Base, Block, ConstructKind, Place, Site, Spread, Strand
 use race_stream::record::{ATOMIC, WRITE};
 
 use advice::Advisor;
+pub use divergences::{comparison, divergences};
 pub use places::Places;
 use places::{Body, UserFrame};
 use pointers::Memory;
@@ -424,7 +426,9 @@ impl<'a> Namer<'a> {
                     bytes: block.bytes,
                 };
             }
-            Place::Static => self.places.name_static(&mut variable, &codes),
+            Place::Static => {
+                self.places.name_static(&mut variable, &codes);
+            }
             Place::ThreadLocal { before_end } => {
                 self.places
                     .name_thread_local(&mut variable, *before_end, &codes);

@@ -18,6 +18,7 @@ use unwinder::{AddressSpace, Image, ModuleIdx, Regs, StackBytes, UnwindCache};
 
 use crate::pointers::{Memory, Reached};
 use crate::source::{Sources, Word, words, writes};
+use crate::types::Scalar;
 use crate::variables::{Named, Registers, Variables};
 use crate::{is_cpp_library, is_library_source};
 
@@ -92,7 +93,7 @@ fn is_instrumented(path: &Path) -> bool {
 /// Whether a load object is our own library, which has the entry points of all runtimes.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| name.starts_with("libparallax_races"))
+    name.is_some_and(|name| name.starts_with("libparallax_"))
 }
 
 /// The program's own file, which is mapped first.
@@ -462,17 +463,16 @@ impl Places {
         within.map(|(_, svma)| svma).collect()
     }
 
-    /// Names a global or static variable that these calls access.
-    pub fn name_static(&mut self, variable: &mut Variable, codes: &[u64]) {
-        let Some((module, svma)) = self.space.locate_data(variable.address) else {
-            return;
-        };
+    /// Names a global or static variable that these calls access. Returns what is accessed, if it is a number.
+    pub(crate) fn name_static(&mut self, variable: &mut Variable, codes: &[u64]) -> Option<Scalar> {
+        let (module, svma) = self.space.locate_data(variable.address)?;
         variable.origin = Origin::Global(Declaration::default());
         let calls = self.calls_in(module, codes);
         let size = variable.size;
         let named = self
             .variables(module)
             .and_then(|(_, variables)| variables.global(svma, size, &calls));
+        let scalar = named.as_ref().and_then(|named| named.scalar);
         if let Some(named) = named {
             let declaration = self.take(variable, named);
             variable.origin = Origin::Global(declaration);
@@ -484,6 +484,22 @@ impl Places {
             });
             variable.whole = symbol.size;
         }
+        scalar
+    }
+
+    /// What a block from the call that returns to `code` is called at `offset` in it, by the line of that call; and
+    /// what is there, if it is a number.
+    pub(crate) fn block_name(
+        &mut self,
+        code: u64,
+        offset: u64,
+    ) -> Option<(String, Option<Scalar>)> {
+        let UserFrame { frame, .. } = self.user_frames(code).into_iter().next()?;
+        let line = self.sources.line(&frame.file, frame.line)?;
+        let (module, svma) = self.user_call(code)?;
+        let (_, variables) = self.variables(module)?;
+        let (name, of) = variables.assigned_pointer(svma, &line)?;
+        Some(variables.element_of(&name, of, offset))
     }
 
     /// Names a thread's copy of a threadprivate variable that these calls access; `before_end`: its
@@ -509,14 +525,18 @@ impl Places {
         }
     }
 
-    /// Names a variable of a function's frame.
-    pub fn name_local(&mut self, variable: &mut Variable, frame: Option<&FramePlace>) {
+    /// Names a variable of a function's frame. Returns what is accessed, if it is a number.
+    pub(crate) fn name_local(
+        &mut self,
+        variable: &mut Variable,
+        frame: Option<&FramePlace>,
+    ) -> Option<Scalar> {
         variable.origin = Origin::Stack(Declaration::default());
-        let named = frame.and_then(|frame| self.find_local(variable, frame));
-        if let Some(named) = named {
-            let declaration = self.take(variable, named);
-            variable.origin = Origin::Stack(declaration);
-        }
+        let named = frame.and_then(|frame| self.find_local(variable, frame))?;
+        let scalar = named.scalar;
+        let declaration = self.take(variable, named);
+        variable.origin = Origin::Stack(declaration);
+        scalar
     }
 
     /// Names a scalar of a frame that is over: the variable that both source lines assign; else the one that one

@@ -11,7 +11,7 @@ use gimli::{
 
 use crate::debug::Key;
 use crate::source::{Assignment, Word, assignment, text_of, words};
-use crate::types::Language;
+use crate::types::{Language, Scalar};
 use crate::variables::Variables;
 
 /// One way by which a line reaches memory: through a pointer or a reference, or as a variable.
@@ -280,6 +280,40 @@ impl Variables {
             Language::C => of,
         };
         (self.debug.size_of(of) == Some(size)).then(|| name.to_owned())
+    }
+}
+
+impl Variables {
+    /// The pointer to which the only statement of a line in the function at `svma` assigns, and what it points to.
+    pub(crate) fn assigned_pointer(&self, svma: u64, line: &str) -> Option<(String, Key)> {
+        let words = words(line);
+        let at = assignment(&words)?.at.checked_sub(1)?;
+        let Some(Word::Name(name)) = words.get(at) else {
+            return None;
+        };
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        if matches!(before, Some(Word::Mark('.' | '>' | '%'))) {
+            return None;
+        }
+        let function = self.debug.function_at(svma)?;
+        let scope = Scope {
+            variables: self,
+            function,
+            svma,
+            language: self.debug.language(function.unit),
+        };
+        let of = self.debug.behind_reference(scope.type_of(name)?.0);
+        Some(((*name).to_owned(), self.debug.pointee(of)?))
+    }
+
+    /// The element at `offset` in a block of elements of type `of` to which `name` points.
+    pub(crate) fn element_of(&self, name: &str, of: Key, offset: u64) -> (String, Option<Scalar>) {
+        let Some(each) = self.debug.size_of(of).filter(|each| *each > 0) else {
+            return (name.to_owned(), None);
+        };
+        let path = self.debug.path(of, offset % each, 1);
+        let scalar = self.debug.scalar(of, offset % each);
+        (format!("{name}[{}]{path}", offset / each), scalar)
     }
 }
 

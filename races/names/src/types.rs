@@ -36,7 +36,49 @@ pub(crate) enum Language {
     Fortran,
 }
 
+/// A value without parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub(crate) bytes: u64,
+    pub(crate) holds: Holds,
+}
+
+/// What a scalar holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    Float,
+    Signed,
+    Unsigned,
+}
+
 impl Debug {
+    /// The scalar at `offset` in a value of type `of`, if it is a number.
+    pub(crate) fn scalar(&self, of: Key, offset: u64) -> Option<Scalar> {
+        let mut path = String::new();
+        let (mut of, mut offset) = (of, offset);
+        for _ in 0..DEEPEST {
+            let Some((next, rest)) = self.step(&mut path, of, offset, 1) else {
+                break;
+            };
+            (of, offset) = (next, rest);
+        }
+        let (bare, _) = self.bare(of)?;
+        let gimli::AttributeValue::Encoding(encoding) = self.value(bare, gimli::DW_AT_encoding)?.1
+        else {
+            return None;
+        };
+        let holds = match encoding {
+            gimli::DW_ATE_float => Holds::Float,
+            gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => Holds::Signed,
+            gimli::DW_ATE_unsigned | gimli::DW_ATE_unsigned_char | gimli::DW_ATE_boolean => {
+                Holds::Unsigned
+            }
+            _ => return None,
+        };
+        let bytes = self.size_of(of)?;
+        Some(Scalar { bytes, holds })
+    }
+
     /// The language of a unit.
     pub(crate) fn language(&self, unit: usize) -> Language {
         let root = self.root(unit).and_then(|root| self.die(root));

@@ -20,6 +20,7 @@ use symbolize::{Ranges, Reader, Symbols};
 use unwinder::Cfi;
 
 use crate::debug::{Debug, Die, Key};
+use crate::types::Scalar;
 
 /// A variable at an address.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,8 @@ pub(crate) struct Named {
     pub(crate) declaration: Declaration,
     /// The variable is a reference, such as an argument of Fortran, and it itself is meant.
     pub(crate) is_reference: bool,
+    /// What is accessed, if it is a number.
+    pub(crate) scalar: Option<Scalar>,
 }
 
 /// A frame of a function.
@@ -189,6 +192,7 @@ impl Variables {
         let (file, line) = debug.declared(variable);
         Some(Named {
             is_reference: debug.is_reference(of),
+            scalar: debug.scalar(of, offset),
             name: debug.name(variable)? + &debug.path(of, offset, size),
             whole: debug.size_of(of).unwrap_or_default(),
             declaration: Declaration {

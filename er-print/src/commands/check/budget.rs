@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use experiment::findings::{Deadlock, Misuse, Race, Uninitialised};
+use experiment::findings::{Deadlock, Divergence, Misuse, Race, Uninitialised};
 use report::document::Column;
 use report::races::{self, Finding, FindingKind, Found};
 use report::settings::Compare;
@@ -33,6 +33,7 @@ pub(super) fn verdict(
         FindingKind::Deadlock => of::<Deadlock>(session, condition, tested, base),
         FindingKind::Misuse => of::<Misuse>(session, condition, tested, base),
         FindingKind::Uninit => of::<Uninitialised>(session, condition, tested, base),
+        FindingKind::Divergence => of::<Divergence>(session, condition, tested, base),
     }
 }
 

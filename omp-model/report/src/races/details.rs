@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use experiment::findings::{
-    Access, Construct, Content, Deadlock, Declaration, Frame, Misuse, Origin, Race, Uninitialised,
-    Variable,
+    Access, Construct, Content, Deadlock, Declaration, Divergence, Frame, Misuse, Origin, Race,
+    Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::finding::{Finding, NO_LINE, at, line_of, origin_words, stack_in};
 use super::kind::FindingKind;
-use super::list::{fields_of, list};
+use super::list::{fields_of, list, nothing};
 use super::rows::{Row, found, sources};
 use super::summary::{not_checked, notices_of};
 use crate::document::{Block, Document, Finding as Detail, Line};
@@ -24,6 +24,9 @@ use crate::sources::SourceFile;
 
 /// Lines of source on both sides of an access.
 const AROUND: usize = 2;
+
+/// Ranges of differing bytes that are shown.
+const MOST_RANGES: usize = 4;
 
 /// The widest line of source that stands beside another.
 const WIDEST: usize = 60;
@@ -361,6 +364,60 @@ impl Detailed for Uninitialised {
     }
 }
 
+impl Detailed for Divergence {
+    fn text(&self, _: ViewMode, sources: &mut Sources<'_, '_>) -> Vec<String> {
+        let mut lines = memory(&self.variable);
+        let least = if self.is_cut { "at least " } else { "" };
+        let unit = match (self.element_bytes, self.elements) {
+            (0, 1) => "word of 8 bytes",
+            (0, _) => "words of 8 bytes",
+            (_, 1) => "element",
+            _ => "elements",
+        };
+        let until = self
+            .last
+            .as_ref()
+            .map(|last| format!(", {} to {last}", self.name()));
+        lines.push(format!(
+            "Differs: {least}{} {unit}{}",
+            self.elements,
+            until.unwrap_or_default()
+        ));
+        let range = |(begin, bytes): &(u64, u64)| format!("{begin} to {}", begin + bytes - 1);
+        let ranges: Vec<String> = self.ranges.iter().take(MOST_RANGES).map(range).collect();
+        let more = if self.ranges.len() > MOST_RANGES {
+            ", ..."
+        } else {
+            ""
+        };
+        lines.push(format!("Bytes: {}{more}", ranges.join(", ")));
+        for value in &self.values {
+            let name = value.name.as_deref().unwrap_or("Value");
+            lines.push(format!(
+                "{name}: {} before, {} with one thread, {} with {} threads",
+                value.before, value.one, value.several, self.threads
+            ));
+        }
+        lines.push(if self.spread > 0.0 {
+            format!(
+                "Rounding in another direction changes the variable by {:.3e} at most",
+                self.spread
+            )
+        } else {
+            "Rounding in another direction does not change the variable".to_owned()
+        });
+        lines.push(format!(
+            "Region at {}, first in instance {}",
+            at(self.stack.first()),
+            self.instance
+        ));
+        lines.extend(indented(within(&self.constructs).into_iter().collect(), 2));
+        lines.extend(sources.around(self.stack.first()));
+        lines.extend(self.advice.iter().map(|advice| format!("Advice: {advice}")));
+        lines
+    }
+}
+
 /// `Race 3: order by chance, a[], 12 times`.
 fn head<T: Finding>(row: &Row<T>) -> String {
     let finding = &row.finding;
@@ -373,6 +430,16 @@ fn head<T: Finding>(row: &Row<T>) -> String {
         FindingKind::Race => format!("Race {id}: {}, {name}, {times}", finding.class()),
         FindingKind::Deadlock => format!("Deadlock {id}: {}, {name}", finding.class()),
         FindingKind::Misuse => format!("Misuse {id}: {name}, {times}"),
+        FindingKind::Divergence => {
+            let instances = match finding.count() {
+                1 => "1 instance".to_owned(),
+                count => format!("{count} instances"),
+            };
+            format!(
+                "Divergence {id}: {}, {name}, in {instances}",
+                finding.class()
+            )
+        }
         FindingKind::Uninit if finding.is_certain() => {
             format!("Uninitialised read {id}: {name}, {times}")
         }
@@ -426,7 +493,10 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
         .map(|row| Block::Lines(lines(row, mode, &mut files)))
         .collect();
     if blocks.is_empty() {
-        let nothing = format!("No {} was found", T::KIND.noun(1));
+        let nothing = match T::KIND {
+            FindingKind::Divergence => nothing(query, T::KIND).to_owned(),
+            kind => format!("No {} was found", kind.noun(1)),
+        };
         blocks.push(Block::Lines(vec![Line::plain(nothing)]));
     }
     let objects = rows
@@ -442,6 +512,7 @@ pub fn details<T: Detailed>(query: &Query<'_>, number: Option<usize>) -> Result<
         FindingKind::Deadlock => "ddetail",
         FindingKind::Misuse => "misuse",
         FindingKind::Uninit => "udetail",
+        FindingKind::Divergence => "vdetail",
     };
     Ok(Document {
         facts: json::fields([

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use experiment::findings::{
-    Access, Class, Construct, Content, Deadlock, Declaration, Findings, Frame, Misuse, Origin,
-    Race, Uninitialised, Variable,
+    Access, Class, Construct, Content, Deadlock, Declaration, Difference, Divergence, Findings,
+    Frame, Misuse, Origin, Race, Uninitialised, Variable,
 };
 use omp_model::profile::ViewMode;
 use omp_model::views::names::base_name;
@@ -355,6 +355,85 @@ impl Finding for Uninitialised {
         ]));
         object.extend(frames(&self.stack));
         object.extend(origin(&self.variable));
+        object
+    }
+}
+
+impl Finding for Divergence {
+    const KIND: FindingKind = FindingKind::Divergence;
+
+    fn all(findings: &Findings) -> &[Divergence] {
+        &findings.divergences
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        variable_name(&self.variable)
+    }
+
+    fn key(&self) -> String {
+        let site = site_key(self.stack.first());
+        let variable = variable_key(&self.variable);
+        format!("{} {variable} {site}", self.class.words())
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn absorb(&mut self, other: &Divergence) {
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    fn sites(&self) -> Vec<&Frame> {
+        self.stack.first().into_iter().collect()
+    }
+
+    fn stacks(&self) -> Vec<&[Frame]> {
+        vec![&self.stack]
+    }
+
+    fn variables(&self) -> Vec<&str> {
+        self.variable.name.iter().map(String::as_str).collect()
+    }
+
+    fn class(&self) -> &str {
+        self.class.words()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.class != Difference::Order
+    }
+
+    fn json(&self, _: ViewMode) -> Map<String, Json> {
+        let value = |it: &experiment::findings::Values| json!({"name": it.name, "before": it.before, "one": it.one, "several": it.several});
+        let mut object = fields([
+            ("class", json!(self.class())),
+            ("variable", json!(self.name())),
+            ("last", json!(self.last)),
+        ]);
+        object.extend(place(self.stack.first()));
+        object.extend(fields([
+            ("count", json!(self.count)),
+            ("instance", json!(self.instance)),
+            ("threads", json!(self.threads)),
+            ("elements", json!(self.elements)),
+            (
+                "element_bytes",
+                (self.element_bytes > 0)
+                    .then_some(self.element_bytes)
+                    .into(),
+            ),
+            ("is_lower_bound", json!(self.is_cut)),
+            ("ranges", json!(self.ranges)),
+            ("values", self.values.iter().map(value).collect()),
+            ("rounding", json!(self.spread)),
+            ("constructs", constructs(&self.constructs)),
+        ]));
+        object.extend(frames(&self.stack));
+        object.extend(origin(&self.variable));
+        if let Some(advice) = &self.advice {
+            object.insert("advice".to_owned(), json!(advice));
+        }
         object
     }
 }

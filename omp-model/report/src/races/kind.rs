@@ -13,15 +13,18 @@ pub enum FindingKind {
     Misuse,
     /// Reads of memory that nothing has written.
     Uninit,
+    /// Memory that a region leaves different with one thread.
+    Divergence,
 }
 
 impl FindingKind {
     /// Every kind, in the order of documents.
-    pub const ALL: [FindingKind; 4] = [
+    pub const ALL: [FindingKind; 5] = [
         FindingKind::Race,
         FindingKind::Deadlock,
         FindingKind::Misuse,
         FindingKind::Uninit,
+        FindingKind::Divergence,
     ];
 
     /// Its word in files of suppressions.
@@ -31,6 +34,7 @@ impl FindingKind {
             FindingKind::Deadlock => "deadlock",
             FindingKind::Misuse => "misuse",
             FindingKind::Uninit => "uninit",
+            FindingKind::Divergence => "divergence",
         }
     }
 
@@ -41,6 +45,7 @@ impl FindingKind {
             FindingKind::Deadlock => "deadlocks",
             FindingKind::Misuse => "misuse",
             FindingKind::Uninit => "uninit",
+            FindingKind::Divergence => "divergence",
         }
     }
 
@@ -55,6 +60,8 @@ impl FindingKind {
             (FindingKind::Misuse, _) => "kinds of misuse",
             (FindingKind::Uninit, 1) => "uninitialised read",
             (FindingKind::Uninit, _) => "uninitialised reads",
+            (FindingKind::Divergence, 1) => "divergence",
+            (FindingKind::Divergence, _) => "divergences",
         }
     }
 
@@ -64,6 +71,7 @@ impl FindingKind {
             FindingKind::Race => Check::Race,
             FindingKind::Deadlock | FindingKind::Misuse => Check::Deadlock,
             FindingKind::Uninit => Check::Init,
+            FindingKind::Divergence => Check::Compare,
         }
     }
 
@@ -73,6 +81,7 @@ impl FindingKind {
             Check::Race => "race",
             Check::Deadlock => "deadlock",
             Check::Init => "init",
+            Check::Compare => "compare",
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Lists of findings, a row each.
 
-use experiment::findings::{Access, Deadlock, Edge, Misuse, Race, Uninitialised};
+use experiment::findings::{
+    Access, Deadlock, Divergence, Edge, Misuse, Race, Uninitialised, Values,
+};
 use omp_model::metrics::Quantity;
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
@@ -8,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::finding::{Finding, NO_LINE, at, stack_in};
 use super::kind::FindingKind;
 use super::rows::{Found, Row as Numbered, found};
-use super::summary::{not_checked, notices_of};
+use super::summary::{instances, not_checked, notices_of};
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, TablePart, Value};
 use crate::error::Error;
 use crate::json;
@@ -93,6 +95,32 @@ impl Listed for Uninitialised {
     }
 }
 
+impl Listed for Divergence {
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("class", "Class"),
+        ("count", "Count"),
+        ("at", "Region"),
+        ("elements", "Elements"),
+        ("one", "One thread"),
+        ("several", "N threads"),
+    ];
+    const NAME: &'static str = "Variable";
+    const AFTER: &'static [(&'static str, &'static str)] = &[("until", "Until")];
+
+    fn cells(&self, _: ViewMode) -> Vec<(&'static str, String)> {
+        let value = |of: fn(&Values) -> &String| {
+            let first = self.values.first();
+            first.map(of).cloned().unwrap_or_default()
+        };
+        vec![
+            ("at", at(self.stack.first())),
+            ("one", value(|it| &it.one)),
+            ("several", value(|it| &it.several)),
+            ("until", self.last.clone().unwrap_or_default()),
+        ]
+    }
+}
+
 /// The title of a list.
 const fn title(kind: FindingKind) -> &'static str {
     match kind {
@@ -100,16 +128,19 @@ const fn title(kind: FindingKind) -> &'static str {
         FindingKind::Deadlock => "Deadlocks",
         FindingKind::Misuse => "Misuse of OpenMP",
         FindingKind::Uninit => "Uninitialised reads",
+        FindingKind::Divergence => "Differences from executions with one thread",
     }
 }
 
 /// What is said where nothing was found.
-const fn nothing(kind: FindingKind) -> &'static str {
+pub(super) fn nothing(query: &Query<'_>, kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Race => "No data race was found",
         FindingKind::Deadlock => "No deadlock was found",
         FindingKind::Misuse => "No misuse of OpenMP was found",
         FindingKind::Uninit => "No uninitialised read was found",
+        FindingKind::Divergence if instances(query).0 == 0 => "Nothing was compared",
+        FindingKind::Divergence => "No difference was found",
     }
 }
 
@@ -180,7 +211,7 @@ pub fn list<T: Listed>(query: &Query<'_>) -> Result<Document, Error> {
         rows: rows[..shown].iter().zip(&objects).map(row).collect(),
         parts: vec![TablePart::new("", text.iter().map(|(key, _)| *key))],
         columns,
-        empty: nothing(T::KIND).to_owned(),
+        empty: nothing(query, T::KIND).to_owned(),
         ..Table::default()
     };
     let base = query.document_of_findings(T::KIND.view());

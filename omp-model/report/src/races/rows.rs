@@ -78,6 +78,7 @@ fn data<'a>(source: &Source<'a>, kind: FindingKind) -> Result<&'a Findings, Erro
     let what = match kind {
         FindingKind::Uninit => "uninitialised reads",
         FindingKind::Misuse => "misuse of OpenMP",
+        FindingKind::Divergence => "differences from executions with one thread",
         other => other.view(),
     };
     let name = &analysis.name;

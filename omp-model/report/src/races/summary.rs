@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use experiment::findings::{Check, Coverage, Deadlock, Findings, Misuse, Race, Uninitialised};
+use experiment::findings::{
+    Check, Compared, Comparison, Coverage, Deadlock, Divergence, Findings, Misuse, Race,
+    Uninitialised,
+};
 use serde_json::{Value as Json, json};
 
 use super::finding::{Finding, at};
@@ -72,6 +75,7 @@ pub fn summary<T: Finding>(query: &Query<'_>) -> Result<Document, Error> {
     let view = match T::KIND {
         FindingKind::Race => "rsummary",
         FindingKind::Deadlock => "dsummary",
+        FindingKind::Divergence => "vsummary",
         other => other.view(),
     };
     let head = format!("{shown} {}", T::KIND.noun(shown));
@@ -153,16 +157,100 @@ pub fn coverage_lines(query: &Query<'_>) -> Vec<Line> {
             losses,
             own_uninstrumented: _,
         } = &findings.coverage;
-        lines.push(Line::plain(format!(
-            "  Recorded: {accesses} accesses of {threads} threads, which waited {waited:.3} seconds \
-             for the checkers"
-        )));
+        match &findings.comparison {
+            None => lines.push(Line::plain(format!(
+                "  Recorded: {accesses} accesses of {threads} threads, which waited {waited:.3} seconds \
+                 for the checkers"
+            ))),
+            Some(comparison) => lines.extend(comparison_lines(comparison)),
+        }
         let objects = uninstrumented.iter();
         let objects = objects.map(|it| format!("  Not instrumented, and so not seen: {it}"));
         let losses = losses.iter().map(|loss| format!("  Not checked: {loss}"));
         lines.extend(objects.chain(losses).map(Line::warning));
     }
     lines
+}
+
+/// What was compared with executions by one thread, a line for each construct.
+fn comparison_lines(comparison: &Comparison) -> Vec<Line> {
+    let (compared, all) = comparison.instances();
+    let mut lines = vec![Line::plain(format!(
+        "  Compared: {compared} of {all} instances of {} parallel constructs, in {:.3} of {:.3} seconds",
+        comparison.constructs.len(),
+        comparison.spent,
+        comparison.elapsed
+    ))];
+    for it in &comparison.constructs {
+        let Compared {
+            compared,
+            instances,
+            words,
+            ..
+        } = it;
+        lines.push(Line::plain(format!(
+            "  {}: {compared} of {instances} instances, {words} words",
+            construct_words(it)
+        )));
+        let others = [
+            (it.rounded, "differ within rounding"),
+            (it.varying, "vary by themselves"),
+            (it.per_thread, "are a thread's own"),
+            (it.pointers, "are pointers to new blocks"),
+        ];
+        for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
+            let spread = if count == it.rounded && it.spread > 0.0 && what.ends_with("rounding") {
+                format!(" (rounding changes them by {:.1e} at most)", it.spread)
+            } else {
+                String::new()
+            };
+            lines.push(Line::plain(format!("    {count} words {what}{spread}")));
+        }
+        for (cause, count) in &it.not {
+            lines.push(Line::plain(format!("    {count} not comparable: {cause}")));
+        }
+    }
+    lines
+}
+
+/// `parallel at a.c:10 (main)`.
+fn construct_words(compared: &Compared) -> String {
+    let place = experiment::findings::Frame {
+        function: compared.function.clone(),
+        file: compared.construct.file.clone(),
+        line: compared.construct.line,
+    };
+    format!("{} at {}", compared.construct.name, at(Some(&place)))
+}
+
+/// How many instances were compared, of how many, in all experiments; and how many are not comparable.
+pub(super) fn instances(query: &Query<'_>) -> (u64, u64, u64) {
+    let of = |source: &Source<'_>| {
+        let findings = source.analysis.experiment.findings.as_deref()?;
+        let comparison = findings.comparison.as_ref()?;
+        let causes = comparison.constructs.iter().flat_map(|it| &it.not);
+        let not = causes.fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let (compared, all) = comparison.instances();
+        Some((compared, all, not))
+    };
+    sources(query).filter_map(of).fold((0, 0, 0), |one, other| {
+        (
+            one.0.saturating_add(other.0),
+            one.1.saturating_add(other.1),
+            one.2.saturating_add(other.2),
+        )
+    })
+}
+
+/// What a list of differences rests on.
+fn compared(query: &Query<'_>) -> String {
+    let (compared, all, not) = instances(query);
+    let not = if not > 0 {
+        format!(", {not} are not comparable (vsummary)")
+    } else {
+        String::new()
+    };
+    format!("{compared} of {all} instances of parallel constructs were compared{not}")
 }
 
 /// The same as JSON, a row for each experiment; null for those without findings.
@@ -179,6 +267,7 @@ pub(crate) fn coverage(query: &Query<'_>) -> Json {
             "uninstrumented": coverage.uninstrumented,
             "own_uninstrumented": coverage.own_uninstrumented,
             "losses": coverage.losses,
+            "comparison": findings.comparison,
         }))
     };
     sources(query).map(of).collect()
@@ -190,6 +279,7 @@ const fn word(check: Check) -> &'static str {
         Check::Race => "race",
         Check::Deadlock => "deadlock",
         Check::Init => "init",
+        Check::Compare => "compare",
     }
 }
 
@@ -201,6 +291,7 @@ pub fn in_short(query: &Query<'_>) -> Option<String> {
         counted::<Deadlock>(query),
         counted::<Misuse>(query),
         counted::<Uninitialised>(query),
+        counted::<Divergence>(query),
     ];
     let told: Vec<String> = counts.into_iter().flatten().collect();
     (!told.is_empty()).then(|| format!("collect -r found {}", told.join(", ")))
@@ -254,6 +345,9 @@ pub fn not_checked(query: &Query<'_>) -> Vec<String> {
 pub(super) fn notices_of(query: &Query<'_>, kind: FindingKind) -> Vec<String> {
     let sees_accesses = matches!(kind, FindingKind::Race | FindingKind::Uninit);
     let mut notices = Vec::new();
+    if kind == FindingKind::Divergence {
+        notices.push(compared(query));
+    }
     if kind == FindingKind::Uninit {
         let unseen = "local variables whose address never leaves their function are not seen: compilers tell \
                       of no access to them";

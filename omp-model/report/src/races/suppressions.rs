@@ -106,7 +106,7 @@ impl Rule {
         let mut kinds = FindingKind::ALL.into_iter();
         let kind = kinds.find(|kind| kind.word() == word);
         let kind = kind.ok_or_else(|| {
-            format!("a suppression is of a race, deadlock, misuse or uninit, not of \"{word}\"")
+            format!("a suppression is of a race, deadlock, misuse, uninit or divergence, not of \"{word}\"")
         })?;
         let (part, pattern) = rest.split_once(':').unwrap_or((rest, ""));
         let pattern = pattern.trim();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use experiment::findings::{Deadlock, Misuse, Race, Uninitialised};
+use experiment::findings::{Deadlock, Divergence, Misuse, Race, Uninitialised};
 
 use super::details::{Detailed, Sources, lines};
 use super::list::{Listed, list};
@@ -19,6 +19,7 @@ pub fn view(query: &Query<'_>) -> Document {
         of::<Deadlock>(query, &mut sources),
         of::<Misuse>(query, &mut sources),
         of::<Uninitialised>(query, &mut sources),
+        of::<Divergence>(query, &mut sources),
     ];
     // A title is one line, which a narrow screen cuts: the note has all of it.
     let not_checked = not_checked(query);
@@ -67,6 +68,7 @@ pub(crate) fn in_full(query: &Query<'_>, has_sources: bool) -> Document {
         all_of::<Deadlock>(query, &mut sources),
         all_of::<Misuse>(query, &mut sources),
         all_of::<Uninitialised>(query, &mut sources),
+        all_of::<Divergence>(query, &mut sources),
     ];
     document.blocks.extend(details.into_iter().flatten());
     document
