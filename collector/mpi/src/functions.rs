@@ -393,11 +393,13 @@ pub fn class(function: u16) -> Option<Class> {
         return Some(row.class);
     }
     Some(match form(function) {
-        Form::Put => Class::Put,
+        Form::Put | Form::Accumulate => Class::Put,
         Form::Get => Class::Get,
-        Form::GetAccumulate | Form::Fetch => Class::Atomic,
-        Form::WindowMake => Class::Allocation,
-        Form::Window => {
+        Form::GetAccumulate | Form::Fetch | Form::CompareAndSwap => Class::Atomic,
+        Form::WindowCreate | Form::WindowAllocate | Form::WindowDynamic | Form::WindowFree => {
+            Class::Allocation
+        }
+        form if form.window().is_some() => {
             let name = name(function)?;
             let has = |part: &str| name.contains(part);
             if has("fence") {
