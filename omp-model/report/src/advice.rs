@@ -113,12 +113,6 @@ fn target(location: &ConstructLocation) -> Option<Target> {
 
 /// What the time went to: of the run, and under it of its regions and serial code, which add up to it.
 pub(crate) fn bars(first: &First) -> Option<Table> {
-    const CELLS: [Cell; 4] = [
-        Cell::left("  ", Bar::WIDTH),
-        Cell::right(10, " s"),
-        Cell::right(8, " %"),
-        Cell::left("  ", 0),
-    ];
     let whole = first.bars.first()?.seconds();
     let caption = match first.run.processes {
         1 => format!(
@@ -133,15 +127,30 @@ pub(crate) fn bars(first: &First) -> Option<Table> {
     };
     let shown = first.shown_bars();
     let rows = shown.iter().map(|bar| bar_row(bar, whole)).collect();
+    let uses = first.bars[0].parts.iter();
+    let uses = uses.filter(|part| part.1 >= LEGEND * whole);
+    Some(table_of_bars(caption, rows, uses.map(|part| part.0)))
+}
+
+/// Bars under a caption, each with its seconds and its share, and what their letters stand for.
+pub(crate) fn table_of_bars(
+    caption: String,
+    rows: Vec<Row>,
+    uses: impl Iterator<Item = Use>,
+) -> Table {
+    const CELLS: [Cell; 4] = [
+        Cell::left("  ", Bar::WIDTH),
+        Cell::right(10, " s"),
+        Cell::right(8, " %"),
+        Cell::left("  ", 0),
+    ];
     let columns = vec![
         number("bar", "Use", Unit::None, 0),
         number("seconds", "Time", Unit::Seconds, 3),
         number("share", "Share, percent", Unit::None, 1),
         Column::name(),
     ];
-    let shown = first.bars[0].parts.iter();
-    let shown = shown.filter(|part| part.1 >= LEGEND * whole);
-    let legend = shown.map(|(what, _)| format!("  {} {}", what.letter(), what.words()));
+    let legend = uses.map(|what| format!("  {} {}", what.letter(), what.words()));
     let legend = legend.fold(Vec::<String>::new(), |mut lines, entry| {
         match lines.last_mut() {
             Some(line) if line.len() + entry.len() < LEGEND_WIDTH => *line += &entry,
@@ -149,14 +158,13 @@ pub(crate) fn bars(first: &First) -> Option<Table> {
         }
         lines
     });
-    Some(Table {
+    Table {
         foot: legend.into_iter().map(Line::plain).collect(),
         ..shares::table(&CELLS, caption, columns, rows)
-    })
+    }
 }
 
 fn bar_row(bar: &bars::Bar, whole: f64) -> Row {
-    let seconds = bar.seconds();
     let (name, target) = match &bar.of {
         Of::Run => ("all".to_owned(), None),
         Of::Region { name, location } => (location.short(), Some(Target::Function(name.clone()))),
@@ -165,16 +173,21 @@ fn bar_row(bar: &bars::Bar, whole: f64) -> Row {
         Of::NoTeam => (Use::NoTeam.words().to_owned(), None),
     };
     Row {
+        target,
+        ..row_of_bar(name, bar.parts.clone(), whole)
+    }
+}
+
+/// A row of [`table_of_bars`].
+pub(crate) fn row_of_bar(name: String, parts: Vec<(Use, f64)>, whole: f64) -> Row {
+    let seconds = parts.iter().map(|part| part.1).sum();
+    Row {
         values: vec![vec![
-            Value::Bar(Bar {
-                parts: bar.parts.clone(),
-                whole,
-            }),
+            Value::Bar(Bar { parts, whole }),
             Value::Number(seconds),
             Value::Number(text::percent(seconds, whole)),
             Value::Absent,
         ]],
-        target,
         ..Row::named(name)
     }
 }

@@ -48,6 +48,8 @@ pub mod prune;
 pub mod query;
 pub mod races;
 mod rank_advice;
+mod rank_bars;
+mod rank_spread;
 mod ranks;
 pub mod regions;
 pub mod reports;

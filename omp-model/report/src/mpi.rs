@@ -19,6 +19,8 @@ use crate::document::{
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 
+mod pairs;
+
 /// A column of functions.
 type CallField<'a> = Field<'a, FunctionRow>;
 
@@ -61,7 +63,8 @@ pub(crate) fn pgas(query: &Query<'_>) -> Document {
     document
 }
 
-/// The same by the calling rank and the one whose memory is accessed: most bytes first.
+/// The same by the calling rank and the one whose memory is accessed, then messages by sender and receiver: most bytes
+/// first.
 pub(crate) fn pairs(query: &Query<'_>) -> Document {
     let listing = Listing {
         view: "pairs",
@@ -72,6 +75,9 @@ pub(crate) fn pairs(query: &Query<'_>) -> Document {
     };
     let mut document = listed_by(query, listing);
     document.notices.extend(untold(query));
+    let (messages, json) = pairs::messages(query);
+    document.blocks.extend(messages.map(Block::Table));
+    document.more.insert("messages".to_owned(), json);
     document
 }
 

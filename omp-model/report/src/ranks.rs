@@ -10,7 +10,8 @@ use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{notices, without_calls};
 use crate::query::Query;
-use crate::{advice, clocks, rank_advice, unmatched};
+use crate::rank_spread::{self, Spread};
+use crate::{advice, clocks, rank_advice, rank_bars, unmatched};
 
 /// A column of ranks.
 type RankField<'a> = Field<'a, RankRow>;
@@ -26,7 +27,7 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let bounds = bounds.and_then(|(balance, path)| balance.bounds(path));
     let hybrid = evenness.and_then(|_| query.all.first());
     let hybrid = hybrid.filter(|it| it.run.threads > it.run.processes);
-    let quantities = quantities(&rows);
+    let quantities = rank_spread::quantities(&rows);
     let joined = list::joined(&query, |_| rows.clone(), |row| ranks.name(row.rank));
     let mut table = list::table(&query, &joined, fields(&ranks));
     table.empty = without_calls(&query);
@@ -34,7 +35,9 @@ pub(crate) fn ranks(query: &Query<'_>) -> Document {
     let advice = advice.map(|line| Block::Lines(vec![line]));
     let mut blocks: Vec<Block> = advice.into_iter().chain([Block::Table(table)]).collect();
     if let Some(evenness) = evenness {
-        blocks.push(Block::Table(extremes(&ranks, &quantities)));
+        blocks.push(Block::Table(rank_spread::table(&ranks, &quantities)));
+        blocks.extend(rank_bars::table(&ranks, &rows).map(Block::Table));
+        blocks.extend(rank_spread::lines(&ranks, &quantities).map(Block::Lines));
         blocks.push(Block::Lines(lines(&evenness, bounds)));
         blocks.extend(
             hybrid
@@ -103,12 +106,12 @@ fn fields<'a>(ranks: &Ranks<'_>) -> Vec<RankField<'a>> {
 }
 
 /// What is known of each rank as a number.
-struct Quantity {
-    id: &'static str,
-    label: &'static str,
+pub(crate) struct Quantity {
+    pub(crate) id: &'static str,
+    pub(crate) label: &'static str,
     heading: [&'static str; 2],
-    unit: Unit,
-    of: fn(&Spent) -> f64,
+    pub(crate) unit: Unit,
+    pub(crate) of: fn(&Spent) -> f64,
 }
 
 const fn time(
@@ -126,7 +129,7 @@ const fn time(
     }
 }
 
-const QUANTITIES: [Quantity; 9] = [
+pub(crate) const QUANTITIES: [Quantity; 9] = [
     time("elapsed", "Elapsed", ["Elapsed", "sec."], |it| it.elapsed),
     time("work", "Work", ["Work", "sec."], |it| it.work),
     time("mpi", "MPI", ["MPI", "sec."], |it| it.mpi),
@@ -154,83 +157,6 @@ const QUANTITIES: [Quantity; 9] = [
         })
     },
 ];
-
-/// A quantity over the recorded ranks.
-struct Extremes {
-    quantity: &'static Quantity,
-    least: f64,
-    mean: f64,
-    most: f64,
-    /// The rank that has most.
-    at: RankId,
-}
-
-/// The quantities over the recorded ranks.
-fn quantities(rows: &[RankRow]) -> Vec<Extremes> {
-    let recorded = || {
-        rows.iter()
-            .filter_map(|row| Some((row.rank, row.spent.as_ref()?)))
-    };
-    let of = |quantity: &'static Quantity| {
-        let values = || recorded().map(|(rank, spent)| (rank, (quantity.of)(spent)));
-        // Of equal ones the first.
-        let (at, most) = values().reduce(|best, next| if next.1 > best.1 { next } else { best })?;
-        Some(Extremes {
-            quantity,
-            least: values().map(|it| it.1).fold(most, f64::min),
-            mean: values().map(|it| it.1).sum::<f64>() / values().count() as f64,
-            most,
-            at,
-        })
-    };
-    QUANTITIES.iter().filter_map(of).collect()
-}
-
-/// Least, mean and most, which JSON has elsewhere.
-fn extremes(ranks: &Ranks<'_>, quantities: &[Extremes]) -> Table {
-    let column = |id: &str, heading: &str, decimals| Column {
-        heading: vec![heading.to_owned()],
-        decimals,
-        json: InJson::Nowhere,
-        ..Column::fact(id)
-    };
-    let name = |id: RankId| match ranks.jobs() {
-        0 | 1 => id.number.to_string(),
-        _ => ranks.name(id),
-    };
-    let row = |it: &Extremes| Row {
-        values: vec![vec![
-            Value::Number(it.least),
-            Value::Number(it.mean),
-            Value::Number(it.most),
-            Value::Text(name(it.at)),
-            if it.most > 0.0 {
-                Value::Text(format!("{:.3}", it.mean / it.most))
-            } else {
-                Value::Absent
-            },
-            Value::Absent,
-        ]],
-        decimals: (it.quantity.unit != Unit::Seconds).then_some(0),
-        ..Row::named(it.quantity.label)
-    };
-    Table {
-        style: Style::Ruled,
-        columns: vec![
-            column("least", "Least", 3),
-            column("mean", "Mean", 3),
-            column("most", "Most", 3),
-            column("at", "of rank", 0),
-            column("even", "Mean/Most", 3),
-            Column {
-                heading: vec!["Of the ranks".to_owned()],
-                ..Column::name()
-            },
-        ],
-        rows: quantities.iter().map(row).collect(),
-        ..Table::default()
-    }
-}
 
 fn lines(balance: &Balance, bounds: Option<Bounds>) -> Vec<Line> {
     let mut lines = vec![
@@ -261,23 +187,10 @@ fn lines(balance: &Balance, bounds: Option<Bounds>) -> Vec<Line> {
 fn more(
     balance: Option<&Balance>,
     bounds: Option<Bounds>,
-    quantities: &[Extremes],
+    quantities: &[Spread],
 ) -> Map<String, Json> {
-    let of = |it: &Extremes| {
-        let values = json!({
-            "least": it.least,
-            "mean": it.mean,
-            "most": it.most,
-            "rank": it.at.number,
-            "job": it.at.job + 1,
-        });
-        (it.quantity.id.to_owned(), values)
-    };
     json::fields([
-        (
-            "over_ranks",
-            Json::Object(quantities.iter().map(of).collect()),
-        ),
+        ("over_ranks", rank_spread::json(quantities)),
         ("load_balance", json!(balance.map(|it| it.load))),
         (
             "communication_efficiency",

@@ -13,6 +13,7 @@ use super::critical::Path;
 use super::meanwhile::Does;
 use super::ranks::{RankId, Ranks};
 use crate::profile::{Item, Profile};
+use crate::views::openmp::bars::RankUse;
 
 /// A rank, and what its time went to. Times are seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,6 +146,17 @@ impl Spent {
         }
     }
 
+    /// What its threads' time went to.
+    pub fn uses(&self) -> [(RankUse, f64); 5] {
+        [
+            (RankUse::Work, self.work),
+            (RankUse::Waiting, self.waiting),
+            (RankUse::Mpi, self.mpi - self.waiting),
+            (RankUse::OmpWait, self.omp_wait),
+            (RankUse::OffCpu, self.off_cpu),
+        ]
+    }
+
     /// Wall time outside of MPI of the thread that was there longest.
     pub fn outside(&self) -> f64 {
         (self.elapsed - self.longest).max(0.0)
@@ -259,6 +271,8 @@ mod tests {
                 close(found, expected);
             }
         }
+        let uses: f64 = last.uses().iter().map(|it| it.1).sum();
+        close(uses, 1.15 + 0.1 + 0.75 + 1.0);
         assert_eq!((last.sent, last.received, last.messages), (100, 10, 1));
         close(first.outside(), 0.7);
         let balance = Balance::of(&rows);

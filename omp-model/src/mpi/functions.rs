@@ -7,7 +7,7 @@ use ::mpi::Interface;
 use ::mpi::pgas::Class;
 use experiment::Packed;
 use experiment::ids::{FrameId, ObjectId};
-use experiment::rows::MpiCall;
+use experiment::rows::{MessageEnd, MpiCall, MpiMessage};
 use rustc_hash::FxHashMap;
 
 use super::ranks::{RankId, Ranks};
@@ -251,6 +251,36 @@ pub fn grouped(
     rows
 }
 
+/// Messages from one rank to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// Their number.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes of the largest.
+    pub largest: u64,
+}
+
+/// The messages by sender and receiver, as senders tell of them; most bytes first.
+pub fn messages(messages: &Packed<MpiMessage>, ranks: &Ranks<'_>) -> Vec<([RankId; 2], Messages)> {
+    let mut sums = BTreeMap::<[RankId; 2], Messages>::new();
+    for message in messages.iter().filter(|it| it.end == MessageEnd::Sent) {
+        let from = ranks.of_thread(message.thread);
+        let to = RankId {
+            number: message.peer,
+            ..from
+        };
+        let sum = sums.entry([from, to]).or_default();
+        sum.count += 1;
+        sum.bytes = sum.bytes.saturating_add(message.bytes);
+        sum.largest = sum.largest.max(message.bytes);
+    }
+    let mut pairs: Vec<_> = sums.into_iter().collect();
+    pairs.sort_by_key(|(_, it)| std::cmp::Reverse((it.bytes, it.count)));
+    pairs
+}
+
 /// The longest first.
 fn sorted<K>(parts: BTreeMap<K, Calls>) -> Vec<(K, Calls)> {
     let mut parts: Vec<(K, Calls)> = parts.into_iter().collect();
@@ -366,6 +396,34 @@ mod tests {
             [("0 to 1".to_owned(), 88), ("1 itself".to_owned(), 40)]
         );
         assert_eq!(all(Key::of_function).len(), 2, "MPI's");
+    }
+
+    #[test]
+    fn messages_add_up_by_sender_and_receiver_and_are_counted_once() {
+        let recordings = [recording("a", 0, 2, 0), recording("a", 1, 2, 0)];
+        let ranks = Ranks::of(&recordings, &[1, 2]);
+        let message = |thread, end, peer, bytes| MpiMessage {
+            thread: ThreadId(thread),
+            end,
+            posted: Nanos(0),
+            length: Nanos(1),
+            peer,
+            tag: 0,
+            comm: 1,
+            bytes,
+        };
+        let all = Packed::from_iter([
+            message(0, MessageEnd::Sent, 1, 8),
+            message(1, MessageEnd::Received, 0, 8),
+            message(0, MessageEnd::Sent, 1, 24),
+            message(1, MessageEnd::Sent, 0, 100),
+            message(1, MessageEnd::LockShared, 0, 0),
+        ]);
+        let pairs = messages(&all, &ranks);
+        let numbers = pairs
+            .iter()
+            .map(|([from, to], it)| (from.number, to.number, it.count, it.bytes, it.largest));
+        assert!(numbers.eq([(1, 0, 1, 100, 100), (0, 1, 2, 32, 24)]));
     }
 
     #[test]

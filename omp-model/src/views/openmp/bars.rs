@@ -24,6 +24,23 @@ pub enum Use {
     SerialRuntime,
     /// All threads, while serial code is off the CPU.
     SerialOffCpu,
+    /// Of a rank of an MPI program.
+    Rank(RankUse),
+}
+
+/// What a rank's time goes to ([`crate::mpi::balance::Spent`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RankUse {
+    /// On a CPU outside of MPI, in no wait of OpenMP.
+    Work,
+    /// In functions of MPI that wait for other ranks.
+    Waiting,
+    /// In other functions of MPI.
+    Mpi,
+    /// Waits of OpenMP.
+    OmpWait,
+    /// Off the CPU outside of these.
+    OffCpu,
 }
 
 impl Use {
@@ -37,6 +54,11 @@ impl Use {
             Use::Serial => "serial",
             Use::SerialRuntime => "serial_runtime",
             Use::SerialOffCpu => "serial_offcpu",
+            Use::Rank(RankUse::Work) => "rank_work",
+            Use::Rank(RankUse::Waiting) => "rank_mpi_wait",
+            Use::Rank(RankUse::Mpi) => "rank_mpi",
+            Use::Rank(RankUse::OmpWait) => "rank_ompwait",
+            Use::Rank(RankUse::OffCpu) => "rank_offcpu",
         }
     }
 
@@ -50,6 +72,11 @@ impl Use {
             Use::Serial => "serial code, others idle",
             Use::SerialRuntime => "serial code in the runtime",
             Use::SerialOffCpu => "serial code off the CPU",
+            Use::Rank(RankUse::Work) => "work",
+            Use::Rank(RankUse::Waiting) => "calls of MPI that wait",
+            Use::Rank(RankUse::Mpi) => "other calls of MPI",
+            Use::Rank(RankUse::OmpWait) => "waits of OpenMP",
+            Use::Rank(RankUse::OffCpu) => "off the CPU",
         }
     }
 
@@ -71,27 +98,37 @@ impl Use {
             Use::Serial => '.',
             Use::SerialRuntime => 'V',
             Use::SerialOffCpu => '_',
+            Use::Rank(RankUse::Work) => '#',
+            Use::Rank(RankUse::Waiting) => 'm',
+            Use::Rank(RankUse::Mpi) => 'M',
+            Use::Rank(RankUse::OmpWait) => 'b',
+            Use::Rank(RankUse::OffCpu) => '-',
         }
     }
 
     /// Its colour's family.
     pub const fn family(self) -> Family {
         match self {
-            Use::Work => Family::Work,
+            Use::Work | Use::Rank(RankUse::Work) => Family::Work,
             Use::SerialWork => Family::Serial,
-            Use::Lost(Cause::Imbalance) => Family::Barrier,
+            Use::Lost(Cause::Imbalance) | Use::Rank(RankUse::OmpWait) => Family::Barrier,
             Use::Lost(Cause::Lock | Cause::Ordered | Cause::Atomic) => Family::Exclusion,
             Use::Lost(Cause::Scheduling | Cause::Reduction) | Use::SerialRuntime => Family::Runtime,
+            Use::Rank(RankUse::Mpi) => Family::Runtime,
             Use::Lost(Cause::Tasks) => Family::Task,
-            Use::Lost(Cause::Mpi) => Family::Messages,
+            Use::Lost(Cause::Mpi) | Use::Rank(RankUse::Waiting) => Family::Messages,
             Use::Lost(Cause::OffCpu) | Use::SerialOffCpu => Family::Unknown,
+            Use::Rank(RankUse::OffCpu) => Family::Unknown,
             Use::NoTeam | Use::Serial => Family::Idle,
         }
     }
 
     /// Whether threads had work to do and no CPU.
     pub const fn is_off_cpu(self) -> bool {
-        matches!(self, Use::Lost(Cause::OffCpu) | Use::SerialOffCpu)
+        matches!(
+            self,
+            Use::Lost(Cause::OffCpu) | Use::SerialOffCpu | Use::Rank(RankUse::OffCpu)
+        )
     }
 }
 
