@@ -91,9 +91,10 @@ static void access(double waited[2]) {
     MPI_Group_free(&all);
 }
 
-// Rank 2 has the lock of rank 0's window, rank 1 wants it.
+// Rank 2 has the lock of rank 0's window, rank 1 wants it, once it knows that.
 static double locks(void) {
     double waited = 0;
+    int has_it = 1;
     for (int round = 0; round < ROUNDS; round++) {
         double came = 0, times[RANKS];
         MPI_Barrier(MPI_COMM_WORLD);
@@ -101,11 +102,12 @@ static double locks(void) {
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
             put(0);
             MPI_Win_flush(0, window);
+            MPI_Send(&has_it, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
             sleep_for(10);
             came = now();
             MPI_Win_unlock(0, window);
         } else if (rank == 1) {
-            sleep_for(3);
+            MPI_Recv(&has_it, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             came = now();
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
             put(0);

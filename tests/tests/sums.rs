@@ -31,7 +31,7 @@ const INDEXES: [&str; 8] = [
     "-Samples",
     "-Processes",
     "-Experiment_IDs",
-    "-pairs",
+    "-couples",
 ];
 
 /// Filters with every word, each alone and some together; with its opposite it leaves everything.
@@ -366,7 +366,7 @@ fn check(experiment: &Path) -> Vec<String> {
     let mut totals: Vec<Value> = Vec::new();
     let mut all = Vec::new();
     for mode in MODES {
-        let defined = ["-indxobj_define", "pairs", "THRID/2*1000+CPUID%2"];
+        let defined = ["-indxobj_define", "couples", "THRID/2*1000+CPUID%2"];
         let views = defined.iter().chain(&LISTS).chain(&INDEXES);
         let views: Vec<&str> = views.copied().collect();
         let found = reports(experiment, mode, &views);
