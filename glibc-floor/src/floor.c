@@ -27,6 +27,10 @@ int gettid(void) { return (int)syscall(186); }
 int statx(int folder, const char *path, int flags, unsigned mask, void *to) {
     return (int)syscall(332, folder, path, flags, mask, to);
 }
+#ifndef PROGRAM
+long getrandom(void *to, size_t bytes, unsigned flags) { return syscall(318, to, bytes, flags); }
+int memfd_create(const char *name, unsigned flags) { return (int)syscall(319, name, flags); }
+#endif
 
 /* Functions that the standard library does without where its weak references to them are null. */
 #define NONE(name) __asm__(".globl " #name "\n.hidden " #name "\n.set " #name ", 0\n")

@@ -157,7 +157,7 @@ states! {
     PgasQuiet = state(("PGAS_QUIET_WAIT", false), ('u', "PGAS quiet", Family::Messages), Some(Cause::Mpi),
         shown(["pgasquwt", "PGASQUWT", "PGAS Quiet Wait"], ["Quiet", "sec."], "<PGAS wait: quiet>"));
     /// Waiting for a value or an event of another rank.
-    PgasFlag = state(("PGAS_FLAG_WAIT", false), ('f', "PGAS flag", Family::Messages), Some(Cause::Mpi),
+    PgasFlag = state(("PGAS_FLAG_WAIT", false), ('J', "PGAS flag", Family::Messages), Some(Cause::Mpi),
         shown(["pgasflwt", "PGASFLWT", "PGAS Flag Wait"], ["Flag", "sec."], "<PGAS wait: flag>"));
     /// Waiting for a lock or a critical section that all ranks share.
     PgasLock = state(("PGAS_LOCK_WAIT", false), ('L', "PGAS lock", Family::Messages), Some(Cause::Mpi),

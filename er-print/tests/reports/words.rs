@@ -423,21 +423,21 @@ fn a_mistake_in_a_script_names_its_line() {
 #[test]
 fn a_type_that_was_defined_is_a_command() {
     let folder = folder();
-    let words = ["-indxobj_define", "pairs", "THRID/2", "-limit", "1"];
+    let words = ["-indxobj_define", "couples", "THRID/2", "-limit", "1"];
     let line = |last| {
         words
             .into_iter()
             .chain([last, "omp.er"])
             .collect::<Vec<_>>()
     };
-    let ended = er_print(folder.path(), &line("-Pairs"));
+    let ended = er_print(folder.path(), &line("-Couples"));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(
-        ended.stdout.starts_with("pairs: values of THRID/2\n"),
+        ended.stdout.starts_with("couples: values of THRID/2\n"),
         "{}",
         ended.stdout
     );
-    let script = "limit 1\nindxobj_define pairs THRID/2\nPAIRS\n";
+    let script = "limit 1\nindxobj_define couples THRID/2\nCOUPLES\n";
     let by_stdin = er_print_reading(folder.path(), &["omp.er"], script);
     assert_eq!(by_stdin.stdout, ended.stdout);
     let ended = er_print(folder.path(), &["-pairs", "omp.er"]);
