@@ -440,7 +440,7 @@ fn a_type_that_was_defined_is_a_command() {
     let script = "limit 1\nindxobj_define couples THRID/2\nCOUPLES\n";
     let by_stdin = er_print_reading(folder.path(), &["omp.er"], script);
     assert_eq!(by_stdin.stdout, ended.stdout);
-    let ended = er_print(folder.path(), &["-pairs", "omp.er"]);
+    let ended = er_print(folder.path(), &["-couples", "omp.er"]);
     assert_eq!(ended.code, Some(2));
 }
 
