@@ -26,13 +26,13 @@ pub(crate) fn table(ranks: &Ranks<'_>, rows: &[RankRow]) -> Option<Table> {
     if whole <= 0.0 {
         return None;
     }
-    let name = |group: &Group| match group.first == group.last {
-        true => ranks.name(group.first),
-        false => format!(
-            "{} to {}, in the mean",
-            ranks.name(group.first),
-            ranks.name(group.last)
-        ),
+    let name = |group: &Group| {
+        let [first, last] = [group.first, group.last].map(|it| ranks.name(it));
+        if group.first == group.last {
+            first
+        } else {
+            format!("{first} to {last}, in the mean")
+        }
     };
     let bar = |group: &Group| -> Row { row_of_bar(name(group), group.uses.clone(), whole) };
     let caption = format!(

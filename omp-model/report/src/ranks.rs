@@ -1,11 +1,11 @@
 //! `ranks`: the ranks of an MPI program beside each other.
 
 use omp_model::mpi::balance::{Balance, Bounds, RankRow, Spent};
-use omp_model::mpi::ranks::{RankId, Ranks};
+use omp_model::mpi::ranks::Ranks;
 use serde_json::{Map, Value as Json, json};
 
 use crate::causes::study;
-use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Unit, Value};
+use crate::document::{Block, Document, Line, Unit, Value};
 use crate::json;
 use crate::list::{self, Field};
 use crate::mpi::{notices, without_calls};
