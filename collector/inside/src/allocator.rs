@@ -136,7 +136,14 @@ pub extern "C" fn zeroed<B: Blocks>(count: usize, size: usize, code: u64) -> *mu
 }
 
 /// `realloc`.
-pub extern "C" fn resized<B: Blocks>(block: *mut c_void, size: usize, code: u64) -> *mut c_void {
+///
+/// # Safety
+/// The program's call, with its arguments.
+pub unsafe extern "C" fn resized<B: Blocks>(
+    block: *mut c_void,
+    size: usize,
+    code: u64,
+) -> *mut c_void {
     if FIRST.has(block) {
         let new = plain::<B>(size, code);
         if !new.is_null() {
@@ -156,7 +163,10 @@ pub extern "C" fn resized<B: Blocks>(block: *mut c_void, size: usize, code: u64)
 }
 
 /// `free`.
-pub extern "C" fn given_back<B: Blocks>(block: *mut c_void, code: u64) {
+///
+/// # Safety
+/// The program's call, with its arguments.
+pub unsafe extern "C" fn given_back<B: Blocks>(block: *mut c_void, code: u64) {
     if FIRST.has(block) {
         return;
     }
@@ -185,7 +195,10 @@ fn by<B: Blocks>(next: &'static Next, alignment: usize, size: usize, code: u64) 
 }
 
 /// `posix_memalign`.
-pub extern "C" fn posix<B: Blocks>(
+///
+/// # Safety
+/// The program's call, with its arguments.
+pub unsafe extern "C" fn posix<B: Blocks>(
     to: *mut *mut c_void,
     alignment: usize,
     size: usize,

@@ -275,7 +275,10 @@ fn losses(memory: &Memory, constructs: &[told::Construct]) -> Vec<String> {
         Head::Processes,
         "child processes, for the first process alone is compared",
     );
-    lose(Head::Others, "leagues of teams, which are not repeated");
+    lose(
+        Head::Others,
+        "leagues of teams, and forks in forms that are not repeated",
+    );
     lose(
         Head::LostConstructs,
         "instances of constructs for which there was no room",

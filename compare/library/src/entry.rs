@@ -1,12 +1,14 @@
 //! The functions of OpenMP's runtimes that fork regions, as this library has them.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use divergence::record::Head;
 use inside::next::Next;
-use inside::{Saved, next};
+use inside::{Saved, What, next};
+use ompt::kind::*;
+use ompt::{Function, NAMES};
 
 use crate::{output, region};
 
@@ -18,27 +20,18 @@ pub(crate) struct Done {
     value: usize,
 }
 
-/// The functions, by their numbers.
-static FUNCTIONS: [Next; 14] = [
-    Next::anywhere(c"GOMP_parallel"),
-    Next::anywhere(c"GOMP_parallel_reductions"),
-    Next::anywhere(c"GOMP_parallel_loop_static"),
-    Next::anywhere(c"GOMP_parallel_loop_dynamic"),
-    Next::anywhere(c"GOMP_parallel_loop_guided"),
-    Next::anywhere(c"GOMP_parallel_loop_runtime"),
-    Next::anywhere(c"GOMP_parallel_loop_nonmonotonic_dynamic"),
-    Next::anywhere(c"GOMP_parallel_loop_nonmonotonic_guided"),
-    Next::anywhere(c"GOMP_parallel_loop_nonmonotonic_runtime"),
-    Next::anywhere(c"GOMP_parallel_loop_maybe_nonmonotonic_runtime"),
-    Next::anywhere(c"GOMP_parallel_sections"),
-    Next::anywhere(c"__kmpc_fork_call"),
-    Next::anywhere(c"GOMP_teams_reg"),
-    Next::anywhere(c"__kmpc_fork_teams"),
-];
-
-/// The number of LLVM's function, and of those that fork leagues, which are not repeated.
-const KMPC: u32 = 11;
-const LEAGUES: u32 = 12;
+/// The real function.
+fn real(function: usize) -> usize {
+    static ADDRESSES: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
+    let Some((place, name)) = ADDRESSES.get(function).zip(NAMES.get(function)) else {
+        return 0;
+    };
+    if place.load(Relaxed) == 0 {
+        // The program calls it, so that there is one.
+        place.store(inside::next::anywhere(name).unwrap_or(0), Relaxed);
+    }
+    place.load(Relaxed)
+}
 
 /// Most arguments of a region that are passed on (LLVM).
 const ARGUMENTS: usize = 32;
@@ -48,7 +41,7 @@ pub(crate) struct Call<'a> {
     saved: &'a Saved,
     /// The frame pointer at the call.
     base: u64,
-    function: u32,
+    is_llvms: bool,
     real: usize,
 }
 
@@ -58,14 +51,10 @@ impl Call<'_> {
         self.saved.code
     }
 
-    fn is_llvms(&self) -> bool {
-        self.function == KMPC
-    }
-
     /// The function outlined from the region.
     pub(crate) fn body(&self) -> u64 {
         let [first, _, third, ..] = self.saved.registers;
-        (if self.is_llvms() { third } else { first }) as u64
+        (if self.is_llvms { third } else { first }) as u64
     }
 
     /// Where the frame of the function begins that forks the region.
@@ -75,7 +64,7 @@ impl Call<'_> {
 
     /// The stack and frame pointers in the runtime's function, the block of variables that it gets, and the call.
     pub(crate) fn frame(&self) -> [u64; 4] {
-        let data = if self.is_llvms() {
+        let data = if self.is_llvms {
             0
         } else {
             self.saved.registers[1] as u64
@@ -85,7 +74,7 @@ impl Call<'_> {
 
     /// How many threads the program asks for.
     pub(crate) fn threads(&self) -> u32 {
-        let asked = if self.is_llvms() {
+        let asked = if self.is_llvms {
             PUSHED.swap(0, Relaxed)
         } else {
             self.saved.registers[2] as u32
@@ -102,7 +91,7 @@ impl Call<'_> {
     /// # Safety
     /// The call has not returned yet.
     pub(crate) unsafe fn forward(&self, threads: Option<u32>) -> usize {
-        if self.is_llvms() {
+        if self.is_llvms {
             // SAFETY: the caller's promise.
             return unsafe { self.forward_to_llvms(threads) };
         }
@@ -208,42 +197,46 @@ extern "C" fn pushed(_place: usize, _own: u32, threads: u32) -> usize {
 inside::noting! { __kmpc_push_num_threads => pushed [] []; }
 
 /// A call of one of the functions.
-unsafe extern "C-unwind" fn forked(saved: &Saved, base: u64, function: u32) -> Done {
-    let real = FUNCTIONS.get(function as usize).map_or(0, Next::or_nothing);
-    let on = Done {
-        jump: real,
-        value: 0,
-    };
-    if function >= LEAGUES {
+unsafe extern "C-unwind" fn forked(saved: &Saved, base: u64, what: What) -> Done {
+    let real = real(what.function());
+    let is = |function: Function| what.function() == function as usize;
+    let is_llvms = is(Function::__kmpc_fork_call);
+    // Leagues, arguments in another order, and more of them than are passed on.
+    let is_refused = what.kind() & LEAGUE != 0
+        || is(Function::__kmpc_fork_call_if)
+        || is_llvms && saved.registers[1] as u32 as usize > ARGUMENTS;
+    let result = if is_refused {
         if let Some(output) = output::output() {
             output.add(Head::Others, 1);
         }
-        return on;
-    }
-    if function == KMPC && saved.registers[1] as u32 as usize > ARGUMENTS {
-        return on;
-    }
-    let call = Call {
-        saved,
-        base,
-        function,
-        real,
+        None
+    } else {
+        let call = Call {
+            saved,
+            base,
+            is_llvms,
+            real,
+        };
+        // SAFETY: an entry point's call.
+        unsafe { region::run(&call) }
     };
-    // SAFETY: an entry point's call.
-    match unsafe { region::run(&call) } {
+    match result {
         Some(value) => Done { jump: 0, value },
-        None => on,
+        None => Done {
+            jump: real,
+            value: 0,
+        },
     }
 }
 
 macro_rules! forks {
-    ($($name:ident $number:literal;)*) => {$(
+    ($($name:ident $kind:expr;)*) => {$(
         inside::naked! { $name:
             ".cfi_startproc",
             inside::spill!(),
             "mov rdi, rsp",
             "mov rsi, rbp",
-            "mov edx, {number}",
+            "mov edx, {what}",
             "call {to}",
             "test rax, rax",
             "jnz 2f",
@@ -257,25 +250,21 @@ macro_rules! forks {
             inside::restore!(),
             "jmp rax",
             ".cfi_endproc",
-            number = const $number,
+            what = const What::new(Function::$name, $kind).0,
             to = sym forked,
         }
     )*};
 }
 
-forks! {
-    GOMP_parallel 0;
-    GOMP_parallel_reductions 1;
-    GOMP_parallel_loop_static 2;
-    GOMP_parallel_loop_dynamic 3;
-    GOMP_parallel_loop_guided 4;
-    GOMP_parallel_loop_runtime 5;
-    GOMP_parallel_loop_nonmonotonic_dynamic 6;
-    GOMP_parallel_loop_nonmonotonic_guided 7;
-    GOMP_parallel_loop_nonmonotonic_runtime 8;
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime 9;
-    GOMP_parallel_sections 10;
-    __kmpc_fork_call 11;
-    GOMP_teams_reg 12;
-    __kmpc_fork_teams 13;
+macro_rules! take {
+    ($($role:ident $functions:tt)*) => {$(take_role! { $role $functions })*};
 }
+
+// Of other roles no call is taken.
+macro_rules! take_role {
+    (fork { $($functions:tt)* }) => { forks! { $($functions)* } };
+    (kmpc_fork { $($functions:tt)* }) => { forks! { $($functions)* } };
+    ($other:ident $functions:tt) => {};
+}
+
+ompt::entry_points!(take);

@@ -24,9 +24,19 @@ mod pairs;
 /// A column of functions.
 type CallField<'a> = Field<'a, FunctionRow>;
 
+/// What a row of a list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Function,
+    Class,
+    Pair,
+    Memory,
+}
+
 /// What calls are listed by.
 #[derive(Clone, Copy, Debug)]
 struct Listing {
+    of: Of,
     /// The report's name.
     view: &'static str,
     title: &'static str,
@@ -40,6 +50,7 @@ struct Listing {
 /// The functions of MPI, then the calls in the program with most time.
 pub(crate) fn mpi(query: &Query<'_>) -> Document {
     let listing = Listing {
+        of: Of::Function,
         view: "mpi",
         title: "Functions of MPI by their time",
         key: Key::of_function,
@@ -52,6 +63,7 @@ pub(crate) fn mpi(query: &Query<'_>) -> Document {
 /// One-sided operations and other calls of partitioned global address spaces, by interface and class.
 pub(crate) fn pgas(query: &Query<'_>) -> Document {
     let listing = Listing {
+        of: Of::Class,
         view: "pgas",
         title: "One-sided operations by interface and class",
         key: Key::of_class,
@@ -67,6 +79,7 @@ pub(crate) fn pgas(query: &Query<'_>) -> Document {
 /// first.
 pub(crate) fn pairs(query: &Query<'_>) -> Document {
     let listing = Listing {
+        of: Of::Pair,
         view: "pairs",
         title: "Accesses by rank and the rank whose memory it is, by their bytes",
         key: Key::of_pair,
@@ -84,6 +97,7 @@ pub(crate) fn pairs(query: &Query<'_>) -> Document {
 /// The same by variable or allocation.
 pub(crate) fn memory(query: &Query<'_>) -> Document {
     let listing = Listing {
+        of: Of::Memory,
         view: "memory",
         title: "Memory that other ranks access, by the time of calls",
         key: Key::of_object,
@@ -142,7 +156,7 @@ fn listed_by(query: &Query<'_>, listing: Listing) -> Document {
     let ranks = query.all.analysis.ranks();
     let has_ranks = !query.is_comparison() && ranks.len() > 1;
     let fields = fields(&ranks, has_ranks, &listing);
-    let own: &[&str] = if listing.view == "memory" {
+    let own: &[&str] = if listing.of == Of::Memory {
         &["allocated"]
     } else {
         &[]
@@ -316,7 +330,7 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool, listing: &Listing) -> Vec<Call
         bytes("sent", "Sent", |it| it.sent),
         bytes("received", "Received", |it| it.received),
     ];
-    if listing.view == "memory" {
+    if listing.of == Of::Memory {
         fields.push(bytes("allocated", "Allocated", |it| it.allocated));
     }
     if has_ranks {
@@ -335,10 +349,8 @@ fn fields<'a>(ranks: &Ranks<'a>, has_ranks: bool, listing: &Listing) -> Vec<Call
             .json(InJson::Nowhere),
         );
     }
-    if listing.view != "mpi" {
+    if listing.of != Of::Function {
         fields.push(CallField::new("is", "", |row| Value::Json(what(row.key))));
-    }
-    if listing.view != "mpi" {
         fields.push(CallField::new("functions", "", |row| {
             let of = |(function, calls): &(u16, Calls)| {
                 let mut object = in_json(calls);
@@ -436,7 +448,7 @@ fn by_function(
     joined: &[Joined<FunctionRow>],
     listing: &Listing,
 ) -> Option<Block> {
-    if query.is_comparison() || listing.view != "pgas" {
+    if query.is_comparison() || listing.of != Of::Class {
         return None;
     }
     let rows = joined.iter().filter_map(|it| it.rows[0].as_ref());

@@ -263,10 +263,8 @@ impl Variables {
 }
 
 impl Variables {
-    /// The scalar of `size` bytes that a line in the function at `svma` assigns.
-    pub(crate) fn assigned(&self, svma: u64, line: &str, size: u64) -> Option<String> {
-        let words = words(line);
-        let name = target(&words)?;
+    /// The type of a variable in the function at `svma`, or of what it refers to, and the function's language.
+    fn type_of(&self, svma: u64, name: &str) -> Option<(Key, Language)> {
         let function = self.debug.function_at(svma)?;
         let scope = Scope {
             variables: self,
@@ -275,15 +273,21 @@ impl Variables {
             language: self.debug.language(function.unit),
         };
         let of = self.debug.behind_reference(scope.type_of(name)?.0);
-        let of = match scope.language {
+        Some((of, scope.language))
+    }
+
+    /// The scalar of `size` bytes that a line in the function at `svma` assigns.
+    pub(crate) fn assigned(&self, svma: u64, line: &str, size: u64) -> Option<String> {
+        let words = words(line);
+        let name = target(&words)?;
+        let (of, language) = self.type_of(svma, name)?;
+        let of = match language {
             Language::Fortran => self.debug.pointee(of).unwrap_or(of),
             Language::C => of,
         };
         (self.debug.size_of(of) == Some(size)).then(|| name.to_owned())
     }
-}
 
-impl Variables {
     /// The pointer to which the only statement of a line in the function at `svma` assigns, and what it points to.
     pub(crate) fn assigned_pointer(&self, svma: u64, line: &str) -> Option<(String, Key)> {
         let words = words(line);
@@ -295,14 +299,7 @@ impl Variables {
         if matches!(before, Some(Word::Mark('.' | '>' | '%'))) {
             return None;
         }
-        let function = self.debug.function_at(svma)?;
-        let scope = Scope {
-            variables: self,
-            function,
-            svma,
-            language: self.debug.language(function.unit),
-        };
-        let of = self.debug.behind_reference(scope.type_of(name)?.0);
+        let (of, _) = self.type_of(svma, name)?;
         Some(((*name).to_owned(), self.debug.pointee(of)?))
     }
 

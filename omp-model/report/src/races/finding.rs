@@ -295,6 +295,39 @@ impl Finding for Misuse {
     }
 }
 
+/// What findings have alike that are about a variable at one place.
+macro_rules! of_one_place {
+    () => {
+        fn name(&self) -> Cow<'_, str> {
+            variable_name(&self.variable)
+        }
+
+        fn count(&self) -> u64 {
+            self.count
+        }
+
+        fn absorb(&mut self, other: &Self) {
+            self.count = self.count.saturating_add(other.count);
+        }
+
+        fn sites(&self) -> Vec<&Frame> {
+            self.stack.first().into_iter().collect()
+        }
+
+        fn stacks(&self) -> Vec<&[Frame]> {
+            vec![&self.stack]
+        }
+
+        fn variables(&self) -> Vec<&str> {
+            self.variable.name.iter().map(String::as_str).collect()
+        }
+
+        fn class(&self) -> &str {
+            self.class.words()
+        }
+    };
+}
+
 impl Finding for Uninitialised {
     const KIND: FindingKind = FindingKind::Uninit;
 
@@ -302,9 +335,7 @@ impl Finding for Uninitialised {
         &findings.uninitialised
     }
 
-    fn name(&self) -> Cow<'_, str> {
-        variable_name(&self.variable)
-    }
+    of_one_place!();
 
     fn key(&self) -> String {
         format!(
@@ -312,30 +343,6 @@ impl Finding for Uninitialised {
             variable_key(&self.variable),
             site_key(self.stack.first())
         )
-    }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn absorb(&mut self, other: &Uninitialised) {
-        self.count = self.count.saturating_add(other.count);
-    }
-
-    fn sites(&self) -> Vec<&Frame> {
-        self.stack.first().into_iter().collect()
-    }
-
-    fn stacks(&self) -> Vec<&[Frame]> {
-        vec![&self.stack]
-    }
-
-    fn variables(&self) -> Vec<&str> {
-        self.variable.name.iter().map(String::as_str).collect()
-    }
-
-    fn class(&self) -> &str {
-        self.class.words()
     }
 
     fn is_certain(&self) -> bool {
@@ -366,38 +373,12 @@ impl Finding for Divergence {
         &findings.divergences
     }
 
-    fn name(&self) -> Cow<'_, str> {
-        variable_name(&self.variable)
-    }
+    of_one_place!();
 
     fn key(&self) -> String {
         let site = site_key(self.stack.first());
         let variable = variable_key(&self.variable);
         format!("{} {variable} {site}", self.class.words())
-    }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn absorb(&mut self, other: &Divergence) {
-        self.count = self.count.saturating_add(other.count);
-    }
-
-    fn sites(&self) -> Vec<&Frame> {
-        self.stack.first().into_iter().collect()
-    }
-
-    fn stacks(&self) -> Vec<&[Frame]> {
-        vec![&self.stack]
-    }
-
-    fn variables(&self) -> Vec<&str> {
-        self.variable.name.iter().map(String::as_str).collect()
-    }
-
-    fn class(&self) -> &str {
-        self.class.words()
     }
 
     fn is_certain(&self) -> bool {
