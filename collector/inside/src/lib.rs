@@ -39,4 +39,4 @@ mod x86_64;
 
 pub use forked::Forked;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{Around, At, Onward, Saved, What};
+pub use x86_64::{Around, At, Onward, Saved, What, call_with};

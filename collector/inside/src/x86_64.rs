@@ -82,7 +82,43 @@ pub struct Saved {
     pub stack: [usize; 6],
 }
 
+/// Calls the function at an address with these words for arguments; it ignores those beyond its own.
+///
+/// # Safety
+/// A function of the C ABI that takes no more than these, and does with them what it may.
+#[inline(always)]
+pub unsafe fn call_with(address: usize, registers: [usize; 6], stack: [usize; 6]) -> usize {
+    type Any = unsafe extern "C-unwind" fn(
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+    ) -> usize;
+    let [a, b, c, d, e, f] = registers;
+    let [g, h, i, j, k, l] = stack;
+    // SAFETY: the caller's promise.
+    unsafe { std::mem::transmute::<usize, Any>(address)(a, b, c, d, e, f, g, h, i, j, k, l) }
+}
+
 impl Saved {
+    /// Calls the function at an address with the arguments of the call.
+    ///
+    /// # Safety
+    /// As for [`call_with`].
+    #[inline(always)]
+    pub unsafe fn forward(&self, address: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { call_with(address, self.registers, self.stack) }
+    }
+
     /// The call.
     #[inline(always)]
     pub fn at(&self) -> At {

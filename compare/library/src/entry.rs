@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use divergence::record::Head;
 use inside::next::Next;
-use inside::{Saved, What, next};
+use inside::{Saved, What, call_with, next};
 use ompt::kind::*;
 use ompt::{Function, NAMES};
 
@@ -95,25 +95,12 @@ impl Call<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.forward_to_llvms(threads) };
         }
-        let [a, b, c, d, e, f] = self.saved.registers;
-        let [g, h, i, j, k, l] = self.saved.stack;
-        let c = threads.map_or(c, |threads| threads as usize);
-        type Any = unsafe extern "C-unwind" fn(
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-        ) -> usize;
-        // SAFETY: the real function of that name, with the program's arguments; those beyond its own are ignored.
-        unsafe { std::mem::transmute::<usize, Any>(self.real)(a, b, c, d, e, f, g, h, i, j, k, l) }
+        let mut registers = self.saved.registers;
+        if let Some(threads) = threads {
+            registers[2] = threads as usize;
+        }
+        // SAFETY: the real function of that name, with the program's arguments.
+        unsafe { call_with(self.real, registers, self.saved.stack) }
     }
 
     /// # Safety

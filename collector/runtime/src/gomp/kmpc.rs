@@ -114,30 +114,13 @@ fn note(call: BodyCall, what: What) -> usize {
     bound(what, &call)
 }
 
-/// The arguments of `__kmpc_taskloop_5`; the older form has one less.
-type RealTaskloop = unsafe extern "C-unwind" fn(
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-);
-
 /// Creates the tasks of a taskloop and, as a rule, waits for them.
 pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
     // SAFETY: such a call.
     let call = unsafe { task_call(saved) };
-    // SAFETY: a function of this type; an argument beyond its own is ignored.
-    let real = unsafe { std::mem::transmute::<usize, RealTaskloop>(bound(what, &call)) };
+    let real = bound(what, &call);
     let outer = tls::with(|thread| {
         let opens = thread.is_announced();
         if opens {
@@ -145,25 +128,8 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
         }
         opens.then(|| thread.passed.enter(call))
     });
-    let [location, thread_number, task, condition, lower, upper] = saved.registers;
-    let [step, nogroup, schedule, grain, seventh, eighth] = saved.stack;
     // SAFETY: the caller's own arguments.
-    unsafe {
-        real(
-            location,
-            thread_number,
-            task,
-            condition,
-            lower,
-            upper,
-            step,
-            nogroup,
-            schedule,
-            grain,
-            seventh,
-            eighth,
-        );
-    }
+    unsafe { saved.forward(real) };
     if let Some(outer) = outer {
         tls::with(|thread| thread.passed.leave(outer));
     }

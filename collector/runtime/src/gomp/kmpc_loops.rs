@@ -12,20 +12,6 @@ use crate::loops::Loop;
 use crate::thread::Thread;
 use crate::tls;
 
-/// All arguments that the functions here have; those beyond a function's own are ignored.
-type Real = unsafe extern "C-unwind" fn(
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-) -> usize;
-
 /// Calls the real function with the caller's arguments.
 ///
 /// # Safety
@@ -33,13 +19,8 @@ type Real = unsafe extern "C-unwind" fn(
 #[inline(always)]
 unsafe fn real(saved: &Saved, what: What) -> usize {
     let address = provider::bound(what.function(), saved.at().code());
-    let [r0, r1, r2, r3, r4, r5] = saved.registers;
-    let [s0, s1, s2, s3, ..] = saved.stack;
     // SAFETY: the function of that name, with its arguments.
-    unsafe {
-        let real = std::mem::transmute::<usize, Real>(address);
-        real(r0, r1, r2, r3, r4, r5, s0, s1, s2, s3)
-    }
+    unsafe { saved.forward(address) }
 }
 
 /// Calls `f` with the thread if the runtime has announced it.

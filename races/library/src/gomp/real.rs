@@ -73,22 +73,6 @@ pub(super) fn of_body(saved: &Saved, what: What) -> &'static Provider {
     provider::of::<Checker>(what.function(), saved.registers[0] as u64)
 }
 
-/// Any function, with as many arguments as the longest has; those beyond its own are ignored.
-pub(super) type Any = unsafe extern "C-unwind" fn(
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-) -> usize;
-
 /// Calls the real function with the arguments of the call.
 ///
 /// # Safety
@@ -103,10 +87,8 @@ pub(super) unsafe fn forward(saved: &Saved, what: What) -> usize {
 /// # Safety
 /// `saved` and `what` are an entry point's.
 pub(super) unsafe fn forward_to(runtime: &Provider, saved: &Saved, what: What) -> usize {
-    let [a, b, c, d, e, f] = saved.registers;
-    let [g, h, i, j, k, l] = saved.stack;
     // SAFETY: the caller's own arguments.
-    unsafe { runtime.real::<Any>(what.function())(a, b, c, d, e, f, g, h, i, j, k, l) }
+    unsafe { saved.forward(runtime.address(what.function())) }
 }
 
 /// What a function of this runtime returns that takes nothing and returns an int.

@@ -6,12 +6,12 @@
 use std::ffi::c_void;
 
 use inside::provider::Provider;
-use inside::{Saved, What};
+use inside::{Saved, What, call_with};
 use ompt::Function;
 use ompt::kind::{LEAGUE, REDUCTIONS, SECTIONS, WORK};
 use ompt::numbers::parallel;
 
-use super::real::{self, Any, forward_to, query};
+use super::real::{self, forward_to, query};
 use super::state::{Body, DEEPEST, Region, Work};
 use crate::thread::{Site, Thread};
 use crate::tls;
@@ -123,13 +123,13 @@ fn begin(
 /// # Safety
 /// `saved` and `what` are an entry point's; `region` lives until the region has ended.
 unsafe fn pass(saved: &Saved, what: What, region: *const Region) -> usize {
-    let [_, _, c, d, e, f] = saved.registers;
-    let [g, h, i, j, k, l] = saved.stack;
-    let body = run as *const () as usize;
+    let mut registers = saved.registers;
+    registers[0] = run as *const () as usize;
+    registers[1] = region as usize;
     // SAFETY: the caller's promise.
     unsafe {
-        let real = (*region).runtime.real::<Any>(what.function());
-        real(body, region as usize, c, d, e, f, g, h, i, j, k, l)
+        let real = (*region).runtime.address(what.function());
+        call_with(real, registers, saved.stack)
     }
 }
 

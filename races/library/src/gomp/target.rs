@@ -3,14 +3,14 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use inside::{Saved, What};
+use inside::{Saved, What, call_with};
 use ompt::Function;
 use ompt::numbers::parallel;
 use ompt::numbers::task::TARGET;
 use race_stream::record::Event;
 
 use super::events::tell;
-use super::real::{self, Any, forward, query};
+use super::real::{self, forward, query};
 use super::state::Body;
 use super::task::{EXPLICIT, Origin, UNDEFERRED, execute};
 use crate::tls;
@@ -82,20 +82,16 @@ unsafe fn deferred_target(saved: &Saved, what: What, origin: &Origin) -> usize {
             let to = own_kinds.as_mut_ptr().add(OWN);
             ptr::copy_nonoverlapping(kinds as *const u16, to, count);
         }
-        runtime.real::<Any>(what.function())(
+        let registers = [
             device,
             run_target as *const () as usize,
             count + OWN,
             own_addresses.as_ptr() as usize,
             own_sizes.as_ptr() as usize,
             own_kinds.as_ptr() as usize,
-            flags,
-            depend,
-            arguments,
-            0,
-            0,
-            0,
-        )
+        ];
+        let stack = [flags, depend, arguments, 0, 0, 0];
+        call_with(runtime.address(what.function()), registers, stack)
     }
 }
 

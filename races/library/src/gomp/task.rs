@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use inside::provider::Provider;
-use inside::{Saved, What};
+use inside::{Saved, What, call_with};
 use ompt::Function;
 use ompt::numbers::dependence::{
     IN, INOUT, INOUT_ALL_MEMORY as ALL_MEMORY, INOUTSET, MUTEXINOUTSET,
@@ -23,7 +23,7 @@ use race_stream::record::Event;
 
 use super::detach;
 use super::events::{tell, work_begins};
-use super::real::{self, Any, forward, forward_to, query};
+use super::real::{self, forward, forward_to, query};
 use super::state::Body;
 use super::state::Work;
 use crate::thread::Site;
@@ -373,20 +373,16 @@ pub(super) unsafe extern "C-unwind" fn task(saved: &Saved, what: What) -> usize 
     header.has_event = has_event;
     // SAFETY: GOMP_task's arguments; libgomp needs the header only until the task is created.
     unsafe {
-        runtime.real::<Any>(what.function())(
+        let registers = [
             run as *const () as usize,
             (&raw mut header) as usize,
             passed.copy,
             passed.size,
             passed.align,
             deferrable,
-            flags,
-            depend,
-            priority,
-            detach,
-            0,
-            0,
-        );
+        ];
+        let stack = [flags, depend, priority, detach, 0, 0];
+        call_with(runtime.address(what.function()), registers, stack);
     }
     0
 }
@@ -461,20 +457,16 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: &Saved, what: What) -> us
             // SAFETY: the function's arguments; libgomp needs the header only until all tasks are
             // created.
             unsafe {
-                runtime.real::<Any>(what.function())(
+                let registers = [
                     run as *const () as usize,
                     (&raw mut header) as usize,
                     passed.copy,
                     passed.size,
                     passed.align,
                     flags,
-                    tasks,
-                    priority,
-                    start,
-                    end,
-                    step,
-                    0,
-                );
+                ];
+                let stack = [tasks, priority, start, end, step, 0];
+                call_with(runtime.address(what.function()), registers, stack);
             }
         }
     }
