@@ -49,7 +49,7 @@ complete -c er_print -o waits -d 'list the waits of MPI by cause and call: which
 complete -c er_print -o causes -d 'list what ranks waited for in MPI in the end: the rank, and what it did in which function'
 complete -c er_print -o critical -d 'list what the critical path through the ranks consists of'
 complete -c er_print -o pgas -d 'list one-sided operations by interface and class, with calls and bytes'
-complete -c er_print -o pairs -d 'list accesses by rank and the rank whose memory it is, by their bytes'
+complete -c er_print -o pairs -d 'list accesses to other ranks\' memory, and messages, by pair of ranks and their bytes'
 complete -c er_print -o memory -d 'list the memory that other ranks access: symmetric variables, allocations and coarrays'
 complete -c er_print -o experiment_list -d 'list the experiments'
 complete -c er_print -o exp_list -d 'list the experiments'

@@ -186,7 +186,7 @@ pub static REPORTS: &[Report] = &[
     report(Ranks, "causes", "list what ranks waited for in MPI in the end: the rank, and what it did in which function", Whole(causes)).uncompared(),
     report(Ranks, "critical", "list what the critical path through the ranks consists of", Whole(critical)).uncompared(),
     report(Ranks, "pgas", "list one-sided operations by interface and class, with calls and bytes", Whole(pgas)),
-    report(Ranks, "pairs", "list accesses by rank and the rank whose memory it is, by their bytes", Whole(pairs)).uncompared(),
+    report(Ranks, "pairs", "list accesses to other ranks' memory, and messages, by pair of ranks and their bytes", Whole(pairs)).uncompared(),
     report(Ranks, "memory", "list the memory that other ranks access: symmetric variables, allocations and coarrays", Whole(memory)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
