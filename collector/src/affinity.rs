@@ -13,9 +13,9 @@ const EVERY: Duration = Duration::from_millis(100);
 /// The CPUs of each thread, as the kernel told most often.
 ///
 /// A thread is bound soon after its start if ever, so that is taken to be true of the whole run. What the
-/// kernel told last may hold for a moment only: LLVM's runtime binds the initial thread to one CPU after
-/// the other when it starts, to learn how they are connected. Threads that ended before a look are not
-/// known.
+/// kernel told may hold for a moment only: LLVM's runtime binds the initial thread to one CPU after
+/// the other when it starts, to learn how they are connected. So of sets that were seen equally often the largest
+/// counts, which a short run leaves undecided. Threads that ended before a look are not known.
 #[derive(Debug, Default)]
 pub struct Affinity {
     /// By the threads' index: the sets of CPUs, in the order in which they were first seen.
@@ -56,10 +56,10 @@ impl Affinity {
         }
     }
 
-    /// The CPUs of a thread: of sets that were seen equally often, the last.
+    /// The CPUs of a thread: of sets that were seen equally often, the largest.
     fn of(&self, thread: usize) -> Option<&[u32]> {
         let seen = self.seen.get(&thread)?;
-        let most = seen.iter().max_by_key(|it| it.looks)?;
+        let most = seen.iter().max_by_key(|it| (it.looks, it.cpus.len()))?;
         Some(&most.cpus)
     }
 
@@ -95,9 +95,10 @@ mod tests {
             affinity.see(1, cpus.to_vec());
         }
         assert_eq!(affinity.of(1), Some(&[1][..]));
+        // A single look each does not tell whether it is bound, or was for a moment.
         affinity.see(2, vec![0, 1]);
         affinity.see(2, vec![1]);
-        assert_eq!(affinity.of(2), Some(&[1][..]));
+        assert_eq!(affinity.of(2), Some(&[0, 1][..]));
         assert_eq!(affinity.of(3), None);
     }
 }
